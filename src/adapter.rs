@@ -1,0 +1,313 @@
+//! Adapters: one for each protocol that agents speak. Each is a pure [`Translate`] from wire lines to events,
+//! which live runs and `evals import` share, and a driver, which only decides what to send next.
+
+use serde::{Deserialize, Serialize};
+
+use crate::harness::Manifest;
+use crate::trace::recorder::{Finished, Recorder};
+use crate::trace::{Body, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
+use crate::wire::{Dir, EngineLine, WireLine};
+
+pub mod acp;
+pub mod claude_stream;
+pub mod errors;
+pub mod output_only;
+pub mod replay;
+
+/// The protocols this program speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Adapter {
+    /// The Agent Client Protocol over stdio.
+    Acp,
+    /// Claude Code's `--output-format stream-json`, one way.
+    ClaudeCodeStream,
+    /// Any command: its standard output is the final message.
+    OutputOnly,
+    /// A stored wire log or Trace in the place of an agent.
+    Replay,
+}
+
+impl Adapter {
+    /// Every adapter.
+    pub const ALL: [Adapter; 4] = [Adapter::Acp, Adapter::ClaudeCodeStream, Adapter::OutputOnly, Adapter::Replay];
+
+    /// The adapter's name, as it stands in manifests and traces.
+    pub fn word(self) -> &'static str {
+        match self {
+            Adapter::Acp => "acp",
+            Adapter::ClaudeCodeStream => "claude-code-stream",
+            Adapter::OutputOnly => "output-only",
+            Adapter::Replay => "replay",
+        }
+    }
+
+    /// What sessions over this adapter can show, where the manifest does not say otherwise.
+    pub fn can(self) -> AdapterCan {
+        match self {
+            Adapter::Acp => AdapterCan { tracing: true, interaction: true, multi_turn: true },
+            Adapter::ClaudeCodeStream => AdapterCan { tracing: true, interaction: false, multi_turn: false },
+            Adapter::OutputOnly => AdapterCan { tracing: false, interaction: false, multi_turn: false },
+            Adapter::Replay => AdapterCan { tracing: true, interaction: true, multi_turn: true },
+        }
+    }
+
+    /// A translator for sessions of this harness.
+    pub fn translator(self, manifest: &Manifest) -> Box<dyn Translate> {
+        match self {
+            Adapter::Acp | Adapter::Replay => Box::new(acp::Translator::new(manifest)),
+            Adapter::ClaudeCodeStream => Box::new(claude_stream::Translator::new(manifest)),
+            Adapter::OutputOnly => Box::new(output_only::Translator::new()),
+        }
+    }
+}
+
+/// What an adapter can do by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdapterCan {
+    /// It shows calls.
+    pub tracing: bool,
+    /// It passes permission requests on.
+    pub interaction: bool,
+    /// It takes several prompts in one session.
+    pub multi_turn: bool,
+}
+
+/// Turns the lines of one protocol into events. Pure: the same lines give the same events.
+pub trait Translate: Send {
+    /// A line from the agent.
+    fn recv(&mut self, line: &WireLine, recorder: &mut Recorder);
+
+    /// A line to the agent.
+    fn send(&mut self, line: &WireLine, recorder: &mut Recorder);
+
+    /// Something the engine did that the protocol has a use for.
+    fn engine(&mut self, _line: &EngineLine, _recorder: &mut Recorder) {}
+
+    /// The session is over. Says how the agent itself ended it.
+    fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> Answer;
+}
+
+/// How the agent itself ended a session.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// It never said.
+    None,
+    /// It answered.
+    Ended {
+        /// Why it stopped.
+        reason: StopReason,
+        /// Its own word, where ours loses something.
+        detail: Option<String>,
+    },
+    /// It answered with an error.
+    Failed {
+        /// What kind.
+        category: ErrorCategory,
+        /// What it said.
+        detail: String,
+    },
+}
+
+/// Translates a whole session, line by line, and decides how it ended.
+pub struct Translation {
+    translator: Box<dyn Translate>,
+    recorder: Recorder,
+    ending: Ending,
+    lines: u64,
+}
+
+/// What the engine knows of the end, beside what the agent said.
+#[derive(Debug, Default)]
+struct Ending {
+    not_started: Option<(ErrorCategory, String)>,
+    handshake: Option<String>,
+    limit: Option<String>,
+    interrupted: bool,
+    exit: Option<Exit>,
+    stderr_tail: String,
+}
+
+impl Translation {
+    /// Starts to translate a session of this harness. The header is what is known before the first line.
+    pub fn new(adapter: Adapter, manifest: &Manifest, header: Header) -> Self {
+        Self {
+            translator: adapter.translator(manifest),
+            recorder: Recorder::new(header),
+            ending: Ending::default(),
+            lines: 0,
+        }
+    }
+
+    /// Takes the next line of the wire log.
+    pub fn line(&mut self, line: &WireLine) {
+        self.lines += 1;
+        self.recorder.at(line.at_ms, self.lines);
+        if let Some(cut) = line.cut {
+            self.recorder.notice("line_cut", format!("{cut} bytes were cut off a line that was too long"));
+        }
+        match line.dir {
+            Dir::Recv => {
+                if line.bytes_b64.is_some() {
+                    self.recorder.notice("not_utf8", "the line holds bytes that are not UTF-8");
+                }
+                self.translator.recv(line, &mut self.recorder);
+            }
+            Dir::Send => self.translator.send(line, &mut self.recorder),
+            Dir::Stderr => self.ending.stderr(&line.line),
+            Dir::Exit => match serde_json::from_str(&line.line) {
+                Ok(exit) => self.ending.exit = Some(exit),
+                Err(_) => self.recorder.notice("malformed_exit", line.line.clone()),
+            },
+            Dir::Engine => match serde_json::from_str(&line.line) {
+                Ok(engine) => self.engine(&engine),
+                Err(_) => self.recorder.notice("malformed_engine_line", line.line.clone()),
+            },
+        }
+    }
+
+    fn engine(&mut self, line: &EngineLine) {
+        match line {
+            EngineLine::Start { header } => *self.recorder.header() = header.as_ref().clone(),
+            EngineLine::NotStarted { category, message } => {
+                self.ending.not_started = Some((*category, message.clone()));
+            }
+            EngineLine::Handshake { message } => self.ending.handshake = Some(message.clone()),
+            EngineLine::Limit { key, .. } => {
+                self.ending.limit.get_or_insert_with(|| key.clone());
+            }
+            EngineLine::Interrupted => self.ending.interrupted = true,
+            EngineLine::Cancel => self.recorder.cancel_open(),
+            EngineLine::Priced { cost_usd, model, .. } => {
+                let mut usage = Usage::of(UsageScope::Session);
+                usage.cost_usd = Some(*cost_usd);
+                usage.model = Some(model.clone());
+                usage.source = Some("priced".to_owned());
+                self.recorder.usage(usage, true);
+            }
+            EngineLine::Notice { code, text } => self.recorder.notice(code, text.clone()),
+            EngineLine::Unknown => self.recorder.notice("unknown_engine_line", "an engine line of an unknown kind"),
+            EngineLine::Permission { .. } | EngineLine::CloseStdin | EngineLine::Signal { .. } => {}
+        }
+        self.translator.engine(line, &mut self.recorder);
+    }
+
+    /// The recorder, to ask what is known so far.
+    pub fn recorder(&mut self) -> &mut Recorder {
+        &mut self.recorder
+    }
+
+    /// Takes the events that nothing can change any more.
+    pub fn drain(&mut self) -> Vec<Event> {
+        self.recorder.drain()
+    }
+
+    /// Ends the session.
+    pub fn finish(mut self) -> Finished {
+        let answer = self.translator.finish(&mut self.recorder, self.ending.exit);
+        let (stop, host) = self.ending.decide(answer);
+        self.recorder.finish(stop, host)
+    }
+}
+
+impl Ending {
+    fn stderr(&mut self, line: &str) {
+        const KEPT: usize = 4096;
+        self.stderr_tail.push_str(line);
+        self.stderr_tail.push('\n');
+        if self.stderr_tail.len() > 2 * KEPT {
+            let from = self.stderr_tail.ceil_char_boundary(self.stderr_tail.len() - KEPT);
+            self.stderr_tail.drain(..from);
+        }
+    }
+
+    /// The contract's table of endings, from the top: what the engine did counts before what the agent said.
+    fn decide(self, answer: Answer) -> (Stop, bool) {
+        let exit = self.exit;
+        let stop = |reason, category, detail: Option<String>| Stop { reason, category, detail, output: None, exit };
+        if let Some((category, message)) = self.not_started {
+            return (stop(StopReason::Crashed, Some(category), Some(message)), true);
+        }
+        if self.interrupted {
+            return (stop(StopReason::Cancelled, None, Some("interrupted".to_owned())), true);
+        }
+        if let Some(key) = self.limit {
+            let reason = match key.as_str() {
+                "time" => StopReason::TimedOut,
+                "idle" => StopReason::Idle,
+                "steps" | "tool-calls" => StopReason::MaxTurns,
+                _ => StopReason::MaxBudget,
+            };
+            return (stop(reason, None, Some(key)), true);
+        }
+        match answer {
+            Answer::Failed { category, detail } => (stop(StopReason::Error, Some(category), Some(detail)), false),
+            Answer::Ended { reason, detail } => (stop(reason, None, detail), false),
+            Answer::None => {
+                if let Some(message) = self.handshake {
+                    let category = errors::auth_in(&message).unwrap_or(ErrorCategory::Handshake);
+                    return (stop(StopReason::Error, Some(category), Some(message)), true);
+                }
+                let tail = last_line(&self.stderr_tail);
+                if let Some(category) = errors::auth_in(&self.stderr_tail) {
+                    return (stop(StopReason::Error, Some(category), tail), false);
+                }
+                (stop(StopReason::Crashed, Some(ErrorCategory::Crashed), tail), false)
+            }
+        }
+    }
+}
+
+fn last_line(text: &str) -> Option<String> {
+    text.lines().rev().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned())
+}
+
+/// Translates a recorded session from its lines. Events are handed on as they are done.
+///
+/// # Errors
+/// What reading the lines says.
+pub fn import<R: std::io::BufRead>(
+    adapter: Adapter,
+    manifest: &Manifest,
+    named: bool,
+    input: R,
+    mut each: impl FnMut(Event) -> std::io::Result<()>,
+) -> std::io::Result<Header> {
+    let mut reader = crate::wire::Reader::new(input);
+    let mut header = Header::new(adapter.word(), manifest.seen());
+    if named {
+        header.harness = Some(manifest.name.clone());
+    }
+    let mut translation: Option<Translation> = None;
+    while let Some(line) = reader.next_line()? {
+        let translation = translation.get_or_insert_with(|| {
+            let mut header = header.clone();
+            header.timed = (!reader.is_timed()).then_some(false);
+            Translation::new(adapter, manifest, header)
+        });
+        translation.line(&line);
+        for event in translation.drain() {
+            each(event)?;
+        }
+    }
+    let translation = translation.unwrap_or_else(|| {
+        header.timed = Some(false);
+        Translation::new(adapter, manifest, header)
+    });
+    let finished = translation.finish();
+    for event in finished.events {
+        each(event)?;
+    }
+    Ok(finished.header)
+}
+
+/// What a session over this adapter shows.
+pub fn seen(adapter: Adapter) -> Seen {
+    let can = adapter.can();
+    Seen { tracing: can.tracing, interaction: can.interaction }
+}
+
+/// Whether an event is something the agent did, which the idle limit waits for.
+pub fn is_activity(event: &Event) -> bool {
+    !event.host && !matches!(event.body, Body::Notice { .. } | Body::Stop(_))
+}

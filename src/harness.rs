@@ -1,0 +1,384 @@
+//! Harnesses: agents under evaluation. Each is a [`Manifest`], data in a YAML file, on an Adapter that is code.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::adapter::Adapter;
+use crate::trace::{Seen, ToolKind};
+use crate::values::{NameGlob, Pattern, Time};
+
+pub mod catalog;
+
+/// What a manifest in `harnesses/` says of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Manifest {
+    /// The name it is asked for by.
+    pub name: String,
+    /// One line for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The protocol it speaks.
+    pub adapter: Adapter,
+    /// Program and arguments. `{prompt}`, `{model}`, `{workspace}`, `{home}` and `{self}` are replaced in each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// How the prompt reaches the program; ACP agents get it over the protocol.
+    #[serde(default)]
+    pub prompt_via: PromptVia,
+    /// How the model is chosen.
+    #[serde(default)]
+    pub model: ModelRoute,
+    /// Environment beyond the allow-list.
+    #[serde(default)]
+    pub env: Env,
+    /// Variables without which it cannot work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires_env: Vec<String>,
+    /// How to install it; printed when the program is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub install: Option<String>,
+    /// Command that prints its version.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub version: Vec<String>,
+    /// Tool names to kinds, first match wins; globs are allowed.
+    #[serde(default, skip_serializing_if = "ToolKinds::is_empty")]
+    pub tool_kinds: ToolKinds,
+    /// What its usage reports mean.
+    #[serde(default)]
+    pub usage: UsageConvention,
+    /// What it can, where that differs from the adapter.
+    #[serde(default)]
+    pub capabilities: Capabilities,
+    /// How long to wait for it.
+    #[serde(default)]
+    pub timeouts: Timeouts,
+    /// Its home: a private one, with files copied from the user's.
+    #[serde(default)]
+    pub home: Home,
+    /// Files written into the private home.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
+    /// Texts by which the agent tells an error as an answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub error_text: Vec<Pattern>,
+    /// The name by which the agent introduces itself on the wire, so that an imported session is known by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_info: Option<String>,
+    /// At most so many at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<usize>,
+    /// For `replay`: the wire log or Trace to play.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recording: Option<PathBuf>,
+    /// How much of a run is captured: `wired`, `native`, `runnable`, `catalog`, `vendor-locked`, `out-of-scope`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<Tier>,
+    /// Which version was seen doing what.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verified: Vec<Verified>,
+}
+
+impl Manifest {
+    /// The manifest of an adapter that nobody named a harness for.
+    pub fn bare(adapter: Adapter) -> Self {
+        Self {
+            name: adapter.word().to_owned(),
+            description: None,
+            adapter,
+            command: Vec::new(),
+            prompt_via: PromptVia::default(),
+            model: ModelRoute::default(),
+            env: Env::default(),
+            requires_env: Vec::new(),
+            install: None,
+            version: Vec::new(),
+            tool_kinds: ToolKinds::default(),
+            usage: UsageConvention::default(),
+            capabilities: Capabilities::default(),
+            timeouts: Timeouts::default(),
+            home: Home::default(),
+            files: BTreeMap::new(),
+            error_text: Vec::new(),
+            agent_info: None,
+            jobs: None,
+            recording: None,
+            tier: None,
+            verified: Vec::new(),
+        }
+    }
+
+    /// What a session with it shows.
+    pub fn seen(&self) -> Seen {
+        let can = self.adapter.can();
+        Seen {
+            tracing: self.capabilities.tracing.unwrap_or(can.tracing),
+            interaction: self.capabilities.interaction.unwrap_or(can.interaction),
+        }
+    }
+
+    /// Whether it takes several prompts in one session.
+    pub fn multi_turn(&self) -> bool {
+        self.capabilities.multi_turn.unwrap_or(self.adapter.can().multi_turn)
+    }
+
+    /// Whether its model can be chosen.
+    pub fn model_selection(&self) -> bool {
+        self.model.via != ModelVia::None
+    }
+}
+
+/// How the prompt reaches the program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PromptVia {
+    /// As `{prompt}` among the arguments.
+    #[default]
+    Argument,
+    /// On standard input, which is then closed.
+    Stdin,
+    /// In a file whose path takes the place of `{prompt}`.
+    File,
+}
+
+/// How the model is chosen.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ModelRoute {
+    /// The way.
+    pub via: ModelVia,
+    /// The flag that takes the model, for `flag`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flag: Option<String>,
+    /// The variable that takes the model, for `env`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<String>,
+    /// The model where none is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+}
+
+/// A way to choose the model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelVia {
+    /// ACP's `session/set_config_option` of category `model`.
+    ConfigOption,
+    /// The older `session/set_model`.
+    SetModel,
+    /// A flag on the command line, or `{model}` in the command.
+    Flag,
+    /// A variable of the environment.
+    Env,
+    /// It cannot be chosen.
+    #[default]
+    None,
+}
+
+/// Environment beyond the allow-list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Env {
+    /// Variables passed on from the engine's own environment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass: Vec<String>,
+    /// Variables set to a value; `{workspace}`, `{home}`, `{model}` and `{self}` are replaced.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub set: BTreeMap<String, String>,
+    /// Variables whose values are masked wherever they occur.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secret: Vec<String>,
+}
+
+/// Tool names to kinds, in the order in which they stand in the file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolKinds(pub Vec<(NameGlob, ToolKind)>);
+
+impl ToolKinds {
+    /// The kind of a tool with this name, if the list knows it.
+    pub fn of(&self, name: &str) -> Option<ToolKind> {
+        self.0.iter().find(|(glob, _)| glob.is_match(name)).map(|(_, kind)| *kind)
+    }
+
+    /// Whether the list is empty.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+mod tool_kinds {
+    use std::borrow::Cow;
+    use std::fmt;
+
+    use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+    use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+    use serde::ser::{Serialize, SerializeMap, Serializer};
+
+    use super::ToolKinds;
+
+    impl<'de> Deserialize<'de> for ToolKinds {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Kinds;
+            impl<'de> Visitor<'de> for Kinds {
+                type Value = ToolKinds;
+
+                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str("a map of tool names to kinds")
+                }
+
+                fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ToolKinds, A::Error> {
+                    let mut kinds = Vec::new();
+                    while let Some(entry) = map.next_entry()? {
+                        kinds.push(entry);
+                    }
+                    Ok(ToolKinds(kinds))
+                }
+            }
+            deserializer.deserialize_map(Kinds)
+        }
+    }
+
+    impl Serialize for ToolKinds {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let mut map = serializer.serialize_map(Some(self.0.len()))?;
+            for (name, kind) in &self.0 {
+                map.serialize_entry(name, kind)?;
+            }
+            map.end()
+        }
+    }
+
+    impl JsonSchema for ToolKinds {
+        fn schema_name() -> Cow<'static, str> {
+            "ToolKinds".into()
+        }
+
+        fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+            let kind = generator.subschema_for::<crate::trace::ToolKind>();
+            json_schema!({"type": "object", "additionalProperties": kind})
+        }
+    }
+}
+
+/// What an agent's usage reports mean.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct UsageConvention {
+    /// What the answer to a prompt covers: `turn` or `session`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<UsageOf>,
+    /// Input tokens include the cached ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_includes_cache: Option<bool>,
+    /// Output tokens leave the tokens of thought out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_excludes_thoughts: Option<bool>,
+}
+
+/// What the usage in an answer to a prompt covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UsageOf {
+    /// That prompt.
+    Turn,
+    /// The session so far.
+    Session,
+}
+
+/// What an agent can, where that differs from its adapter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Capabilities {
+    /// It shows its calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracing: Option<bool>,
+    /// It asks for permission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interaction: Option<bool>,
+    /// It takes several prompts in one session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub multi_turn: Option<bool>,
+}
+
+/// How long to wait for an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Timeouts {
+    /// For each step of the handshake.
+    pub start: Time,
+    /// After a cancel, before signals.
+    pub grace: Time,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { start: Time(Duration::from_secs(60)), grace: Time(Duration::from_secs(5)) }
+    }
+}
+
+/// Whose home an agent sees.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Home {
+    /// `home: user`: the user's own, which is a warning in every result.
+    Named(HomeName),
+    /// A private one.
+    Private(PrivateHome),
+}
+
+/// A home by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HomeName {
+    /// The user's own home.
+    User,
+}
+
+/// A private home.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PrivateHome {
+    /// Files and folders copied from the user's home, where they exist.
+    #[serde(default)]
+    pub copy: Vec<PathBuf>,
+}
+
+impl Default for Home {
+    fn default() -> Self {
+        Home::Private(PrivateHome::default())
+    }
+}
+
+/// How much of a run with an agent is captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tier {
+    /// Its raw model traffic, through a gateway, and its protocol log.
+    Wired,
+    /// The same, without a shim.
+    Native,
+    /// Its protocol log only.
+    Runnable,
+    /// A recipe that was not run.
+    Catalog,
+    /// Nothing: it works with its vendor's service only.
+    VendorLocked,
+    /// Nothing: it is another kind of program.
+    OutOfScope,
+}
+
+/// Which version was seen doing what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Verified {
+    /// The agent's version.
+    pub version: String,
+    /// When, as a date.
+    pub date: String,
+    /// The recording or test that shows it.
+    pub by: String,
+}

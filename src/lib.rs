@@ -1,0 +1,11 @@
+//! A trace-grading evaluation engine for coding agents.
+pub mod adapter;
+pub mod grade;
+pub mod harness;
+pub mod result;
+pub mod shell;
+pub mod trace;
+pub mod values;
+pub mod verdict;
+pub mod wire;
+pub mod workspace;

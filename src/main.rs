@@ -1,0 +1,2 @@
+//! The `evals` program: hands its arguments to the library and its answer to the shell.
+fn main() {}

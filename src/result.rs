@@ -1,0 +1,126 @@
+//! `result.json`: what came of one Trial, for reports and for programs.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::grade::GradeRecord;
+use crate::trace::{ErrorCategory, Model, StopReason, ToolKind};
+use crate::values::Fraction;
+use crate::verdict::Verdict;
+
+/// What came of one Trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialResult {
+    /// Id of the Case.
+    pub case: String,
+    /// Name of the Harness.
+    pub harness: String,
+    /// The model asked for, and the one that answered.
+    pub model: Model,
+    /// Number of the Trial, from 1.
+    pub trial: u32,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// Its score; only `pass` and `fail` have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<Fraction>,
+    /// What each grader said.
+    pub grades: Vec<GradeRecord>,
+    /// What it took. An unknown figure is absent.
+    pub metrics: Metrics,
+    /// How the session ended; absent where none began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<StopRecord>,
+    /// Why it is `errored`, or why it was skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorRecord>,
+    /// Which attempt this is, from 1.
+    pub attempt: u32,
+    /// The column it belongs to: the model's folder name, `default` where none was asked for.
+    pub arm: String,
+    /// `kind:name` of the calls of each step.
+    pub shape: Vec<Vec<String>>,
+    /// What the user should know beside the verdict.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// Why it was skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<String>,
+}
+
+/// What a Trial took.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Metrics {
+    /// From the first prompt to the answer, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// Tool calls; absent where they could not be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_calls: Option<u64>,
+    /// The same, by kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_calls_by_kind: Option<BTreeMap<ToolKind, u64>>,
+    /// Steps: rounds of calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+    /// Tokens sent, without cached ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Tokens received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Tokens read from the cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read_tokens: Option<u64>,
+    /// Tokens written to the cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+    /// All tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total_tokens: Option<u64>,
+    /// US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// `priced` where the cost comes from a price table and not from the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_source: Option<String>,
+    /// Permission requests; absent where the harness cannot ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<PermissionCounts>,
+}
+
+/// How often an agent asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PermissionCounts {
+    /// Requests.
+    pub requested: u64,
+    /// Those that were rejected.
+    pub rejected: u64,
+}
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StopRecord {
+    /// Why.
+    pub reason: StopReason,
+    /// The limit's key, the agent's own word, or the error's text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// How the process ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<crate::trace::Exit>,
+    /// The end of its standard error, where it did not end well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stderr_tail: Option<String>,
+}
+
+/// Why a Trial is `errored`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorRecord {
+    /// What kind of error.
+    pub category: ErrorCategory,
+    /// What happened, and the way out where there is one.
+    pub message: String,
+}

@@ -1,0 +1,119 @@
+//! Joins each call with its result, in the order in which the calls were announced, while events go by.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde_json::Value;
+
+use super::{Body, CallStatus, Event, FileDiff, PermissionOutcome, ToolCall, ToolResult};
+
+/// A call with its result and what was decided about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// `seq` of the call.
+    pub seq: u64,
+    /// When it was announced.
+    pub at_ms: u64,
+    /// The sub-agent that made it.
+    pub parent: Option<String>,
+    /// The call itself. Where a policy changed the input, this is the changed one.
+    pub call: ToolCall,
+    /// `seq` of its result.
+    pub result_seq: u64,
+    /// When the result came.
+    pub result_at_ms: u64,
+    /// How it ended.
+    pub status: CallStatus,
+    /// What it said.
+    pub output: Option<String>,
+    /// Changes to files that it showed.
+    pub diffs: Vec<FileDiff>,
+    /// Exit code, where told.
+    pub exit_code: Option<i64>,
+}
+
+/// Takes events in order and gives joined calls in order.
+#[derive(Debug, Default)]
+pub struct Joiner {
+    waiting: VecDeque<Waiting>,
+    first: u64,
+    open: HashMap<String, u64>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    seq: u64,
+    at_ms: u64,
+    parent: Option<String>,
+    call: ToolCall,
+    result: Option<(u64, u64, ToolResult)>,
+}
+
+impl Joiner {
+    /// Takes the next event; gives the calls that are now complete and next in order.
+    pub fn event(&mut self, event: &Event) -> Vec<Call> {
+        match &event.body {
+            Body::ToolCall(call) => {
+                self.open.insert(call.call.clone(), self.first + self.waiting.len() as u64);
+                self.waiting.push_back(Waiting {
+                    seq: event.seq,
+                    at_ms: event.at_ms,
+                    parent: event.parent.clone(),
+                    call: call.clone(),
+                    result: None,
+                });
+                Vec::new()
+            }
+            Body::PermissionResponse(response) => {
+                if response.outcome == PermissionOutcome::Allowed
+                    && let Some(input) = &response.updated_input
+                {
+                    self.change_input(&response.call, input);
+                }
+                Vec::new()
+            }
+            Body::ToolResult(result) => {
+                if let Some(waiting) = self.open.remove(&result.call).and_then(|n| self.at(n)) {
+                    waiting.result = Some((event.seq, event.at_ms, result.clone()));
+                }
+                self.ready()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn at(&mut self, number: u64) -> Option<&mut Waiting> {
+        let index = number.checked_sub(self.first)?;
+        self.waiting.get_mut(index as usize)
+    }
+
+    fn change_input(&mut self, call: &str, input: &Value) {
+        let number = self.open.get(call).copied();
+        if let Some(waiting) = number.and_then(|n| self.at(n)) {
+            waiting.call.input = Some(input.clone());
+        }
+    }
+
+    fn ready(&mut self) -> Vec<Call> {
+        let mut ready = Vec::new();
+        while let Some(front) = self.waiting.pop_front() {
+            let Some((result_seq, result_at_ms, result)) = front.result else {
+                self.waiting.push_front(front);
+                break;
+            };
+            self.first += 1;
+            ready.push(Call {
+                seq: front.seq,
+                at_ms: front.at_ms,
+                parent: front.parent,
+                call: front.call,
+                result_seq,
+                result_at_ms,
+                status: result.status,
+                output: result.output,
+                diffs: result.diffs,
+                exit_code: result.exit_code,
+            });
+        }
+        ready
+    }
+}

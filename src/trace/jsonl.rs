@@ -1,0 +1,301 @@
+//! Reads and writes Traces as JSON Lines: the header first, then one event a line.
+
+use std::borrow::Cow;
+use std::io::{self, BufRead, Write};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    Attachment, Body, CallStatus, ErrorCategory, Event, Exit, FileDiff, Header, Location, Message, PermissionOption,
+    PermissionOutcome, PermissionRequest, PermissionResponse, PlanEntry, Role, Stop, ToolCall, ToolKind, ToolResult,
+    Usage, UsageScope, VERSION,
+};
+
+/// Why a Trace could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file could not be read.
+    #[error("line {line}: {source}")]
+    Io {
+        /// Line number, from 1.
+        line: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A line is not what it should be.
+    #[error("line {line}: {message}")]
+    Line {
+        /// Line number, from 1.
+        line: u64,
+        /// What is wrong.
+        message: String,
+    },
+    /// The file is empty.
+    #[error("the trace is empty: its first line must be a header with \"type\":\"trace\"")]
+    Empty,
+    /// The first line is not a header.
+    #[error("line 1: not a trace header ({0}); a trace starts with {{\"type\":\"trace\",\"version\":1,…}}")]
+    NotATrace(String),
+    /// A newer program wrote it.
+    #[error("the trace has version {0}, this program reads up to {VERSION}; use a newer evals")]
+    Newer(u32),
+}
+
+/// Reads a Trace event by event.
+pub struct Reader<R> {
+    input: R,
+    line: u64,
+    buffer: Vec<u8>,
+    header: Header,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads the header.
+    pub fn new(mut input: R) -> Result<Self, ReadError> {
+        let mut buffer = Vec::new();
+        input.read_until(b'\n', &mut buffer).map_err(|source| ReadError::Io { line: 1, source })?;
+        if buffer.iter().all(u8::is_ascii_whitespace) {
+            return Err(ReadError::Empty);
+        }
+        #[derive(Deserialize)]
+        struct Head {
+            #[serde(rename = "type")]
+            kind: String,
+            version: u32,
+        }
+        let head: Head = serde_json::from_slice(&buffer).map_err(|e| ReadError::NotATrace(e.to_string()))?;
+        if head.kind != "trace" {
+            return Err(ReadError::NotATrace(format!("its type is `{}`", head.kind)));
+        }
+        if head.version > VERSION {
+            return Err(ReadError::Newer(head.version));
+        }
+        let header = serde_json::from_slice(&buffer).map_err(|e| ReadError::NotATrace(e.to_string()))?;
+        Ok(Self { input, line: 1, buffer, header })
+    }
+
+    /// The header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The next event; `None` at the end. Event types that this program does not know are passed over.
+    pub fn next_event(&mut self) -> Result<Option<Event>, ReadError> {
+        loop {
+            self.buffer.clear();
+            self.line += 1;
+            let line = self.line;
+            let read =
+                self.input.read_until(b'\n', &mut self.buffer).map_err(|source| ReadError::Io { line, source })?;
+            if read == 0 {
+                return Ok(None);
+            }
+            if self.buffer.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let raw: RawEvent<'_> =
+                serde_json::from_slice(&self.buffer).map_err(|e| ReadError::Line { line, message: e.to_string() })?;
+            match raw.into_event() {
+                Ok(Some(event)) => return Ok(Some(event)),
+                Ok(None) => {}
+                Err(message) => return Err(ReadError::Line { line, message }),
+            }
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = Result<Event, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_event().transpose()
+    }
+}
+
+/// Writes one event as a line.
+pub fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, event)?;
+    out.write_all(b"\n")
+}
+
+/// Writes the header as a line.
+pub fn write_header(out: &mut impl Write, header: &Header) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, header)?;
+    out.write_all(b"\n")
+}
+
+/// An event as it stands in a file: one flat object, read in one pass.
+#[derive(Deserialize)]
+struct RawEvent<'a> {
+    seq: u64,
+    #[serde(default)]
+    at_ms: u64,
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(default)]
+    parent: Option<String>,
+    #[serde(default)]
+    host: bool,
+    #[serde(default)]
+    role: Option<Role>,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    attachments: Vec<Attachment>,
+    #[serde(default)]
+    entries: Vec<PlanEntry>,
+    #[serde(default)]
+    call: Option<String>,
+    #[serde(default)]
+    step: Option<u64>,
+    #[serde(rename = "kind", default, borrow)]
+    tool_kind: Option<Cow<'a, str>>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    input: Option<Value>,
+    #[serde(default)]
+    locations: Vec<Location>,
+    #[serde(default)]
+    request: Option<String>,
+    #[serde(default)]
+    options: Vec<PermissionOption>,
+    #[serde(default)]
+    outcome: Option<PermissionOutcome>,
+    #[serde(default)]
+    option: Option<String>,
+    #[serde(default)]
+    policy: Option<String>,
+    #[serde(default)]
+    rule: Option<String>,
+    #[serde(default, borrow)]
+    reason: Option<Cow<'a, str>>,
+    #[serde(default)]
+    updated_input: Option<Value>,
+    #[serde(default)]
+    status: Option<CallStatus>,
+    #[serde(default)]
+    output: Option<String>,
+    #[serde(default)]
+    diffs: Vec<FileDiff>,
+    #[serde(default)]
+    exit_code: Option<i64>,
+    #[serde(default)]
+    truncated: bool,
+    #[serde(default)]
+    scope: Option<UsageScope>,
+    #[serde(default)]
+    input_tokens: Option<u64>,
+    #[serde(default)]
+    output_tokens: Option<u64>,
+    #[serde(default)]
+    cache_read_tokens: Option<u64>,
+    #[serde(default)]
+    cache_write_tokens: Option<u64>,
+    #[serde(default)]
+    thought_tokens: Option<u64>,
+    #[serde(default)]
+    cost_usd: Option<f64>,
+    #[serde(default)]
+    context_used: Option<u64>,
+    #[serde(default)]
+    context_size: Option<u64>,
+    #[serde(default)]
+    total_tokens: Option<u64>,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    source: Option<String>,
+    #[serde(default)]
+    code: Option<String>,
+    #[serde(default)]
+    line: Option<u64>,
+    #[serde(default)]
+    category: Option<ErrorCategory>,
+    #[serde(default)]
+    detail: Option<String>,
+    #[serde(default)]
+    exit: Option<Exit>,
+}
+
+impl RawEvent<'_> {
+    fn into_event(self) -> Result<Option<Event>, String> {
+        let word = self.kind.clone().into_owned();
+        let need = |field: &str| format!("an event of type {word} needs `{field}`");
+        let body = match self.kind.as_ref() {
+            "message" => Body::Message(Message {
+                role: self.role.ok_or_else(|| need("role"))?,
+                text: self.text.unwrap_or_default(),
+                attachments: self.attachments,
+            }),
+            "thought" => Body::Thought { text: self.text.unwrap_or_default() },
+            "plan" => Body::Plan { entries: self.entries },
+            "tool_call" => Body::ToolCall(ToolCall {
+                call: self.call.ok_or_else(|| need("call"))?,
+                step: self.step.ok_or_else(|| need("step"))?,
+                kind: self.tool_kind.as_deref().and_then(ToolKind::from_word).unwrap_or(ToolKind::Other),
+                name: self.name,
+                title: self.title,
+                input: self.input,
+                locations: self.locations,
+            }),
+            "permission_request" => Body::PermissionRequest(PermissionRequest {
+                call: self.call.ok_or_else(|| need("call"))?,
+                request: self.request.ok_or_else(|| need("request"))?,
+                options: self.options,
+            }),
+            "permission_response" => Body::PermissionResponse(PermissionResponse {
+                call: self.call.ok_or_else(|| need("call"))?,
+                request: self.request.ok_or_else(|| need("request"))?,
+                outcome: self.outcome.ok_or_else(|| need("outcome"))?,
+                option: self.option,
+                policy: self.policy,
+                rule: self.rule,
+                reason: self.reason.map(Cow::into_owned),
+                updated_input: self.updated_input,
+            }),
+            "tool_result" => Body::ToolResult(ToolResult {
+                call: self.call.ok_or_else(|| need("call"))?,
+                status: self.status.ok_or_else(|| need("status"))?,
+                output: self.output,
+                diffs: self.diffs,
+                exit_code: self.exit_code,
+                truncated: self.truncated,
+            }),
+            "usage" => Body::Usage(Usage {
+                scope: self.scope.ok_or_else(|| need("scope"))?,
+                input_tokens: self.input_tokens,
+                output_tokens: self.output_tokens,
+                cache_read_tokens: self.cache_read_tokens,
+                cache_write_tokens: self.cache_write_tokens,
+                thought_tokens: self.thought_tokens,
+                cost_usd: self.cost_usd,
+                context_used: self.context_used,
+                context_size: self.context_size,
+                total_tokens: self.total_tokens,
+                model: self.model,
+                source: self.source,
+            }),
+            "notice" => Body::Notice {
+                code: self.code.ok_or_else(|| need("code"))?,
+                text: self.text.unwrap_or_default(),
+                line: self.line,
+            },
+            "stop" => Body::Stop(Stop {
+                reason: {
+                    let word = self.reason.ok_or_else(|| need("reason"))?;
+                    serde_json::from_value(Value::String(word.into_owned())).map_err(|e| e.to_string())?
+                },
+                category: self.category,
+                detail: self.detail,
+                output: self.output,
+                exit: self.exit,
+            }),
+            _ => return Ok(None),
+        };
+        Ok(Some(Event { seq: self.seq, at_ms: self.at_ms, body, parent: self.parent, host: self.host }))
+    }
+}

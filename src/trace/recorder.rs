@@ -1,0 +1,739 @@
+//! The one builder of Traces. Whatever an Adapter pushes, in whatever order, the laws of a Trace hold.
+//!
+//! Events leave the recorder in order as soon as nothing can change them any more ([`Recorder::drain`]):
+//! a message when something else follows it, a call when it has its result. What is kept for each call
+//! that has ended is the hash of its id, 8 bytes.
+
+use std::collections::{HashMap, HashSet, VecDeque, hash_map::DefaultHasher};
+use std::hash::{Hash, Hasher};
+
+use serde_json::Value;
+
+use super::usage::UsageTotal;
+use super::{
+    Attachment, Body, CallStatus, Event, FileDiff, Header, Location, Message, PermissionOption, PermissionOutcome,
+    PermissionRequest, PermissionResponse, PlanEntry, Role, Stop, ToolCall, ToolKind, ToolResult, Usage, UsageScope,
+};
+
+/// Notices of one code that are kept; the rest is counted.
+pub const MAX_NOTICES: u64 = 100;
+/// Bytes of text that one message, thought or result keeps; the rest is counted.
+pub const MAX_TEXT: usize = 16 << 20;
+
+/// Builds a Trace and enforces its laws.
+pub struct Recorder {
+    header: Header,
+    now_ms: u64,
+    line: Option<u64>,
+    slots: VecDeque<Slot>,
+    /// Number of the first slot in `slots`, which is also the `seq` it will have.
+    first: u64,
+    text: Option<OpenText>,
+    open: HashMap<String, OpenCall>,
+    seen: HashSet<u64>,
+    steps: HashMap<Option<String>, Step>,
+    next_step: u64,
+    requests: HashMap<String, OpenRequest>,
+    last_usage: Option<Usage>,
+    total: UsageTotal,
+    notices: HashMap<String, u64>,
+    calls: u64,
+    answer: String,
+    cut_bytes: u64,
+}
+
+struct Slot {
+    event: Event,
+    open: bool,
+}
+
+/// The text event that a further chunk may still be joined to.
+struct OpenText {
+    slot: u64,
+    speaker: Speaker,
+    part: Option<String>,
+}
+
+#[derive(PartialEq)]
+struct Speaker {
+    voice: Voice,
+    parent: Option<String>,
+}
+
+/// Whose text it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Voice {
+    /// A message of the user.
+    User,
+    /// A message of the agent.
+    Agent,
+    /// A thought of the agent.
+    Thought,
+}
+
+/// Where a piece of text stands with regard to the piece before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// A chunk that goes on where the last one ended.
+    Chunk,
+    /// A chunk of the message or block with this id.
+    Of(String),
+    /// A block of its own.
+    Block,
+}
+
+struct OpenCall {
+    /// The id in the Trace.
+    call: String,
+    slot: u64,
+    parent: Option<String>,
+    step: u64,
+    rejected: bool,
+    cancelled: bool,
+    diffs: Vec<FileDiff>,
+    output: Option<String>,
+    exit_code: Option<i64>,
+}
+
+struct Step {
+    number: u64,
+    group: Option<String>,
+    has_result: bool,
+}
+
+struct OpenRequest {
+    call: String,
+    agent_call: String,
+    parent: Option<String>,
+}
+
+/// What an agent says of a call; every part that it did not say is `None` or empty.
+#[derive(Debug, Clone, Default)]
+pub struct CallSaid {
+    /// The sub-agent that makes the call.
+    pub parent: Option<String>,
+    /// The message that the call is part of, where the protocol shows messages.
+    pub group: Option<String>,
+    /// What it does.
+    pub kind: Option<ToolKind>,
+    /// The tool's name.
+    pub name: Option<String>,
+    /// A line for people.
+    pub title: Option<String>,
+    /// Its arguments.
+    pub input: Option<Value>,
+    /// Files it touches.
+    pub locations: Vec<Location>,
+    /// Changes it shows before it is done.
+    pub diffs: Vec<FileDiff>,
+    /// Output so far; the result's own output replaces it.
+    pub output: Option<String>,
+    /// Exit code, if it came before the result.
+    pub exit_code: Option<i64>,
+}
+
+/// What an agent says of how a call ended.
+#[derive(Debug, Clone, Default)]
+pub struct ResultSaid {
+    /// Its own word for it.
+    pub outcome: Said,
+    /// What the call said.
+    pub output: Option<String>,
+    /// Changes to files; empty means those shown before.
+    pub diffs: Vec<FileDiff>,
+    /// Exit code of a command.
+    pub exit_code: Option<i64>,
+    /// The output was cut.
+    pub truncated: bool,
+}
+
+/// The agent's own word for how a call ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Said {
+    /// It succeeded.
+    #[default]
+    Ok,
+    /// It failed.
+    Failed,
+    /// It was refused.
+    Denied,
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// What is known of a permission's answer.
+#[derive(Debug, Clone)]
+pub struct Answered {
+    /// What was decided.
+    pub outcome: PermissionOutcome,
+    /// The option chosen.
+    pub option: Option<String>,
+    /// The policy that decided.
+    pub policy: Option<String>,
+    /// The rule of it that matched.
+    pub rule: Option<String>,
+    /// Why.
+    pub reason: Option<String>,
+    /// Input put in the place of the agent's.
+    pub updated_input: Option<Value>,
+}
+
+/// A finished Trace: its header, and the events that had not been drained.
+pub struct Finished {
+    /// The header, with everything learned on the way.
+    pub header: Header,
+    /// The last events, `stop` at the end.
+    pub events: Vec<Event>,
+    /// What was spent.
+    pub total: UsageTotal,
+}
+
+impl Recorder {
+    /// Starts a Trace.
+    pub fn new(header: Header) -> Self {
+        Self {
+            header,
+            now_ms: 0,
+            line: None,
+            slots: VecDeque::new(),
+            first: 0,
+            text: None,
+            open: HashMap::new(),
+            seen: HashSet::new(),
+            steps: HashMap::new(),
+            next_step: 0,
+            requests: HashMap::new(),
+            last_usage: None,
+            total: UsageTotal::default(),
+            notices: HashMap::new(),
+            calls: 0,
+            answer: String::new(),
+            cut_bytes: 0,
+        }
+    }
+
+    /// Sets the clock: what is pushed from here on came with this line of the wire log.
+    /// The clock never goes back.
+    pub fn at(&mut self, at_ms: u64, line: u64) {
+        if self.header.is_timed() {
+            self.now_ms = self.now_ms.max(at_ms);
+        }
+        self.line = Some(line);
+    }
+
+    /// The header, to add what the session tells about itself.
+    pub fn header(&mut self) -> &mut Header {
+        &mut self.header
+    }
+
+    /// Calls announced so far.
+    pub fn call_count(&self) -> u64 {
+        self.calls
+    }
+
+    /// Steps begun so far.
+    pub fn step_count(&self) -> u64 {
+        self.next_step
+    }
+
+    /// What was spent so far.
+    pub fn usage_total(&self) -> &UsageTotal {
+        &self.total
+    }
+
+    /// Calls announced that have no result yet.
+    pub fn open_calls(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The final answer so far: what the main agent said after its last call.
+    pub fn answer(&self) -> &str {
+        match &self.text {
+            Some(open) if open.speaker == Speaker::of(Voice::Agent, None) => self.text_of(open.slot),
+            _ => &self.answer,
+        }
+    }
+
+    /// Whether a call with this id of the agent's is open.
+    pub fn is_open(&self, id: &str) -> bool {
+        self.open.contains_key(id)
+    }
+
+    /// Whether a call with this id of the agent's was ever announced.
+    pub fn was_announced(&self, id: &str) -> bool {
+        self.is_open(id) || self.seen.contains(&hash(id))
+    }
+
+    /// Adds text. Chunks are joined as they are, blocks and messages of their own by an empty line.
+    pub fn say(&mut self, voice: Voice, parent: Option<String>, text: &str, part: Part) {
+        if text.is_empty() {
+            return;
+        }
+        let speaker = Speaker { voice, parent };
+        if let Some(open) = &mut self.text
+            && open.speaker == speaker
+        {
+            let apart = match (&part, &open.part) {
+                (Part::Block, _) => true,
+                (Part::Of(id), Some(last)) => id != last,
+                (Part::Of(_), None) | (Part::Chunk, _) => false,
+            };
+            if let Part::Of(id) = part {
+                open.part = Some(id);
+            }
+            let slot = open.slot;
+            self.extend_text(slot, text, apart);
+            return;
+        }
+        let mut kept = String::new();
+        self.cut_bytes += push_bounded(&mut kept, text);
+        let body = match voice {
+            Voice::Thought => Body::Thought { text: kept },
+            Voice::User => Body::Message(Message { role: Role::User, text: kept, attachments: Vec::new() }),
+            Voice::Agent => Body::Message(Message { role: Role::Agent, text: kept, attachments: Vec::new() }),
+        };
+        if voice == Voice::User && speaker.parent.is_none() {
+            self.close_text();
+            self.answer.clear();
+        }
+        let parent = speaker.parent.clone();
+        let slot = self.push_open(body, parent);
+        let part = match part {
+            Part::Of(id) => Some(id),
+            Part::Block | Part::Chunk => None,
+        };
+        self.text = Some(OpenText { slot, speaker, part });
+    }
+
+    /// Adds something that is not text to the message being spoken, or to a new one.
+    pub fn attach(&mut self, role: Role, parent: Option<String>, attachment: Attachment) {
+        let voice = if role == Role::User { Voice::User } else { Voice::Agent };
+        let speaker = Speaker { voice, parent };
+        let slot = match &self.text {
+            Some(open) if open.speaker == speaker => open.slot,
+            _ => {
+                let message = Message { role, text: String::new(), attachments: Vec::new() };
+                let slot = self.push_open(Body::Message(message), speaker.parent.clone());
+                self.text = Some(OpenText { slot, speaker, part: None });
+                slot
+            }
+        };
+        if let Some(Body::Message(message)) = self.body(slot) {
+            message.attachments.push(attachment);
+        }
+    }
+
+    /// The agent's plan, which replaces the one before.
+    pub fn plan(&mut self, parent: Option<String>, entries: Vec<PlanEntry>) {
+        self.push(Body::Plan { entries }, parent, false);
+    }
+
+    /// Announces a call, or adds to one that is open. Answers whether it was new.
+    pub fn call(&mut self, id: &str, said: CallSaid) -> bool {
+        if self.is_open(id) {
+            self.update(id, said, false);
+            return false;
+        }
+        let call = self.unique(id);
+        let step = self.step(&said);
+        if said.parent.is_none() {
+            self.close_text();
+            self.answer.clear();
+        }
+        let parent = said.parent.clone();
+        let body = Body::ToolCall(ToolCall {
+            call: call.clone(),
+            step,
+            kind: said.kind.unwrap_or(ToolKind::Other),
+            name: said.name,
+            title: said.title,
+            input: said.input.filter(|input| !is_empty(input)),
+            locations: said.locations,
+        });
+        let slot = self.push_open(body, parent.clone());
+        self.calls += 1;
+        self.open.insert(
+            id.to_owned(),
+            OpenCall {
+                call,
+                slot,
+                parent,
+                step,
+                rejected: false,
+                cancelled: false,
+                diffs: said.diffs,
+                output: said.output,
+                exit_code: said.exit_code,
+            },
+        );
+        true
+    }
+
+    /// Adds to an open call. What a permission request repeats only fills what is missing.
+    pub fn update(&mut self, id: &str, said: CallSaid, only_missing: bool) {
+        let Some(open) = self.open.get_mut(id) else { return };
+        if !said.diffs.is_empty() && !(only_missing && !open.diffs.is_empty()) {
+            open.diffs = said.diffs;
+        }
+        if said.output.is_some() && !only_missing {
+            open.output = said.output;
+        }
+        open.exit_code = said.exit_code.or(open.exit_code);
+        let slot = open.slot;
+        let Some(Body::ToolCall(call)) = self.body(slot) else { return };
+        if let Some(input) = said.input.filter(|input| !is_empty(input))
+            && !(only_missing && call.input.is_some())
+        {
+            call.input = Some(input);
+        }
+        if let Some(kind) = said.kind
+            && (call.kind == ToolKind::Other || !only_missing)
+        {
+            call.kind = kind;
+        }
+        if said.name.is_some() && call.name.is_none() {
+            call.name = said.name;
+        }
+        if said.title.is_some() && !(only_missing && call.title.is_some()) {
+            call.title = said.title;
+        }
+        if !said.locations.is_empty() && !(only_missing && !call.locations.is_empty()) {
+            call.locations = said.locations;
+        }
+    }
+
+    /// Ends an open call. A rejected call is denied and a cancelled one cancelled, whatever the agent says.
+    /// Answers whether the call was open; if not, nothing is recorded.
+    pub fn result(&mut self, id: &str, said: ResultSaid) -> bool {
+        let Some(open) = self.open.remove(id) else { return false };
+        let exit_code = said.exit_code.or(open.exit_code);
+        let status = match said.outcome {
+            _ if open.rejected => CallStatus::Denied,
+            Said::Denied => CallStatus::Denied,
+            _ if open.cancelled => CallStatus::Cancelled,
+            Said::Cancelled => CallStatus::Cancelled,
+            Said::Failed => CallStatus::Error,
+            Said::Ok if exit_code.is_some_and(|code| code != 0) => CallStatus::Error,
+            Said::Ok => CallStatus::Ok,
+        };
+        let output = said.output.or(open.output.clone());
+        let diffs = if said.diffs.is_empty() { open.diffs.clone() } else { said.diffs };
+        self.end_call(id, open, ResultOf { status, output, diffs, exit_code, truncated: said.truncated }, false);
+        true
+    }
+
+    /// Records that the agent asks for permission. The request's id is made unique; the answer is its id here.
+    pub fn request(&mut self, request: &str, call_id: &str, options: Vec<PermissionOption>) -> String {
+        let mut unique = request.to_owned();
+        let mut n = 1;
+        while self.seen.contains(&hash(&format!("request {unique}"))) {
+            n += 1;
+            unique = format!("{request}#{n}");
+        }
+        self.seen.insert(hash(&format!("request {unique}")));
+        let (call, parent) = match self.open.get(call_id) {
+            Some(open) => (open.call.clone(), open.parent.clone()),
+            None => (call_id.to_owned(), None),
+        };
+        self.push(
+            Body::PermissionRequest(PermissionRequest { call: call.clone(), request: unique.clone(), options }),
+            parent.clone(),
+            false,
+        );
+        self.requests.insert(unique.clone(), OpenRequest { call, agent_call: call_id.to_owned(), parent });
+        unique
+    }
+
+    /// Records the answer to a request, and what it means for the call.
+    pub fn respond(&mut self, request: &str, answered: Answered) {
+        let Some(open) = self.requests.remove(request) else { return };
+        if let Some(call) = self.open.get_mut(&open.agent_call)
+            && call.call == open.call
+        {
+            call.rejected = answered.outcome == PermissionOutcome::Rejected;
+            call.cancelled |= answered.outcome == PermissionOutcome::Cancelled;
+        }
+        self.push(
+            Body::PermissionResponse(PermissionResponse {
+                call: open.call,
+                request: request.to_owned(),
+                outcome: answered.outcome,
+                option: answered.option,
+                policy: answered.policy,
+                rule: answered.rule,
+                reason: answered.reason,
+                updated_input: answered.updated_input,
+            }),
+            open.parent,
+            false,
+        );
+    }
+
+    /// Records usage. A report of nothing but zeros is none, and one that repeats the last is not said again.
+    pub fn usage(&mut self, usage: Usage, host: bool) {
+        let repeated = usage.scope == UsageScope::Session && self.last_usage.as_ref() == Some(&usage);
+        if usage.says_nothing() || repeated {
+            return;
+        }
+        self.total.add(&usage);
+        if usage.scope == UsageScope::Session {
+            self.last_usage = Some(usage.clone());
+        }
+        self.push_aside(Body::Usage(usage), None, host);
+    }
+
+    /// Records what could not be taken as an event. After [`MAX_NOTICES`] of one code the rest is counted.
+    pub fn notice(&mut self, code: &str, text: impl Into<String>) {
+        let count = self.notices.entry(code.to_owned()).or_insert(0);
+        *count += 1;
+        if *count <= MAX_NOTICES {
+            let line = self.line;
+            self.push_aside(Body::Notice { code: code.to_owned(), text: shorten(&text.into()), line }, None, false);
+        }
+    }
+
+    /// The turn is being cancelled: whatever is open now counts as cancelled.
+    pub fn cancel_open(&mut self) {
+        for call in self.open.values_mut() {
+            call.cancelled = true;
+        }
+    }
+
+    /// The turn is over. If it was cancelled, what is open ends with it.
+    pub fn end_turn(&mut self, cancelled: bool) {
+        if cancelled {
+            self.cancel_open();
+            self.end_open();
+        }
+    }
+
+    /// Takes the events that nothing can change any more, in order.
+    pub fn drain(&mut self) -> Vec<Event> {
+        let ready = self.slots.iter().take_while(|slot| !slot.open).count();
+        self.first += ready as u64;
+        self.slots.drain(..ready).map(|slot| slot.event).collect()
+    }
+
+    /// Ends the Trace. Calls without a result get one; then comes `stop`, with the final answer where it has none.
+    pub fn finish(mut self, mut stop: Stop, host: bool) -> Finished {
+        self.end_open();
+        self.close_text();
+        self.line = None;
+        let mut codes: Vec<_> = self.notices.iter().filter(|(_, n)| **n > MAX_NOTICES).collect();
+        codes.sort();
+        let told: Vec<String> = codes
+            .into_iter()
+            .map(|(code, n)| format!("{} more notices of the kind {code} are in the wire log only", n - MAX_NOTICES))
+            .collect();
+        for text in told {
+            self.push_aside(Body::Notice { code: "notices_cut".into(), text, line: None }, None, true);
+        }
+        if self.cut_bytes > 0 {
+            let text =
+                format!("{} bytes of text beyond {MAX_TEXT} in one event are in the wire log only", self.cut_bytes);
+            self.push_aside(Body::Notice { code: "text_cut".into(), text, line: None }, None, true);
+        }
+        if stop.output.is_none() && !self.answer.is_empty() {
+            stop.output = Some(std::mem::take(&mut self.answer));
+        }
+        self.push(Body::Stop(stop), None, host);
+        let events = self.drain();
+        Finished { header: self.header, events, total: self.total }
+    }
+
+    /// Ends every open call in the order in which they were announced.
+    fn end_open(&mut self) {
+        let mut ids: Vec<(u64, String)> = self.open.iter().map(|(id, open)| (open.slot, id.clone())).collect();
+        ids.sort();
+        for (_, id) in ids {
+            let Some(open) = self.open.remove(&id) else { continue };
+            let status = if open.rejected {
+                CallStatus::Denied
+            } else if open.cancelled {
+                CallStatus::Cancelled
+            } else {
+                CallStatus::Unfinished
+            };
+            let result = ResultOf {
+                status,
+                output: open.output.clone(),
+                diffs: open.diffs.clone(),
+                exit_code: open.exit_code,
+                truncated: false,
+            };
+            self.end_call(&id, open, result, true);
+        }
+    }
+
+    fn end_call(&mut self, id: &str, open: OpenCall, result: ResultOf, host: bool) {
+        self.seen.insert(hash(id));
+        if let Some(step) = self.steps.get_mut(&open.parent)
+            && step.number == open.step
+        {
+            step.has_result = true;
+        }
+        if let Some(slot) = self.slot(open.slot) {
+            slot.open = false;
+        }
+        let output = result.output.map(|text| {
+            let mut kept = String::new();
+            self.cut_bytes += push_bounded(&mut kept, &text);
+            kept
+        });
+        self.push(
+            Body::ToolResult(ToolResult {
+                call: open.call,
+                status: result.status,
+                output: output.filter(|text| !text.is_empty()),
+                diffs: result.diffs,
+                exit_code: result.exit_code,
+                truncated: result.truncated,
+            }),
+            open.parent,
+            host,
+        );
+    }
+
+    fn unique(&mut self, id: &str) -> String {
+        let mut call = id.to_owned();
+        let mut n = 1;
+        while self.seen.contains(&hash(&format!("call {call}"))) {
+            n += 1;
+            call = format!("{id}#{n}");
+        }
+        self.seen.insert(hash(&format!("call {call}")));
+        call
+    }
+
+    fn step(&mut self, said: &CallSaid) -> u64 {
+        if let Some(step) = self.steps.get_mut(&said.parent) {
+            let same = match (&said.group, &step.group) {
+                (Some(group), Some(last)) => group == last,
+                _ => !step.has_result,
+            };
+            if same {
+                return step.number;
+            }
+        }
+        let number = self.next_step;
+        self.next_step += 1;
+        self.steps.insert(said.parent.clone(), Step { number, group: said.group.clone(), has_result: false });
+        number
+    }
+
+    fn extend_text(&mut self, slot: u64, text: &str, apart: bool) {
+        let Some(body) = self.body(slot) else { return };
+        let kept = match body {
+            Body::Message(message) => &mut message.text,
+            Body::Thought { text } => text,
+            _ => return,
+        };
+        if apart && !kept.is_empty() {
+            kept.push_str("\n\n");
+        }
+        let cut = push_bounded(kept, text);
+        self.cut_bytes += cut;
+    }
+
+    fn close_text(&mut self) {
+        let Some(open) = self.text.take() else { return };
+        if open.speaker == Speaker::of(Voice::Agent, None) {
+            self.answer = self.text_of(open.slot).to_owned();
+        }
+        if let Some(slot) = self.slot(open.slot) {
+            slot.open = false;
+        }
+    }
+
+    fn text_of(&self, slot: u64) -> &str {
+        let slot = slot.checked_sub(self.first).and_then(|n| self.slots.get(n as usize));
+        match slot.map(|slot| &slot.event.body) {
+            Some(Body::Message(message)) => &message.text,
+            _ => "",
+        }
+    }
+
+    fn slot(&mut self, slot: u64) -> Option<&mut Slot> {
+        let index = slot.checked_sub(self.first)?;
+        self.slots.get_mut(index as usize)
+    }
+
+    fn body(&mut self, slot: u64) -> Option<&mut Body> {
+        self.slot(slot).map(|slot| &mut slot.event.body)
+    }
+
+    /// Pushes an event that ends the message being spoken.
+    fn push(&mut self, body: Body, parent: Option<String>, host: bool) {
+        self.close_text();
+        self.push_aside(body, parent, host);
+    }
+
+    fn push_open(&mut self, body: Body, parent: Option<String>) -> u64 {
+        self.push(body, parent, false);
+        let number = self.first + self.slots.len() as u64 - 1;
+        if let Some(slot) = self.slots.back_mut() {
+            slot.open = true;
+        }
+        number
+    }
+
+    /// Pushes an event that a message may go on after.
+    fn push_aside(&mut self, body: Body, parent: Option<String>, host: bool) {
+        let seq = self.first + self.slots.len() as u64;
+        self.slots.push_back(Slot { event: Event { seq, at_ms: self.now_ms, body, parent, host }, open: false });
+    }
+}
+
+struct ResultOf {
+    status: CallStatus,
+    output: Option<String>,
+    diffs: Vec<FileDiff>,
+    exit_code: Option<i64>,
+    truncated: bool,
+}
+
+impl Speaker {
+    fn of(voice: Voice, parent: Option<String>) -> Self {
+        Self { voice, parent }
+    }
+}
+
+/// Whether an input says nothing: null, `{}`, `[]` or an empty text.
+pub fn is_empty(input: &Value) -> bool {
+    match input {
+        Value::Null => true,
+        Value::Object(map) => map.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::String(text) => text.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Appends what fits within [`MAX_TEXT`] and answers how many bytes did not.
+fn push_bounded(kept: &mut String, text: &str) -> u64 {
+    let room = MAX_TEXT.saturating_sub(kept.len());
+    if text.len() <= room {
+        kept.push_str(text);
+        return 0;
+    }
+    let end = text.floor_char_boundary(room);
+    kept.push_str(&text[..end]);
+    (text.len() - end) as u64
+}
+
+/// A notice quotes what it is about, not all of it.
+fn shorten(text: &str) -> String {
+    const LONGEST: usize = 500;
+    if text.len() <= LONGEST {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(LONGEST);
+    format!("{}… ({} bytes)", &text[..end], text.len())
+}
+
+fn hash(text: &str) -> u64 {
+    // The default hasher made this way has fixed keys: the same ids give the same Trace.
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,304 @@
+//! Small values that people write in YAML: durations, shares, globs, regular expressions. Each is parsed at the door.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use globset::{GlobBuilder, GlobMatcher};
+use regex::Regex;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// A length of time: `500ms`, `2s`, `5m`, `1h30m`; a bare number is seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Time(pub Duration);
+
+impl FromStr for Time {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is not a length of time; write it like 500ms, 90s, 5m or 1h30m");
+        let mut rest = text.trim();
+        if rest.is_empty() {
+            return Err(wrong());
+        }
+        if let Ok(seconds) = rest.parse::<f64>() {
+            return Duration::try_from_secs_f64(seconds).map(Time).map_err(|_| wrong());
+        }
+        let mut total = 0.0;
+        while !rest.is_empty() {
+            let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
+            let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
+            rest = &rest[digits..];
+            let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+            total += number
+                * match &rest[..letters] {
+                    "ms" => 0.001,
+                    "s" | "sec" => 1.0,
+                    "m" | "min" => 60.0,
+                    "h" => 3600.0,
+                    "d" => 86_400.0,
+                    _ => return Err(wrong()),
+                };
+            rest = rest[letters..].trim_start();
+        }
+        Duration::try_from_secs_f64(total).map(Time).map_err(|_| wrong())
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = self.0.as_millis();
+        match ms {
+            0 => f.write_str("0s"),
+            _ if ms % 3_600_000 == 0 => write!(f, "{}h", ms / 3_600_000),
+            _ if ms % 60_000 == 0 => write!(f, "{}m", ms / 60_000),
+            _ if ms % 1000 == 0 => write!(f, "{}s", ms / 1000),
+            _ => write!(f, "{ms}ms"),
+        }
+    }
+}
+
+/// A share from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Fraction(f64);
+
+impl Fraction {
+    /// Nothing of it.
+    pub const ZERO: Fraction = Fraction(0.0);
+    /// All of it.
+    pub const ONE: Fraction = Fraction(1.0);
+
+    /// A share, if it is one.
+    pub fn new(value: f64) -> Option<Self> {
+        (0.0..=1.0).contains(&value).then_some(Self(value))
+    }
+
+    /// `part` of `whole`; nothing of nothing is all of it.
+    pub fn of(part: usize, whole: usize) -> Self {
+        if whole == 0 { Self::ONE } else { Self((part as f64 / whole as f64).clamp(0.0, 1.0)) }
+    }
+
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl FromStr for Fraction {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number: f64 = text.parse().map_err(|_| format!("`{text}` is not a number from 0 to 1"))?;
+        Self::new(number).ok_or_else(|| format!("`{text}` is not within 0 and 1"))
+    }
+}
+
+impl fmt::Display for Fraction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// A regular expression, unanchored.
+#[derive(Debug, Clone)]
+pub struct Pattern(pub Regex);
+
+impl Pattern {
+    /// Whether it occurs in the text.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Regex::new(text).map(Pattern).map_err(|error| {
+            let error = error.to_string();
+            let short = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            format!("`{text}` is not a regular expression: {short}")
+        })
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str())
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+/// A glob over paths: `*` stays within a folder, `**` crosses folders.
+#[derive(Debug, Clone)]
+pub struct PathGlob(GlobMatcher);
+
+impl PathGlob {
+    /// Whether it matches a path relative to the workspace.
+    pub fn is_match(&self, path: &str) -> bool {
+        self.0.is_match(path)
+    }
+}
+
+impl FromStr for PathGlob {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let clean = text.strip_prefix("./").unwrap_or(text);
+        let glob = GlobBuilder::new(clean).literal_separator(true).build();
+        glob.map(|glob| PathGlob(glob.compile_matcher())).map_err(|e| format!("`{text}` is not a glob: {}", e.kind()))
+    }
+}
+
+impl fmt::Display for PathGlob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.glob().glob())
+    }
+}
+
+impl PartialEq for PathGlob {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.glob() == other.0.glob()
+    }
+}
+
+/// A glob over names, where `*` is anything.
+#[derive(Debug, Clone)]
+pub struct NameGlob(GlobMatcher);
+
+impl NameGlob {
+    /// Whether it matches a name.
+    pub fn is_match(&self, name: &str) -> bool {
+        self.0.is_match(name)
+    }
+}
+
+impl FromStr for NameGlob {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let glob = GlobBuilder::new(text).literal_separator(false).backslash_escape(true).build();
+        glob.map(|glob| NameGlob(glob.compile_matcher())).map_err(|e| format!("`{text}` is not a glob: {}", e.kind()))
+    }
+}
+
+impl fmt::Display for NameGlob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.glob().glob())
+    }
+}
+
+impl PartialEq for NameGlob {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.glob() == other.0.glob()
+    }
+}
+
+/// Serde and schema for a value that stands in a file as a text (or, for numbers, as a number).
+macro_rules! written_as_text {
+    ($type:ty, $name:literal, $schema:tt) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Text;
+                impl Visitor<'_> for Text {
+                    type Value = $type;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str($name)
+                    }
+
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$type, E> {
+                        text.parse().map_err(E::custom)
+                    }
+
+                    fn visit_u64<E: de::Error>(self, number: u64) -> Result<$type, E> {
+                        number.to_string().parse().map_err(E::custom)
+                    }
+
+                    fn visit_i64<E: de::Error>(self, number: i64) -> Result<$type, E> {
+                        number.to_string().parse().map_err(E::custom)
+                    }
+
+                    fn visit_f64<E: de::Error>(self, number: f64) -> Result<$type, E> {
+                        number.to_string().parse().map_err(E::custom)
+                    }
+                }
+                deserializer.deserialize_any(Text)
+            }
+        }
+
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
+            }
+        }
+    };
+}
+
+written_as_text!(Time, "a length of time such as 500ms, 90s or 5m", {
+    "type": ["string", "number"],
+    "description": "a length of time: 500ms, 90s, 5m, 1h30m; a bare number is seconds"
+});
+written_as_text!(Fraction, "a number from 0 to 1", {"type": "number", "minimum": 0, "maximum": 1});
+written_as_text!(Pattern, "a regular expression", {"type": "string", "format": "regex"});
+written_as_text!(PathGlob, "a glob", {"type": "string", "description": "a glob: `*` stays within a folder, `**` crosses"});
+written_as_text!(NameGlob, "a glob", {"type": "string", "description": "a glob: `*` is anything"});
+
+impl Serialize for Fraction {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0)
+    }
+}
+
+macro_rules! serialized_as_text {
+    ($($type:ty),*) => {$(
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+    )*};
+}
+
+serialized_as_text!(Time, Pattern, PathGlob, NameGlob);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_and_written() {
+        for (text, ms) in [("500ms", 500), ("90s", 90_000), ("5m", 300_000), ("1h30m", 5_400_000), ("2", 2000)] {
+            let time: Time = text.parse().unwrap();
+            assert_eq!(time.0.as_millis(), ms, "{text}");
+            assert_eq!(time.to_string().parse::<Time>().unwrap(), time);
+        }
+        for text in ["", "m", "5 parsecs", "-3s", "1e99h"] {
+            assert!(text.parse::<Time>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_star_stays_within_a_folder() {
+        let glob: PathGlob = "src/*.rs".parse().unwrap();
+        assert!(glob.is_match("src/a.rs") && !glob.is_match("src/a/b.rs"));
+        let glob: PathGlob = "**/.git/**".parse().unwrap();
+        assert!(glob.is_match(".git/config") && glob.is_match("a/.git/config"));
+    }
+}

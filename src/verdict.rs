@@ -1,0 +1,210 @@
+//! From Grades to Verdicts: a trial's from its grades, a cell's from its trials. Pure.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::grade::{GradeRecord, Outcome};
+use crate::values::Fraction;
+
+/// The verdict on a Trial, or on the Trials of a Cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// What was asked for was done.
+    Pass,
+    /// It was not.
+    Fail,
+    /// Nobody can tell.
+    Ungraded,
+    /// The agent, or what it needs, is broken; this says nothing of its work.
+    Errored,
+    /// It was not run, for what its case demands.
+    Skipped,
+}
+
+impl Verdict {
+    /// The verdict's word, as it stands in results.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "fail",
+            Verdict::Ungraded => "ungraded",
+            Verdict::Errored => "errored",
+            Verdict::Skipped => "skipped",
+        }
+    }
+}
+
+/// A verdict with its score; only `pass` and `fail` have one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judged {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The weighted mean of what was scored.
+    pub score: Option<Fraction>,
+}
+
+/// The verdict that follows from grades.
+///
+/// A grade that is unknown stands for anything from 0 to 1: the verdict is `fail` where the trial would fail even
+/// with every unknown at 1, `pass` where it would pass even with every unknown at 0, and else `ungraded`.
+pub fn of_grades(grades: &[GradeRecord], threshold: Fraction) -> Judged {
+    let counted = || grades.iter().filter(|grade| !grade.diagnostic);
+    let gate_failed = counted().any(|grade| grade.gate && grade.passed == Some(false));
+    let gate_unknown = counted().any(|grade| grade.gate && grade.outcome == Outcome::Ungraded);
+    if gate_failed {
+        return Judged { verdict: Verdict::Fail, score: Some(Fraction::ZERO) };
+    }
+    let weighed: Vec<&GradeRecord> = counted().filter(|grade| !grade.gate && grade.weight > 0.0).collect();
+    let mean = |unknown: Option<f64>| {
+        let known = weighed.iter().filter_map(|grade| Some((grade.weight, counts_as(grade).or(unknown)?)));
+        let (weight, sum) = known.fold((0.0, 0.0), |(weight, sum), (w, v)| (weight + w, sum + w * v));
+        (weight > 0.0).then(|| (sum / weight).clamp(0.0, 1.0))
+    };
+    // Sums of weights are not exact: a threshold of 1.0 is reached by what is 1 but for rounding.
+    let reached = |mean: Option<f64>| mean.is_none_or(|mean| mean + 1e-9 >= threshold.get());
+    let verdict = if !reached(mean(Some(1.0))) {
+        Verdict::Fail
+    } else if reached(mean(Some(0.0))) && !gate_unknown && (weighed.is_empty() || mean(None).is_some()) {
+        Verdict::Pass
+    } else {
+        Verdict::Ungraded
+    };
+    let score = match verdict {
+        Verdict::Pass | Verdict::Fail if weighed.is_empty() => Some(Fraction::ONE),
+        Verdict::Pass | Verdict::Fail => mean(None).and_then(Fraction::new),
+        Verdict::Ungraded | Verdict::Errored | Verdict::Skipped => None,
+    };
+    Judged { verdict, score }
+}
+
+/// What a grade counts in the mean: a passed one 1, a failed one its value.
+fn counts_as(grade: &GradeRecord) -> Option<f64> {
+    if grade.passed? { Some(1.0) } else { grade.value.map(Fraction::get) }
+}
+
+/// How many of a cell's trials must pass.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub enum PassTrials {
+    /// Every one.
+    #[default]
+    All,
+    /// One is enough.
+    Any,
+    /// This share of them.
+    Share(Fraction),
+}
+
+/// The verdict on a cell. Trials that are ungraded or errored are unknown; skipped ones do not count.
+/// Where only errored trials keep it open the cell is `errored`, else `ungraded`.
+pub fn of_trials(trials: &[Verdict], pass: PassTrials) -> Verdict {
+    let ran: Vec<Verdict> = trials.iter().copied().filter(|verdict| *verdict != Verdict::Skipped).collect();
+    if ran.is_empty() {
+        return Verdict::Skipped;
+    }
+    let count = |verdict: Verdict| ran.iter().filter(|v| **v == verdict).count();
+    let (passed, failed) = (count(Verdict::Pass), count(Verdict::Fail));
+    let needed = match pass {
+        PassTrials::All => ran.len(),
+        PassTrials::Any => 1,
+        PassTrials::Share(share) => ((share.get() * ran.len() as f64) - 1e-9).ceil().max(0.0) as usize,
+    };
+    if passed >= needed {
+        Verdict::Pass
+    } else if ran.len() - failed < needed {
+        Verdict::Fail
+    } else if count(Verdict::Ungraded) == 0 {
+        Verdict::Errored
+    } else {
+        Verdict::Ungraded
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn grade(value: Option<f64>, passed: bool, weight: f64, gate: bool) -> GradeRecord {
+        GradeRecord {
+            name: "g".into(),
+            grader: "output".into(),
+            outcome: if value.is_some() { Outcome::Scored } else { Outcome::Ungraded },
+            value: value.and_then(Fraction::new),
+            passed: value.map(|_| passed),
+            weight,
+            gate,
+            diagnostic: false,
+            reason: String::new(),
+            evidence: Vec::new(),
+        }
+    }
+
+    fn verdict(grades: &[GradeRecord], threshold: f64) -> (Verdict, Option<f64>) {
+        let judged = of_grades(grades, Fraction::new(threshold).unwrap());
+        (judged.verdict, judged.score.map(Fraction::get))
+    }
+
+    #[test]
+    fn a_passed_grade_counts_one_and_a_failed_one_its_value() {
+        let grades = [grade(Some(0.8), true, 1.0, false), grade(Some(0.5), false, 1.0, false)];
+        assert_eq!(verdict(&grades, 0.7), (Verdict::Pass, Some(0.75)));
+        assert_eq!(verdict(&grades, 0.8), (Verdict::Fail, Some(0.75)));
+    }
+
+    #[test]
+    fn gates_do_not_weigh_and_a_failed_one_is_fail_at_zero() {
+        let grades = [grade(Some(0.0), false, 1.0, true), grade(Some(1.0), true, 1.0, false)];
+        assert_eq!(verdict(&grades, 1.0), (Verdict::Fail, Some(0.0)));
+        assert_eq!(verdict(&[grade(Some(1.0), true, 1.0, true)], 1.0), (Verdict::Pass, Some(1.0)));
+        let grades = [grade(Some(1.0), true, 1.0, true), grade(Some(0.5), false, 1.0, false)];
+        assert_eq!(verdict(&grades, 0.5), (Verdict::Pass, Some(0.5)));
+    }
+
+    #[test]
+    fn unknown_is_neither_a_pass_nor_a_fail() {
+        assert_eq!(verdict(&[grade(None, false, 1.0, false)], 1.0), (Verdict::Ungraded, None));
+        assert_eq!(verdict(&[grade(None, false, 1.0, true)], 1.0), (Verdict::Ungraded, None));
+        // It fails even if the unknown were 1, and passes even if it were 0.
+        let failed = grade(Some(0.0), false, 1.0, false);
+        assert_eq!(verdict(&[failed, grade(None, false, 1.0, false)], 1.0), (Verdict::Fail, Some(0.0)));
+        let passed = grade(Some(1.0), true, 3.0, false);
+        assert_eq!(verdict(&[passed, grade(None, false, 1.0, false)], 0.75), (Verdict::Pass, Some(1.0)));
+    }
+
+    #[test]
+    fn a_cell_follows_from_its_trials() {
+        use Verdict::{Errored, Fail, Pass, Skipped, Ungraded};
+        assert_eq!(of_trials(&[Pass, Pass], PassTrials::All), Pass);
+        assert_eq!(of_trials(&[Pass, Fail, Errored], PassTrials::All), Fail);
+        assert_eq!(of_trials(&[Pass, Errored], PassTrials::All), Errored);
+        assert_eq!(of_trials(&[Pass, Ungraded, Errored], PassTrials::All), Ungraded);
+        assert_eq!(of_trials(&[Errored, Pass, Fail], PassTrials::Any), Pass);
+        let share = PassTrials::Share(Fraction::new(0.8).unwrap());
+        assert_eq!(of_trials(&[Pass, Pass, Pass, Pass, Fail], share), Pass);
+        assert_eq!(of_trials(&[Pass, Pass, Pass, Fail, Fail], share), Fail);
+        assert_eq!(of_trials(&[Pass, Pass, Pass, Errored, Fail], share), Errored);
+        assert_eq!(of_trials(&[Skipped, Skipped], PassTrials::All), Skipped);
+        assert_eq!(of_trials(&[Skipped, Pass], PassTrials::All), Pass);
+    }
+
+    proptest! {
+        /// Whatever an unknown turns out to be, the verdict that was given before does not turn into its opposite.
+        #[test]
+        fn learning_an_unknown_never_overturns_a_verdict(
+            known in prop::collection::vec((0.0..=1.0f64, any::<bool>(), 0.0..4.0f64, any::<bool>()), 0..5),
+            unknown in prop::collection::vec((0.0..4.0f64, any::<bool>(), 0.0..=1.0f64, any::<bool>()), 0..4),
+            threshold in 0.0..=1.0f64,
+        ) {
+            let sound = |value: f64, passed: bool, gate: bool| if gate { (f64::from(u8::from(passed)), passed) } else { (value, passed) };
+            let mut before: Vec<GradeRecord> = known.iter().map(|(v, p, w, g)| { let (v, p) = sound(*v, *p, *g); grade(Some(v), p, *w, *g) }).collect();
+            let mut after = before.clone();
+            before.extend(unknown.iter().map(|(w, g, _, _)| grade(None, false, *w, *g)));
+            after.extend(unknown.iter().map(|(w, g, v, p)| { let (v, p) = sound(*v, *p, *g); grade(Some(v), p, *w, *g) }));
+            let threshold = Fraction::new(threshold).unwrap();
+            let (before, after) = (of_grades(&before, threshold).verdict, of_grades(&after, threshold).verdict);
+            prop_assert!(before == Verdict::Ungraded || before == after, "{before:?} became {after:?}");
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Workspaces: the folder an agent works in, made afresh for each Trial, and what became of it.
+
+pub mod change;
