@@ -175,8 +175,12 @@ impl Translation {
             EngineLine::Handshake { message } => self.ending.handshake = Some(message.clone()),
             EngineLine::Limit { key, .. } => {
                 self.ending.limit.get_or_insert_with(|| key.clone());
+                self.recorder.mark_end();
             }
             EngineLine::Interrupted => self.ending.interrupted = true,
+            EngineLine::Prompt { text } => {
+                self.recorder.say(crate::trace::recorder::Voice::User, None, text, crate::trace::recorder::Part::Block);
+            }
             EngineLine::Cancel => self.recorder.cancel_open(),
             EngineLine::Priced { cost_usd, model, .. } => {
                 let mut usage = Usage::of(UsageScope::Session);

@@ -2,7 +2,10 @@
 pub mod adapter;
 pub mod grade;
 pub mod harness;
+pub mod lines;
+pub mod process;
 pub mod result;
+pub mod secrets;
 pub mod shell;
 pub mod trace;
 pub mod values;

@@ -1,9 +1,14 @@
 //! Runs a command to its end in a workspace: setup steps and grading commands. Bounded in time and output.
 
 use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+use crate::process::{Group, Stdin, read_rest};
 use crate::trace::Exit;
 
 /// Where and with what environment commands run.
@@ -38,13 +43,121 @@ pub struct Ran {
 /// Bytes that are kept of each stream of a command.
 pub const KEPT: usize = 1 << 20;
 
+/// How long a pipe may stay silent once the command itself has ended; what it started may hold it open.
+const SILENCE: Duration = Duration::from_millis(100);
+
 impl Shell {
-    /// Runs a command and everything it started to the end, or to the limit of its time.
+    /// Runs a command to the end, or to the limit of its time, and ends whatever it left running.
     ///
     /// # Errors
     /// The program could not be started.
     pub async fn run(&self, command: &Command, stdin: Option<Vec<u8>>, limit: Duration) -> std::io::Result<Ran> {
-        let _ = (command, stdin, limit);
-        Err(std::io::Error::other("in work"))
+        let words = match command {
+            Command::Line(line) => vec!["sh".to_owned(), "-c".to_owned(), line.clone()],
+            Command::Program(words) => words.clone(),
+        };
+        let input = if stdin.is_some() { Stdin::Piped } else { Stdin::Null };
+        let mut group = Group::spawn(&words, &self.folder, &self.env, input).map_err(std::io::Error::other)?;
+        let (Some(mut stdout), Some(mut stderr)) = (group.child().stdout.take(), group.child().stderr.take()) else {
+            return Err(std::io::Error::other("the command has no output pipes"));
+        };
+        if let (Some(mut pipe), Some(bytes)) = (group.child().stdin.take(), stdin) {
+            // A command that does not read its input must not hold the rest up.
+            tokio::spawn(async move {
+                let _ = pipe.write_all(&bytes).await;
+            });
+        }
+        let (mut out, mut err) = (Tail::default(), Tail::default());
+        let ended = timeout(limit, async {
+            let (mut buffer_out, mut buffer_err) = (vec![0; 16 << 10], vec![0; 16 << 10]);
+            let (mut open_out, mut open_err) = (true, true);
+            loop {
+                tokio::select! {
+                    read = stdout.read(&mut buffer_out), if open_out => match read {
+                        Ok(n) if n > 0 => out.push(&buffer_out[..n]),
+                        _ => open_out = false,
+                    },
+                    read = stderr.read(&mut buffer_err), if open_err => match read {
+                        Ok(n) if n > 0 => err.push(&buffer_err[..n]),
+                        _ => open_err = false,
+                    },
+                    exit = group.wait() => break (exit, open_out, open_err),
+                }
+            }
+        })
+        .await;
+        let exit = match ended {
+            Ok((exit, open_out, open_err)) => {
+                if open_out {
+                    read_rest(&mut stdout, SILENCE, |bytes| out.push(bytes)).await?;
+                }
+                if open_err {
+                    read_rest(&mut stderr, SILENCE, |bytes| err.push(bytes)).await?;
+                }
+                Some(exit)
+            }
+            Err(_) => None,
+        };
+        group.kill(|_| {}).await;
+        Ok(Ran { exit, stdout: out.0.into(), stderr: err.0.into() })
+    }
+}
+
+/// The last [`KEPT`] bytes of a stream.
+#[derive(Default)]
+struct Tail(VecDeque<u8>);
+
+impl Tail {
+    fn push(&mut self, bytes: &[u8]) {
+        self.0.extend(bytes);
+        let over = self.0.len().saturating_sub(KEPT);
+        self.0.drain(..over);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell() -> Shell {
+        let env = [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())].into();
+        Shell { folder: std::env::temp_dir(), env }
+    }
+
+    async fn run(line: &str, stdin: Option<&str>, ms: u64) -> Ran {
+        let stdin = stdin.map(|text| text.as_bytes().to_vec());
+        shell().run(&Command::Line(line.into()), stdin, Duration::from_millis(ms)).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_command_gives_its_output_and_exit_code() {
+        let ran = run("cat; echo err >&2; exit 3", Some("in"), 5000).await;
+        assert_eq!(
+            (ran.exit.and_then(|exit| exit.code), &ran.stdout[..], &ran.stderr[..]),
+            (Some(3), &b"in"[..], &b"err\n"[..])
+        );
+    }
+
+    #[tokio::test]
+    async fn what_a_command_leaves_behind_neither_holds_it_up_nor_lives_on() {
+        let begun = std::time::Instant::now();
+        let ran = run("sleep 30 & echo $!", None, 5000).await;
+        assert!(begun.elapsed() < Duration::from_secs(2));
+        let pid: i32 = String::from_utf8(ran.stdout).unwrap().trim().parse().unwrap();
+        let alive = std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
+        assert!(!alive);
+    }
+
+    #[tokio::test]
+    async fn a_command_over_its_time_has_no_exit() {
+        let ran = run("echo before; sleep 30", None, 300).await;
+        assert_eq!((ran.exit, &ran.stdout[..]), (None, &b"before\n"[..]));
+    }
+
+    #[tokio::test]
+    async fn output_is_bounded_to_its_end() {
+        let ran = run("head -c 3000000 /dev/zero; echo end", None, 5000).await;
+        assert_eq!(ran.stdout.len(), KEPT);
+        assert!(ran.stdout.ends_with(b"end\n"));
     }
 }

@@ -84,6 +84,11 @@ pub enum EngineLine {
         /// Header of the Trace as it starts.
         header: Box<Header>,
     },
+    /// A prompt that reaches the agent by its arguments, its input or a file.
+    Prompt {
+        /// What it says.
+        text: String,
+    },
     /// The program could not be started.
     NotStarted {
         /// `not_installed` or `start_failed`.

@@ -1,3 +1,179 @@
 //! Workspaces: the folder an agent works in, made afresh for each Trial, and what became of it.
 
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Component, Path, PathBuf};
+
+use crate::trace::view::normalise;
+
 pub mod change;
+pub mod patch;
+pub mod tree;
+
+/// Why a workspace could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// The file system refused.
+    #[error("could not {doing} {path}: {source}")]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// With which path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A link points out of the folder that is copied.
+    #[error("the link {link} points to {target}, outside of the folder that is copied; take it out of the fixture")]
+    Escapes {
+        /// The link.
+        link: PathBuf,
+        /// Where it points.
+        target: PathBuf,
+    },
+    /// Something that is no file, folder or link.
+    #[error("{0} is neither a file, a folder nor a link, so it cannot be copied")]
+    Special(PathBuf),
+}
+
+impl WorkspaceError {
+    fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| WorkspaceError::Io { doing, path, source }
+    }
+}
+
+/// Copies a folder: files with their modes (sharing blocks where the file system can), links as links, empty folders.
+/// Links that point out of it are refused. With `over`, what is there already is replaced.
+///
+/// # Errors
+/// The file system refused, or the folder holds what cannot be copied.
+pub fn copy_folder(from: &Path, to: &Path, over: bool) -> Result<(), WorkspaceError> {
+    copy_into(from, from, to, over)
+}
+
+fn copy_into(root: &Path, from: &Path, to: &Path, over: bool) -> Result<(), WorkspaceError> {
+    match fs::create_dir(to) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && to.is_dir() && !to.is_symlink() => {}
+        Err(error) if over && error.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(to).map_err(WorkspaceError::io("replace", to))?;
+            fs::create_dir(to).map_err(WorkspaceError::io("make the folder", to))?;
+        }
+        Err(error) => return Err(WorkspaceError::io("make the folder", to)(error)),
+    }
+    for entry in fs::read_dir(from).map_err(WorkspaceError::io("read the folder", from))? {
+        let entry = entry.map_err(WorkspaceError::io("read the folder", from))?;
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().map_err(WorkspaceError::io("read", &source))?;
+        if kind.is_dir() {
+            copy_into(root, &source, &target, over)?;
+            continue;
+        }
+        if over && target.symlink_metadata().is_ok() {
+            let removed = if target.is_dir() && !target.is_symlink() {
+                fs::remove_dir_all(&target)
+            } else {
+                fs::remove_file(&target)
+            };
+            removed.map_err(WorkspaceError::io("replace", &target))?;
+        }
+        if kind.is_symlink() {
+            copy_link(root, &source, &target)?;
+        } else if kind.is_file() {
+            fs::copy(&source, &target).map_err(WorkspaceError::io("copy", &source))?;
+        } else {
+            return Err(WorkspaceError::Special(source));
+        }
+    }
+    Ok(())
+}
+
+fn copy_link(root: &Path, source: &Path, target: &Path) -> Result<(), WorkspaceError> {
+    let points = fs::read_link(source).map_err(WorkspaceError::io("read the link", source))?;
+    let inside = source.parent().and_then(|parent| parent.strip_prefix(root).ok()).map(|parent| parent.join(&points));
+    let escapes = points.is_absolute() || inside.is_none_or(|inside| leaves(&inside));
+    if escapes {
+        return Err(WorkspaceError::Escapes { link: source.to_owned(), target: points });
+    }
+    symlink(&points, target).map_err(WorkspaceError::io("make the link", target))
+}
+
+/// Whether a relative path leads out of where it starts.
+fn leaves(path: &Path) -> bool {
+    matches!(
+        normalise(path).components().next(),
+        Some(Component::ParentDir | Component::RootDir | Component::Prefix(_))
+    )
+}
+
+/// Writes files given as text into a folder.
+///
+/// # Errors
+/// The file system refused.
+pub fn write_files(files: &BTreeMap<String, String>, to: &Path) -> Result<(), WorkspaceError> {
+    fs::create_dir_all(to).map_err(WorkspaceError::io("make the folder", to))?;
+    for (name, text) in files {
+        let path = to.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(WorkspaceError::io("make the folder", parent))?;
+        }
+        fs::write(&path, text).map_err(WorkspaceError::io("write", &path))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_keeps_modes_links_empty_folders_and_odd_names() {
+        let root = tempfile::tempdir().unwrap();
+        let (from, to) = (root.path().join("from"), root.path().join("to"));
+        fs::create_dir_all(from.join("empty/inner")).unwrap();
+        fs::write(from.join("run.sh"), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(from.join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(from.join("odd \n name\u{fe}"), "x").unwrap();
+        symlink("run.sh", from.join("link")).unwrap();
+        symlink("../run.sh", from.join("empty/up")).unwrap();
+        copy_folder(&from, &to, false).unwrap();
+        assert_eq!(fs::metadata(to.join("run.sh")).unwrap().permissions().mode() & 0o777, 0o755);
+        assert_eq!(fs::read_link(to.join("empty/up")).unwrap(), Path::new("../run.sh"));
+        assert!(to.join("empty/inner").is_dir() && to.join("odd \n name\u{fe}").is_file());
+    }
+
+    #[test]
+    fn a_link_that_leads_out_is_refused() {
+        for target in ["../outside", "/etc/passwd", "a/../../x"] {
+            let root = tempfile::tempdir().unwrap();
+            let from = root.path().join("from");
+            fs::create_dir(&from).unwrap();
+            symlink(target, from.join("link")).unwrap();
+            let error = copy_folder(&from, &root.path().join("to"), false).unwrap_err();
+            assert!(matches!(error, WorkspaceError::Escapes { .. }), "{target}: {error}");
+        }
+    }
+
+    #[test]
+    fn laying_over_replaces_files_links_and_folders_by_what_is_laid() {
+        let root = tempfile::tempdir().unwrap();
+        let (hidden, workspace) = (root.path().join("hidden"), root.path().join("workspace"));
+        fs::create_dir_all(hidden.join("sub")).unwrap();
+        fs::write(hidden.join("test.sh"), "right").unwrap();
+        fs::write(hidden.join("sub/x"), "right").unwrap();
+        fs::create_dir(&workspace).unwrap();
+        // An agent that puts a link or a folder where a check will be must not catch or divert it.
+        fs::write(root.path().join("elsewhere"), "mine").unwrap();
+        symlink("../elsewhere", workspace.join("test.sh")).unwrap();
+        fs::write(workspace.join("sub"), "in the way").unwrap();
+        copy_folder(&hidden, &workspace, true).unwrap();
+        assert_eq!(fs::read_to_string(workspace.join("test.sh")).unwrap(), "right");
+        assert_eq!(fs::read_to_string(workspace.join("sub/x")).unwrap(), "right");
+        assert_eq!(fs::read_to_string(root.path().join("elsewhere")).unwrap(), "mine");
+    }
+}

@@ -40,6 +40,10 @@ pub struct Recorder {
     calls: u64,
     answer: String,
     cut_bytes: u64,
+    activity: u64,
+    turns: u64,
+    ended_ms: Option<u64>,
+    last_ms: u64,
 }
 
 struct Slot {
@@ -209,6 +213,10 @@ impl Recorder {
             calls: 0,
             answer: String::new(),
             cut_bytes: 0,
+            activity: 0,
+            turns: 0,
+            ended_ms: None,
+            last_ms: 0,
         }
     }
 
@@ -254,6 +262,26 @@ impl Recorder {
         }
     }
 
+    /// Counts what the agent did; usage and notices are not doing.
+    pub fn activity(&self) -> u64 {
+        self.activity
+    }
+
+    /// Turns that the agent has answered.
+    pub fn turns_ended(&self) -> u64 {
+        self.turns
+    }
+
+    /// An open call as it is known so far, with the changes it has shown, by the agent's id.
+    pub fn open_call(&self, id: &str) -> Option<(&ToolCall, &[FileDiff])> {
+        let open = self.open.get(id)?;
+        let slot = self.slots.get(open.slot.checked_sub(self.first)? as usize)?;
+        match &slot.event.body {
+            Body::ToolCall(call) => Some((call, &open.diffs)),
+            _ => None,
+        }
+    }
+
     /// Whether a call with this id of the agent's is open.
     pub fn is_open(&self, id: &str) -> bool {
         self.open.contains_key(id)
@@ -269,6 +297,7 @@ impl Recorder {
         if text.is_empty() {
             return;
         }
+        self.activity += 1;
         let speaker = Speaker { voice, parent };
         if let Some(open) = &mut self.text
             && open.speaker == speaker
@@ -371,6 +400,7 @@ impl Recorder {
 
     /// Adds to an open call. What a permission request repeats only fills what is missing.
     pub fn update(&mut self, id: &str, said: CallSaid, only_missing: bool) {
+        self.activity += 1;
         let Some(open) = self.open.get_mut(id) else { return };
         if !said.diffs.is_empty() && !(only_missing && !open.diffs.is_empty()) {
             open.diffs = said.diffs;
@@ -499,8 +529,15 @@ impl Recorder {
         }
     }
 
+    /// The session came to its end here, whatever still follows: `stop` takes this time.
+    pub fn mark_end(&mut self) {
+        self.ended_ms = Some(self.now_ms);
+    }
+
     /// The turn is over. If it was cancelled, what is open ends with it.
     pub fn end_turn(&mut self, cancelled: bool) {
+        self.turns += 1;
+        self.mark_end();
         if cancelled {
             self.cancel_open();
             self.end_open();
@@ -516,6 +553,9 @@ impl Recorder {
 
     /// Ends the Trace. Calls without a result get one; then comes `stop`, with the final answer where it has none.
     pub fn finish(mut self, mut stop: Stop, host: bool) -> Finished {
+        if let Some(ended) = self.ended_ms {
+            self.now_ms = ended.max(self.last_ms);
+        }
         self.end_open();
         self.close_text();
         self.line = None;
@@ -665,6 +705,7 @@ impl Recorder {
     /// Pushes an event that ends the message being spoken.
     fn push(&mut self, body: Body, parent: Option<String>, host: bool) {
         self.close_text();
+        self.activity += 1;
         self.push_aside(body, parent, host);
     }
 
@@ -680,6 +721,7 @@ impl Recorder {
     /// Pushes an event that a message may go on after.
     fn push_aside(&mut self, body: Body, parent: Option<String>, host: bool) {
         let seq = self.first + self.slots.len() as u64;
+        self.last_ms = self.now_ms;
         self.slots.push_back(Slot { event: Event { seq, at_ms: self.now_ms, body, parent, host }, open: false });
     }
 }

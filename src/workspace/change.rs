@@ -1,5 +1,11 @@
 //! What an agent changed in its workspace: which files, and the patch that says how.
 
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::patch;
+use super::tree::{Entry, Tree};
+
 /// The change between two states of a workspace; paths are relative to it, sorted, `/` between.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
@@ -24,4 +30,48 @@ impl Change {
     pub fn is_empty(&self) -> bool {
         self.all().next().is_none()
     }
+}
+
+/// Compares two states of a workspace. The patch is in the form that `git apply` takes.
+///
+/// # Errors
+/// A file could not be read.
+pub fn compare(before: &Tree, after: &Tree) -> io::Result<(Change, Vec<u8>)> {
+    let mut change = Change::default();
+    let mut text = Vec::new();
+    let mut paths: Vec<&PathBuf> = before.entries.keys().chain(after.entries.keys()).collect();
+    paths.sort();
+    paths.dedup();
+    for path in paths {
+        let (old, new) = (before.entries.get(path), after.entries.get(path));
+        if old == new && same_bytes(before, after, path)? {
+            continue;
+        }
+        let name = path.to_string_lossy().into_owned();
+        match (old.is_some(), new.is_some()) {
+            (false, _) => change.created.push(name),
+            (true, true) => change.changed.push(name),
+            (true, false) => change.deleted.push(name),
+        }
+        patch::write(&mut text, path, side(before, path)?, side(after, path)?);
+    }
+    Ok((change, text))
+}
+
+fn same_bytes(before: &Tree, after: &Tree, path: &Path) -> io::Result<bool> {
+    match before.entries.get(path) {
+        // Links that are equal as entries point to the same target.
+        Some(Entry::File { .. }) => Ok(before.bytes(path)? == after.bytes(path)?),
+        _ => Ok(true),
+    }
+}
+
+fn side(tree: &Tree, path: &Path) -> io::Result<Option<patch::Side>> {
+    let Some(entry) = tree.entries.get(path) else { return Ok(None) };
+    let mode = match entry {
+        Entry::Link(_) => "120000",
+        Entry::File { executable: true, .. } => "100755",
+        Entry::File { executable: false, .. } => "100644",
+    };
+    Ok(Some(patch::Side { mode, bytes: tree.bytes(path)? }))
 }

@@ -1,0 +1,196 @@
+//! Child processes: each in a group of its own, so that everything it started can be ended with it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+use tokio::process::{Child, Command};
+use tokio::time::{sleep, timeout};
+
+use crate::trace::{ErrorCategory, Exit};
+
+/// How long a group has between SIGTERM and SIGKILL.
+pub const TERM_TO_KILL: Duration = Duration::from_secs(2);
+
+/// A child process and its group.
+pub struct Group {
+    child: Child,
+    pid: Option<Pid>,
+    exit: Option<Exit>,
+}
+
+/// Why a program could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct SpawnError {
+    /// `not_installed` or `start_failed`.
+    pub category: ErrorCategory,
+    /// What failed, with which value.
+    pub message: String,
+}
+
+/// What standard input the child gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stdin {
+    /// None.
+    Null,
+    /// A pipe.
+    Piped,
+}
+
+impl Group {
+    /// Starts a program in a group of its own. Nothing of the engine's environment is inherited.
+    ///
+    /// # Errors
+    /// The program was not found, or could not be started.
+    pub fn spawn(
+        command: &[String],
+        folder: &Path,
+        env: &BTreeMap<String, String>,
+        stdin: Stdin,
+    ) -> Result<Self, SpawnError> {
+        let failed = |category, message| SpawnError { category, message };
+        let Some((program, args)) = command.split_first() else {
+            return Err(failed(ErrorCategory::StartFailed, "the command is empty".to_owned()));
+        };
+        let Some(path) = find(program, folder, env.get("PATH").map(String::as_str)) else {
+            return Err(failed(ErrorCategory::NotInstalled, format!("program `{program}` was not found on PATH")));
+        };
+        let mut command = Command::new(path);
+        command
+            .args(args)
+            .current_dir(folder)
+            .env_clear()
+            .envs(env)
+            .process_group(0)
+            .stdin(if stdin == Stdin::Piped { Stdio::piped() } else { Stdio::null() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        let child = command.spawn().map_err(|error| {
+            failed(ErrorCategory::StartFailed, format!("program `{program}` could not be started: {error}"))
+        })?;
+        let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        Ok(Self { child, pid, exit: None })
+    }
+
+    /// The child, to take its pipes.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Waits for the child itself to exit. May be called again, and dropped before it is done.
+    pub async fn wait(&mut self) -> Exit {
+        if let Some(exit) = self.exit {
+            return exit;
+        }
+        let exit = match self.child.wait().await {
+            Ok(status) => exit_of(status),
+            Err(_) => Exit { code: None, signal: None },
+        };
+        self.exit = Some(exit);
+        exit
+    }
+
+    /// How the child ended, if it has.
+    pub fn exited(&self) -> Option<Exit> {
+        self.exit
+    }
+
+    /// Sends a signal to the whole group. Answers whether anything was there to get it.
+    pub fn signal(&self, signal: Signal) -> bool {
+        self.pid.is_some_and(|pid| rustix::process::kill_process_group(pid, signal).is_ok())
+    }
+
+    /// Whether any process of the group is alive.
+    pub fn is_alive(&self) -> bool {
+        self.pid.is_some_and(|pid| rustix::process::test_kill_process_group(pid).is_ok())
+    }
+
+    /// Ends the group: SIGTERM, [`TERM_TO_KILL`], SIGKILL. Tells each signal that it sends.
+    pub async fn end(&mut self, mut told: impl FnMut(&'static str)) -> Option<Exit> {
+        if !self.gone() {
+            told("SIGTERM");
+            self.signal(Signal::TERM);
+            self.wait_gone(TERM_TO_KILL).await;
+        }
+        self.kill(told).await
+    }
+
+    /// Ends at once whatever is left of the group.
+    pub async fn kill(&mut self, mut told: impl FnMut(&'static str)) -> Option<Exit> {
+        if !self.gone() {
+            told("SIGKILL");
+            self.signal(Signal::KILL);
+            self.wait_gone(Duration::from_millis(500)).await;
+        }
+        // The child itself is a zombie until it is waited for.
+        let _ = timeout(Duration::from_millis(500), self.wait()).await;
+        self.exit
+    }
+
+    fn gone(&self) -> bool {
+        self.exit.is_some() && !self.is_alive()
+    }
+
+    async fn wait_gone(&mut self, limit: Duration) {
+        let _ = timeout(limit, async {
+            self.wait().await;
+            let mut pause = Duration::from_millis(1);
+            while self.is_alive() {
+                sleep(pause).await;
+                pause = (pause * 2).min(Duration::from_millis(20));
+            }
+        })
+        .await;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Whatever happens to the engine's own task, the agent's processes do not outlive it.
+        if self.exit.is_none() || self.is_alive() {
+            self.signal(Signal::KILL);
+        }
+    }
+}
+
+fn exit_of(status: ExitStatus) -> Exit {
+    Exit { code: status.code(), signal: status.signal() }
+}
+
+/// The file that a program's name means: a path is taken from the folder, a bare name is looked for on `PATH`.
+pub fn find(program: &str, folder: &Path, path: Option<&str>) -> Option<std::path::PathBuf> {
+    let runs = |file: &Path| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok();
+    if program.contains('/') {
+        let file = folder.join(program);
+        return file.exists().then_some(file);
+    }
+    std::env::split_paths(path.unwrap_or("/usr/local/bin:/usr/bin:/bin"))
+        .map(|dir| dir.join(program))
+        .find(|file| runs(file))
+}
+
+/// Reads what is left of a pipe, but no longer than this after the last byte.
+///
+/// # Errors
+/// Reading failed.
+pub async fn read_rest(
+    pipe: &mut (impl tokio::io::AsyncRead + Unpin),
+    silence: Duration,
+    mut each: impl FnMut(&[u8]),
+) -> io::Result<()> {
+    use tokio::io::AsyncReadExt;
+    let mut buffer = vec![0; 16 << 10];
+    while let Ok(read) = timeout(silence, pipe.read(&mut buffer)).await {
+        match read? {
+            0 => break,
+            n => each(&buffer[..n]),
+        }
+    }
+    Ok(())
+}

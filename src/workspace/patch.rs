@@ -1,0 +1,220 @@
+//! Writes the change of one file in git's patch format: text, binary, modes, links, new and deleted files.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use similar::TextDiff;
+
+/// A file on one side of a change.
+pub struct Side {
+    /// Its mode in git's words: `100644`, `100755` or `120000`.
+    pub mode: &'static str,
+    /// Its content; a link's target.
+    pub bytes: Vec<u8>,
+}
+
+/// Appends the patch for one path to `out`.
+pub fn write(out: &mut Vec<u8>, path: &Path, old: Option<Side>, new: Option<Side>) {
+    // A file that becomes a link, or a link that becomes a file, is deleted and created: git has no other way to say it.
+    if let (Some(a), Some(b)) = (&old, &new)
+        && (a.mode == "120000") != (b.mode == "120000")
+    {
+        write(out, path, old, None);
+        write(out, path, None, new);
+        return;
+    }
+    let (a, b) = (quoted("a/", path), quoted("b/", path));
+    let mut head = format!("diff --git {a} {b}\n");
+    match (&old, &new) {
+        (None, Some(new)) => _ = writeln!(head, "new file mode {}", new.mode),
+        (Some(old), None) => _ = writeln!(head, "deleted file mode {}", old.mode),
+        (Some(old), Some(new)) if old.mode != new.mode => {
+            _ = writeln!(head, "old mode {}\nnew mode {}", old.mode, new.mode);
+        }
+        _ => {}
+    }
+    out.extend_from_slice(head.as_bytes());
+    let (before, after) = (bytes_of(&old), bytes_of(&new));
+    if before == after {
+        return;
+    }
+    match (std::str::from_utf8(before), std::str::from_utf8(after)) {
+        (Ok(before), Ok(after)) if !before.contains('\0') && !after.contains('\0') => {
+            let from = if old.is_some() { a.as_str() } else { "/dev/null" };
+            let to = if new.is_some() { b.as_str() } else { "/dev/null" };
+            let diff = TextDiff::from_lines(before, after);
+            let text = diff.unified_diff().context_radius(3).header(from, to).to_string();
+            out.extend_from_slice(text.as_bytes());
+        }
+        _ => {
+            let zeros = "0".repeat(40);
+            // Binary patches need both whole object names; the zeros of a file that is not there are git's own.
+            let name = |side: &Option<Side>| side.as_ref().map_or(zeros.clone(), |side| object_name(&side.bytes));
+            let mode = match (&old, &new) {
+                (Some(old), Some(new)) if old.mode == new.mode => format!(" {}", new.mode),
+                _ => String::new(),
+            };
+            let _ = writeln!(out, "index {}..{}{mode}", name(&old), name(&new));
+            out.extend_from_slice(b"GIT binary patch\n");
+            literal(out, after);
+            literal(out, before);
+        }
+    }
+}
+
+fn bytes_of(side: &Option<Side>) -> &[u8] {
+    side.as_ref().map_or(&[], |side| &side.bytes)
+}
+
+/// A path as git writes it: quoted where it holds what would break a line.
+fn quoted(prefix: &str, path: &Path) -> String {
+    let bytes = path.as_os_str().as_bytes();
+    let plain = |byte: u8| (0x20..0x7f).contains(&byte) && byte != b'"' && byte != b'\\';
+    if bytes.iter().all(|byte| plain(*byte)) {
+        return format!("{prefix}{}", path.display());
+    }
+    let mut text = format!("\"{prefix}");
+    for byte in bytes {
+        match byte {
+            b'"' => text.push_str("\\\""),
+            b'\\' => text.push_str("\\\\"),
+            b'\n' => text.push_str("\\n"),
+            b'\t' => text.push_str("\\t"),
+            byte if plain(*byte) => text.push(char::from(*byte)),
+            byte => _ = write!(text, "\\{byte:03o}"),
+        }
+    }
+    text.push('"');
+    text
+}
+
+/// The name git gives to a file's content: SHA-1 over a header and the bytes.
+fn object_name(bytes: &[u8]) -> String {
+    let mut content = format!("blob {}\0", bytes.len()).into_bytes();
+    content.extend_from_slice(bytes);
+    sha1_smol::Sha1::from(&content).digest().to_string()
+}
+
+/// A `literal` block of a binary patch: zlib, in lines of git's base 85.
+fn literal(out: &mut Vec<u8>, bytes: &[u8]) {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    let packed = encoder.write_all(bytes).and_then(|()| encoder.finish()).unwrap_or_default();
+    let _ = writeln!(out, "literal {}", bytes.len());
+    for chunk in packed.chunks(52) {
+        let length = chunk.len() as u8;
+        out.push(if length <= 26 { b'A' + length - 1 } else { b'a' + length - 27 });
+        for group in chunk.chunks(4) {
+            let mut word = [0u8; 4];
+            word[..group.len()].copy_from_slice(group);
+            let mut number = u32::from_be_bytes(word);
+            let mut digits = [0u8; 5];
+            for digit in digits.iter_mut().rev() {
+                *digit = BASE85[(number % 85) as usize];
+                number /= 85;
+            }
+            out.extend_from_slice(&digits);
+        }
+        out.push(b'\n');
+    }
+    out.push(b'\n');
+}
+
+const BASE85: &[u8; 85] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::process::Command;
+
+    use crate::workspace::change::{Change, compare};
+    use crate::workspace::tree::{Ignore, Tree};
+    use crate::workspace::{copy_folder, tree};
+
+    /// Applies the patch to the state before with the real git and compares with the state after.
+    fn round_trip(before: impl Fn(&std::path::Path), after: impl Fn(&std::path::Path)) -> Change {
+        let root = tempfile::tempdir().unwrap();
+        let (old, new) = (root.path().join("old"), root.path().join("new"));
+        fs::create_dir(&old).unwrap();
+        before(&old);
+        copy_folder(&old, &new, false).unwrap();
+        after(&new);
+        let ignore = Ignore::of(&old, &[]);
+        let (tree_old, tree_new) = (Tree::read(&old, &ignore).unwrap(), Tree::read(&new, &ignore).unwrap());
+        let (change, patch) = compare(&tree_old, &tree_new).unwrap();
+        if !patch.is_empty() {
+            let file = root.path().join("p.patch");
+            fs::write(&file, &patch).unwrap();
+            let git = Command::new("git").arg("apply").arg(&file).current_dir(&old).output().unwrap();
+            let said = String::from_utf8_lossy(&git.stderr).into_owned();
+            assert!(git.status.success(), "{said}\n{}", String::from_utf8_lossy(&patch));
+        }
+        let (again, rest) = compare(&Tree::read(&old, &ignore).unwrap(), &tree_new).unwrap();
+        assert!(again.is_empty(), "{again:?}\n{}", String::from_utf8_lossy(&rest));
+        change
+    }
+
+    #[test]
+    fn git_applies_every_kind_of_change() {
+        let change = round_trip(
+            |dir| {
+                fs::write(dir.join("text"), "one\ntwo\nthree\n").unwrap();
+                fs::write(dir.join("no-end"), "a\nb").unwrap();
+                fs::write(dir.join("gone"), "bye\n").unwrap();
+                fs::write(dir.join("empty-gone"), "").unwrap();
+                fs::write(dir.join("binary"), [0u8, 159, 146, 150, 10, 0]).unwrap();
+                fs::write(dir.join("binary-gone"), [0u8; 3000]).unwrap();
+                fs::write(dir.join("mode"), "#!/bin/sh\n").unwrap();
+                fs::write(dir.join("odd \"name\"\n\u{e9}"), "x\n").unwrap();
+                fs::write(dir.join("to-link"), "text\n").unwrap();
+                symlink("text", dir.join("link")).unwrap();
+            },
+            |dir| {
+                fs::write(dir.join("text"), "one\n2\nthree\nfour\n").unwrap();
+                fs::write(dir.join("no-end"), "a\nc").unwrap();
+                fs::remove_file(dir.join("gone")).unwrap();
+                fs::remove_file(dir.join("empty-gone")).unwrap();
+                fs::write(dir.join("binary"), (0..=255u8).cycle().take(5000).collect::<Vec<_>>()).unwrap();
+                fs::remove_file(dir.join("binary-gone")).unwrap();
+                fs::set_permissions(dir.join("mode"), fs::Permissions::from_mode(0o755)).unwrap();
+                fs::write(dir.join("odd \"name\"\n\u{e9}"), "y\n").unwrap();
+                fs::remove_file(dir.join("to-link")).unwrap();
+                symlink("mode", dir.join("to-link")).unwrap();
+                fs::remove_file(dir.join("link")).unwrap();
+                symlink("no-end", dir.join("link")).unwrap();
+                fs::create_dir_all(dir.join("new/deep")).unwrap();
+                fs::write(dir.join("new/deep/file"), "new\n").unwrap();
+                fs::write(dir.join("new/empty"), "").unwrap();
+                fs::write(dir.join("new/binary"), [0u8, 1, 2]).unwrap();
+            },
+        );
+        assert_eq!(change.created, ["new/binary", "new/deep/file", "new/empty"]);
+        assert_eq!(change.deleted, ["binary-gone", "empty-gone", "gone"]);
+        assert_eq!(change.changed.len(), 7);
+    }
+
+    #[test]
+    fn what_the_original_ignores_is_left_out_and_counted() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path();
+        fs::write(dir.join(".gitignore"), "target/\n*.log\n!keep.log\n").unwrap();
+        fs::create_dir_all(dir.join("sub/build")).unwrap();
+        fs::write(dir.join("sub/.gitignore"), "/build\n").unwrap();
+        let ignore = Ignore::of(dir, &["cache/**".to_owned()]);
+        fs::create_dir_all(dir.join("target")).unwrap();
+        fs::create_dir_all(dir.join("cache")).unwrap();
+        fs::create_dir_all(dir.join(".git")).unwrap();
+        for name in ["target/big", "a.log", "keep.log", "cache/x", ".git/HEAD", "sub/build/out", "kept"] {
+            fs::write(dir.join(name), "12345").unwrap();
+        }
+        let tree = Tree::read(dir, &ignore).unwrap();
+        let names: Vec<_> = tree.entries.keys().map(|path| path.to_string_lossy().into_owned()).collect();
+        assert_eq!(names, [".gitignore", "keep.log", "kept", "sub/.gitignore"]);
+        assert_eq!(tree.ignored_bytes, 25);
+        assert!(matches!(tree.entries.values().next(), Some(tree::Entry::File { executable: false, .. })));
+    }
+}
