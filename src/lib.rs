@@ -1,10 +1,12 @@
 //! A trace-grading evaluation engine for coding agents.
 pub mod adapter;
+pub mod environment;
 pub mod grade;
 pub mod harness;
 pub mod lines;
 pub mod process;
 pub mod result;
+pub mod run;
 pub mod secrets;
 pub mod shell;
 pub mod trace;

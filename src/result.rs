@@ -50,6 +50,29 @@ pub struct TrialResult {
     pub skipped: Option<String>,
 }
 
+impl TrialResult {
+    /// The result of a trial that is not run, for what its case demands.
+    pub fn skipped(trial: &crate::run::TrialRecord, reason: &str) -> Self {
+        Self {
+            case: trial.case.clone(),
+            harness: trial.harness.clone(),
+            model: Model { requested: trial.model.clone(), effective: None },
+            trial: trial.trial,
+            verdict: Verdict::Skipped,
+            score: None,
+            grades: Vec::new(),
+            metrics: Metrics::default(),
+            stop: None,
+            error: None,
+            attempt: 0,
+            arm: trial.arm.clone(),
+            shape: Vec::new(),
+            warnings: Vec::new(),
+            skipped: Some(reason.to_owned()),
+        }
+    }
+}
+
 /// What a Trial took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metrics {

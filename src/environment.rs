@@ -1,0 +1,219 @@
+//! The environment of a trial: an allow-list, what manifest and case name, and a private home. Nothing else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::harness::{Home, Manifest};
+use crate::secrets::{Masker, looks_secret};
+
+/// Variables that every agent gets, where the engine has them.
+const ALLOWED: [&str; 5] = ["PATH", "LANG", "TERM", "TZ", "TMPDIR"];
+/// The same, in either case of letters: proxies, and where certificates are.
+const ALLOWED_EITHER: [&str; 8] = [
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+];
+
+/// What stands for the parts of a command that only a trial knows.
+#[derive(Debug, Clone, Default)]
+pub struct Placeholders {
+    /// The first prompt.
+    pub prompt: String,
+    /// The model asked for.
+    pub model: Option<String>,
+    /// The workspace.
+    pub workspace: String,
+    /// The private home.
+    pub home: String,
+    /// This program.
+    pub this_program: String,
+    /// The demo agent's script beside the case.
+    pub script: Option<String>,
+}
+
+impl Placeholders {
+    /// A text with the placeholders replaced, each once: what is put in is not looked at again.
+    pub fn fill(&self, text: &str) -> String {
+        let mut filled = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(start) = rest.find('{') {
+            filled.push_str(&rest[..start]);
+            rest = &rest[start..];
+            let known = [
+                ("{prompt}", Some(self.prompt.as_str())),
+                ("{model}", self.model.as_deref()),
+                ("{workspace}", Some(self.workspace.as_str())),
+                ("{home}", Some(self.home.as_str())),
+                ("{self}", Some(self.this_program.as_str())),
+                ("{script}", self.script.as_deref()),
+            ];
+            let found = known.iter().find_map(|(word, value)| Some((rest.strip_prefix(word)?, (*value)?)));
+            match found {
+                Some((after, value)) => {
+                    filled.push_str(value);
+                    rest = after;
+                }
+                None => {
+                    filled.push('{');
+                    rest = &rest[1..];
+                }
+            }
+        }
+        filled.push_str(rest);
+        filled
+    }
+}
+
+/// The variables of the allow-list that this environment holds.
+pub fn allowed(engine: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let passes = |name: &str| {
+        ALLOWED.contains(&name)
+            || name.starts_with("LC_")
+            || ALLOWED_EITHER.contains(&name.to_ascii_uppercase().as_str())
+    };
+    engine.iter().filter(|(name, _)| passes(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The whole environment of an agent.
+pub fn of_agent(
+    engine: &BTreeMap<String, String>,
+    manifest: &Manifest,
+    case: &BTreeMap<String, String>,
+    placeholders: &Placeholders,
+) -> BTreeMap<String, String> {
+    let mut env = of_commands(engine, &BTreeMap::new(), &placeholders.home);
+    for name in manifest.env.pass.iter().chain(&manifest.env.secret) {
+        if let Some(value) = engine.get(name) {
+            env.insert(name.clone(), value.clone());
+        }
+    }
+    if manifest.home == Home::Named(crate::harness::HomeName::User)
+        && let Some(home) = engine.get("HOME")
+    {
+        env.insert("HOME".to_owned(), home.clone());
+    }
+    for (name, value) in &manifest.env.set {
+        env.insert(name.clone(), placeholders.fill(value));
+    }
+    if let (crate::harness::ModelVia::Env, Some(name), Some(model)) =
+        (manifest.model.via, &manifest.model.env, &placeholders.model)
+    {
+        env.insert(name.clone(), model.clone());
+    }
+    env.extend(case.iter().map(|(name, value)| (name.clone(), value.clone())));
+    env
+}
+
+/// The environment of setup and grading commands: the allow-list, the case's own, and a home.
+pub fn of_commands(
+    engine: &BTreeMap<String, String>,
+    case: &BTreeMap<String, String>,
+    home: &str,
+) -> BTreeMap<String, String> {
+    let mut env = allowed(engine);
+    env.insert("HOME".to_owned(), home.to_owned());
+    env.extend(case.iter().map(|(name, value)| (name.clone(), value.clone())));
+    env
+}
+
+/// Masks what is secret in the engine's environment and in the agent's.
+pub fn masker(engine: &BTreeMap<String, String>, agent: &BTreeMap<String, String>, manifest: &Manifest) -> Masker {
+    let all = engine.iter().chain(agent).map(|(name, value)| (name.as_str(), value.as_str()));
+    Masker::of_env(all, &manifest.env.secret)
+}
+
+/// Secrets that the agent gets and that are too short to mask.
+pub fn unmasked(masker: &Masker, agent: &BTreeMap<String, String>, manifest: &Manifest) -> Vec<String> {
+    let secret = |name: &String| looks_secret(name) || manifest.env.secret.contains(name);
+    let mut names: Vec<String> =
+        masker.too_short().iter().filter(|name| agent.contains_key(*name) && secret(name)).cloned().collect();
+    names.dedup();
+    names
+}
+
+/// Fills a private home: files from the user's own, where they are, and files of the manifest.
+///
+/// # Errors
+/// A file could not be copied or written.
+pub fn fill_home(
+    home: &Path,
+    user_home: Option<&Path>,
+    manifest: &Manifest,
+    placeholders: &Placeholders,
+) -> io::Result<()> {
+    if let (Home::Private(private), Some(user)) = (&manifest.home, user_home) {
+        for name in &private.copy {
+            let (from, to) = (user.join(name), home.join(name));
+            if let Some(parent) = to.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            if from.is_dir() {
+                crate::workspace::copy_folder(&from, &to, true).map_err(io::Error::other)?;
+            } else if from.is_file() {
+                fs::copy(&from, &to)?;
+            }
+        }
+    }
+    for (name, text) in &manifest.files {
+        let path = home.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(path, placeholders.fill(text))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapter::Adapter;
+
+    fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn an_agent_sees_the_allow_list_and_what_is_named() {
+        let engine = map(&[
+            ("PATH", "/bin"),
+            ("LC_ALL", "C"),
+            ("https_proxy", "p"),
+            ("HOME", "/home/me"),
+            ("SSH_AUTH_SOCK", "s"),
+            ("MY_API_KEY", "secret-value"),
+            ("OTHER", "x"),
+        ]);
+        let mut manifest = Manifest::bare(Adapter::Acp);
+        manifest.env.pass = vec!["MY_API_KEY".into()];
+        manifest.env.set = map(&[("AT", "{workspace}/{nothing}")]);
+        let placeholders = Placeholders { workspace: "/ws".into(), home: "/private".into(), ..Default::default() };
+        let env = of_agent(&engine, &manifest, &map(&[("CASE", "1")]), &placeholders);
+        let expected = map(&[
+            ("PATH", "/bin"),
+            ("LC_ALL", "C"),
+            ("https_proxy", "p"),
+            ("HOME", "/private"),
+            ("MY_API_KEY", "secret-value"),
+            ("AT", "/ws/{nothing}"),
+            ("CASE", "1"),
+        ]);
+        assert_eq!(env, expected);
+        assert_eq!(masker(&engine, &env, &manifest).mask("a secret-value b"), "a [redacted:MY_API_KEY] b");
+    }
+
+    #[test]
+    fn what_is_put_in_is_not_looked_at_again() {
+        let placeholders =
+            Placeholders { prompt: "say {model} {self}".into(), model: Some("m".into()), ..Default::default() };
+        assert_eq!(placeholders.fill("{prompt} {model} {x"), "say {model} {self} m {x");
+    }
+}

@@ -1,0 +1,252 @@
+//! The run folder: what a Run leaves on disk, written so that a crash at any moment loses nothing that was finished.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::verdict::Verdict;
+
+pub mod folder;
+pub mod journal;
+pub mod names;
+
+/// The version of the run folder that this program writes; it refuses to read a higher one.
+pub const VERSION: u32 = 1;
+
+/// `run.json`: the plan of a Run and what it was made from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RunRecord {
+    /// Version of the run folder's format.
+    pub version: u32,
+    /// Id of the run.
+    pub run: String,
+    /// When it began, RFC 3339 in UTC.
+    pub started: String,
+    /// Version of the program.
+    pub evals: String,
+    /// The command line, without the program.
+    pub argv: Vec<String>,
+    /// The user's name for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The cases, as they were.
+    pub cases: Vec<CaseRecord>,
+    /// The harnesses, as they were.
+    pub harnesses: Vec<HarnessRecord>,
+    /// Every trial that was planned.
+    pub trials: Vec<TrialRecord>,
+    /// How it was run.
+    pub options: RunOptions,
+    /// The run that this one was made from by `grade` or `--rerun failed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub derived_from: Option<String>,
+}
+
+/// A case in `run.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CaseRecord {
+    /// Its id.
+    pub id: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// Digest of everything it is made from.
+    pub digest: String,
+    /// Its tags.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// How many of a cell's trials must pass: `all`, `any` or a share.
+    pub pass: String,
+    /// The mean from which a trial passes.
+    pub threshold: f64,
+    /// The limits it ran under.
+    pub limits: serde_json::Value,
+    /// The policy that answered.
+    pub interaction: String,
+    /// `capability` or `regression`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+}
+
+/// A harness in `run.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct HarnessRecord {
+    /// Its name.
+    pub name: String,
+    /// Where its manifest came from.
+    pub origin: String,
+    /// Digest of the manifest.
+    pub digest: String,
+    /// The manifest itself.
+    pub manifest: crate::harness::Manifest,
+}
+
+/// A planned trial in `run.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TrialRecord {
+    /// Id of the case.
+    pub case: String,
+    /// Name of the harness.
+    pub harness: String,
+    /// The model asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Name of the column: the model, `default` without one, `a#2` for a second arm of the same.
+    pub arm: String,
+    /// Number, from 1.
+    pub trial: u32,
+    /// Why it is skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skip: Option<String>,
+}
+
+/// How a run was run, as far as a resumed one must do the same.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct RunOptions {
+    /// Trials at once.
+    pub jobs: usize,
+    /// Which workspaces are kept.
+    pub keep_workspace: Keep,
+    /// A policy in the place of the cases' own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interaction: Option<String>,
+    /// Limits in the place of the cases' own, as `key=value`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<String>,
+    /// Errored trials are tried so many times more.
+    pub retries: u32,
+    /// The run ends at this cost in US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<f64>,
+    /// The run ends after this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_time: Option<crate::values::Time>,
+    /// The run ends with the first failure.
+    pub fail_fast: bool,
+    /// Seed of whatever is drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+}
+
+/// Which workspaces are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keep {
+    /// Those of trials that did not pass.
+    #[default]
+    Failed,
+    /// All.
+    Always,
+    /// None.
+    Never,
+}
+
+impl Keep {
+    /// Whether the workspace of a trial with this verdict is kept.
+    pub fn keeps(self, verdict: Verdict) -> bool {
+        match self {
+            Keep::Always => true,
+            Keep::Never => false,
+            Keep::Failed => verdict != Verdict::Pass,
+        }
+    }
+}
+
+/// What went wrong with a run folder.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The file system refused.
+    #[error("could not {doing} {path}: {source}")]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// With which path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file is not what it should be.
+    #[error("{path} cannot be read: {message}")]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+    },
+    /// A newer program wrote it.
+    #[error("{path} has version {version}, this program reads up to {VERSION}; use a newer evals")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+    },
+    /// There is no such run.
+    #[error("no run is called `{name}` in {folder}{hint}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// Where it was looked for.
+        folder: PathBuf,
+        /// What there is instead.
+        hint: String,
+    },
+    /// Several runs could be meant.
+    #[error("`{name}` could be any of {matches}; write more of it")]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// What it could be.
+        matches: String,
+    },
+    /// Another engine is at work on it.
+    #[error("another evals is at work on {0}; wait for it, or end it")]
+    Busy(PathBuf),
+    /// A name cannot be a folder.
+    #[error("`{0}` cannot be the name of a folder")]
+    BadName(String),
+}
+
+impl RunError {
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| RunError::Io { doing, path, source }
+    }
+}
+
+/// Writes a file whole or not at all: a temporary one beside it, synced, then renamed.
+///
+/// # Errors
+/// The file system refused; nothing half written is left under the name.
+pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), RunError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let done = (|| {
+        let mut out = io::BufWriter::with_capacity(64 << 10, File::create(&part)?);
+        write(&mut out)?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()?;
+        fs::rename(&part, path)
+    })();
+    done.map_err(|source| {
+        let _ = fs::remove_file(&part);
+        RunError::Io { doing: "write", path: path.to_owned(), source }
+    })
+}
+
+/// Makes the names in a folder durable.
+pub fn sync_folder(folder: &Path) -> Result<(), RunError> {
+    File::open(folder).and_then(|file| file.sync_all()).map_err(RunError::io("sync", folder))
+}
+
+/// Reads a JSON file.
+///
+/// # Errors
+/// It is not there, or not what it should be.
+pub fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, RunError> {
+    let bytes = fs::read(path).map_err(RunError::io("read", path))?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| RunError::Malformed { path: path.to_owned(), message: error.to_string() })
+}

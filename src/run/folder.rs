@@ -1,0 +1,240 @@
+//! Makes and finds run folders: `.evals/runs/<run>/`, one folder a trial below it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::names::{case_folder, folder_name};
+use super::{RunError, RunRecord, TrialRecord, VERSION, read_json, sync_folder, write_whole};
+use crate::result::TrialResult;
+
+/// A run on disk.
+#[derive(Debug)]
+pub struct RunFolder {
+    /// Its folder.
+    pub path: PathBuf,
+    lock: Option<File>,
+}
+
+impl RunFolder {
+    /// Makes the folder of a new run and locks it. `.evals/.gitignore` is written on first use.
+    ///
+    /// # Errors
+    /// The file system refused.
+    pub fn create(runs: &Path, record: &RunRecord) -> Result<Self, RunError> {
+        fs::create_dir_all(runs).map_err(RunError::io("make the folder", runs))?;
+        write_gitignore(runs)?;
+        let path = runs.join(&record.run);
+        fs::create_dir(&path).map_err(RunError::io("make the folder", &path))?;
+        let mut folder = Self { path, lock: None };
+        folder.lock()?;
+        folder.write_record(record)?;
+        sync_folder(runs)?;
+        Ok(folder)
+    }
+
+    /// Opens the folder of a run to read it.
+    pub fn open(path: &Path) -> Self {
+        Self { path: path.to_owned(), lock: None }
+    }
+
+    /// Takes the run for this engine alone.
+    ///
+    /// # Errors
+    /// Another engine has it.
+    pub fn lock(&mut self) -> Result<(), RunError> {
+        let path = self.path.join(".lock");
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let file = file.map_err(RunError::io("open", &path))?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| RunError::Busy(self.path.clone()))?;
+        self.lock = Some(file);
+        Ok(())
+    }
+
+    /// Writes `run.json`.
+    ///
+    /// # Errors
+    /// The file system refused.
+    pub fn write_record(&self, record: &RunRecord) -> Result<(), RunError> {
+        write_whole(&self.path.join("run.json"), |out| {
+            serde_json::to_writer_pretty(&mut *out, record)?;
+            out.write_all(b"\n")
+        })
+    }
+
+    /// Reads `run.json`.
+    ///
+    /// # Errors
+    /// It is not there, damaged, or of a newer version.
+    pub fn record(&self) -> Result<RunRecord, RunError> {
+        #[derive(serde::Deserialize)]
+        struct Head {
+            version: u32,
+        }
+        let path = self.path.join("run.json");
+        let head: Head = read_json(&path)?;
+        if head.version > VERSION {
+            return Err(RunError::Newer { path, version: head.version });
+        }
+        read_json(&path)
+    }
+
+    /// The folder of a trial.
+    ///
+    /// # Errors
+    /// A name in it cannot be a folder.
+    pub fn trial(&self, case: &str, harness: &str, arm: &str, trial: u32) -> Result<PathBuf, RunError> {
+        let cell =
+            self.path.join("trials").join(case_folder(case)?).join(folder_name(harness)?).join(folder_name(arm)?);
+        Ok(cell.join(trial.to_string()))
+    }
+
+    /// The folder of a planned trial.
+    ///
+    /// # Errors
+    /// A name in it cannot be a folder.
+    pub fn trial_of(&self, trial: &TrialRecord) -> Result<PathBuf, RunError> {
+        self.trial(&trial.case, &trial.harness, &trial.arm, trial.trial)
+    }
+
+    /// The journal.
+    pub fn journal(&self) -> PathBuf {
+        self.path.join("journal.jsonl")
+    }
+
+    /// The results of the trials that finished, in the order of the plan: from `results.jsonl` where it is whole,
+    /// else from the trials.
+    ///
+    /// # Errors
+    /// The run cannot be read.
+    pub fn results(&self, record: &RunRecord) -> Result<Vec<TrialResult>, RunError> {
+        let states = super::journal::read(&self.journal())?;
+        let finished = |trial: &TrialRecord| {
+            let key = (trial.case.clone(), trial.harness.clone(), trial.arm.clone(), trial.trial);
+            trial.skip.is_some() || states.get(&key).is_some_and(|state| state.finished.is_some())
+        };
+        let expected = record.trials.iter().filter(|trial| finished(trial)).count();
+        if let Ok(results) = self.stored_results()
+            && results.len() == expected
+        {
+            return Ok(results);
+        }
+        self.results_of_trials(record)
+    }
+
+    fn stored_results(&self) -> Result<Vec<TrialResult>, RunError> {
+        let path = self.path.join("results.jsonl");
+        let file = File::open(&path).map_err(RunError::io("read", &path))?;
+        let mut results = Vec::new();
+        for line in BufReader::new(file).lines() {
+            let line = line.map_err(RunError::io("read", &path))?;
+            let result = serde_json::from_str(&line)
+                .map_err(|error| RunError::Malformed { path: path.clone(), message: error.to_string() })?;
+            results.push(result);
+        }
+        Ok(results)
+    }
+
+    /// The results as they stand in the trials' own folders.
+    ///
+    /// # Errors
+    /// A result is there and cannot be read.
+    pub fn results_of_trials(&self, record: &RunRecord) -> Result<Vec<TrialResult>, RunError> {
+        let states = super::journal::read(&self.journal())?;
+        let mut results = Vec::new();
+        for trial in &record.trials {
+            if let Some(reason) = &trial.skip {
+                results.push(TrialResult::skipped(trial, reason));
+                continue;
+            }
+            let key = (trial.case.clone(), trial.harness.clone(), trial.arm.clone(), trial.trial);
+            // Only a finished line makes a result count: a file without one belongs to an attempt that was cut short.
+            if states.get(&key).is_some_and(|state| state.finished.is_some()) {
+                results.push(read_json(&self.trial_of(trial)?.join("result.json"))?);
+            }
+        }
+        Ok(results)
+    }
+
+    /// Writes `results.jsonl`.
+    ///
+    /// # Errors
+    /// The file system refused.
+    pub fn write_results(&self, results: &[TrialResult]) -> Result<(), RunError> {
+        write_whole(&self.path.join("results.jsonl"), |out| {
+            for result in results {
+                serde_json::to_writer(&mut *out, result)?;
+                out.write_all(b"\n")?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Keeps the runs out of the user's version control.
+fn write_gitignore(runs: &Path) -> Result<(), RunError> {
+    // Only the engine's own folder is its to mark: `--out` may point anywhere.
+    let evals = runs.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == ".evals"));
+    let Some(file) = evals.map(|folder| folder.join(".gitignore")) else { return Ok(()) };
+    if file.exists() {
+        return Ok(());
+    }
+    write_whole(&file, |out| {
+        out.write_all(b"# Runs stay on this machine; snapshots and baselines live beside the cases.\n*\n")
+    })
+}
+
+/// The runs in a folder, newest first, with their records; what is no run is passed over.
+pub fn all(runs: &Path) -> Vec<(PathBuf, RunRecord)> {
+    let Ok(entries) = fs::read_dir(runs) else { return Vec::new() };
+    let mut found: Vec<_> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let path = entry.path();
+            let record = RunFolder::open(&path).record().ok()?;
+            Some((path, record))
+        })
+        .collect();
+    found.sort_by(|(_, a), (_, b)| (&b.started, &b.run).cmp(&(&a.started, &a.run)));
+    found
+}
+
+/// The run that a name means: a path, an id or a unique start of one, a label, or `latest`.
+///
+/// # Errors
+/// No run is meant, or several.
+pub fn find(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
+    let path = Path::new(name);
+    if path.join("run.json").is_file() {
+        return Ok(RunFolder::open(path));
+    }
+    let known = all(runs);
+    let unknown = |hint: String| RunError::Unknown { name: name.to_owned(), folder: runs.to_owned(), hint };
+    if known.is_empty() {
+        return Err(unknown("; there are no runs yet, `evals run` makes one".to_owned()));
+    }
+    if name == "latest" {
+        let newest = known.iter().find(|(_, record)| record.derived_from.is_none());
+        return newest.map(|(path, _)| RunFolder::open(path)).ok_or_else(|| unknown(String::new()));
+    }
+    if let Some((path, _)) = known.iter().find(|(_, record)| record.run == name) {
+        return Ok(RunFolder::open(path));
+    }
+    if let Some((path, _)) = known.iter().find(|(_, record)| record.label.as_deref() == Some(name)) {
+        return Ok(RunFolder::open(path));
+    }
+    let matches: Vec<_> = known.iter().filter(|(_, record)| record.run.starts_with(name)).collect();
+    match matches.as_slice() {
+        [(path, _)] => Ok(RunFolder::open(path)),
+        [] => {
+            let some: Vec<_> = known.iter().take(3).map(|(_, record)| record.run.as_str()).collect();
+            Err(unknown(format!("; the newest are {}", some.join(", "))))
+        }
+        several => {
+            let names: Vec<_> = several.iter().map(|(_, record)| record.run.as_str()).collect();
+            Err(RunError::Ambiguous { name: name.to_owned(), matches: names.join(", ") })
+        }
+    }
+}
