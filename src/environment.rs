@@ -35,8 +35,10 @@ pub struct Placeholders {
     pub home: String,
     /// This program.
     pub this_program: String,
-    /// The demo agent's script beside the case.
-    pub script: Option<String>,
+    /// Scripts of the demo agent beside the case, by variant: `{script}` has none, `{script:x}` has `x`.
+    pub scripts: BTreeMap<String, String>,
+    /// File that holds the first prompt, for agents that take it as one.
+    pub prompt_file: Option<String>,
 }
 
 impl Placeholders {
@@ -47,17 +49,9 @@ impl Placeholders {
         while let Some(start) = rest.find('{') {
             filled.push_str(&rest[..start]);
             rest = &rest[start..];
-            let known = [
-                ("{prompt}", Some(self.prompt.as_str())),
-                ("{model}", self.model.as_deref()),
-                ("{workspace}", Some(self.workspace.as_str())),
-                ("{home}", Some(self.home.as_str())),
-                ("{self}", Some(self.this_program.as_str())),
-                ("{script}", self.script.as_deref()),
-            ];
-            let found = known.iter().find_map(|(word, value)| Some((rest.strip_prefix(word)?, (*value)?)));
+            let found = rest[1..].split_once('}').and_then(|(word, after)| Some((self.value(word)?, after)));
             match found {
-                Some((after, value)) => {
+                Some((value, after)) => {
                     filled.push_str(value);
                     rest = after;
                 }
@@ -69,6 +63,18 @@ impl Placeholders {
         }
         filled.push_str(rest);
         filled
+    }
+
+    fn value(&self, word: &str) -> Option<&str> {
+        match word {
+            "prompt" => Some(self.prompt_file.as_ref().unwrap_or(&self.prompt)),
+            "model" => self.model.as_deref(),
+            "workspace" => Some(&self.workspace),
+            "home" => Some(&self.home),
+            "self" => Some(&self.this_program),
+            "script" => self.scripts.get("").map(String::as_str),
+            _ => self.scripts.get(word.strip_prefix("script:")?).map(String::as_str),
+        }
     }
 }
 

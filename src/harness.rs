@@ -126,6 +126,22 @@ impl Manifest {
         self.capabilities.multi_turn.unwrap_or(self.adapter.can().multi_turn)
     }
 
+    /// The demo scripts its command names: `{script}` is `<case>.demo.yaml`, `{script:x}` is `<case>.x.demo.yaml`.
+    pub fn script_variants(&self) -> Vec<String> {
+        let mut variants = Vec::new();
+        for word in &self.command {
+            for (at, _) in word.match_indices("{script") {
+                let rest = &word[at + "{script".len()..];
+                if rest.starts_with('}') {
+                    variants.push(String::new());
+                } else if let Some((variant, _)) = rest.strip_prefix(':').and_then(|rest| rest.split_once('}')) {
+                    variants.push(variant.to_owned());
+                }
+            }
+        }
+        variants
+    }
+
     /// Whether its model can be chosen.
     pub fn model_selection(&self) -> bool {
         self.model.via != ModelVia::None

@@ -1,0 +1,74 @@
+//! Drives an agent through a session: what every driver is given, and the driver for programs that run to their end.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Adapter, acp, replay};
+use crate::harness::{Manifest, PromptVia};
+use crate::interaction::Policy;
+use crate::process::Stdin;
+use crate::session::{End, Incoming, Session};
+use crate::wire::EngineLine;
+
+/// What an agent is to do, and how it is started.
+pub struct Task {
+    /// The prompts, in order.
+    pub turns: Vec<String>,
+    /// The model to ask for.
+    pub model: Option<String>,
+    /// Program and arguments, ready to run.
+    pub command: Vec<String>,
+    /// The workspace.
+    pub folder: PathBuf,
+    /// Its whole environment.
+    pub env: BTreeMap<String, String>,
+    /// What it is.
+    pub manifest: Arc<Manifest>,
+    /// What answers its permission requests.
+    pub policy: Policy,
+    /// MCP servers of the case, in ACP's form.
+    pub mcp_servers: Vec<Value>,
+    /// The recording to play, for `replay`.
+    pub recording: Option<PathBuf>,
+}
+
+/// Drives the session to its end. Answers how long to wait for the process to exit by itself.
+pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
+    match task.manifest.adapter {
+        Adapter::Acp => acp::drive::drive(session, task).await,
+        Adapter::ClaudeCodeStream | Adapter::OutputOnly => to_exit(session, task).await,
+        Adapter::Replay => replay::play(session, task),
+    }
+}
+
+/// Runs a program that takes one prompt and works until it exits.
+async fn to_exit(session: &mut Session, task: &Task) -> Duration {
+    let prompt = task.turns.first().cloned().unwrap_or_default();
+    session.engine(&EngineLine::Prompt { text: prompt.clone() });
+    let by_stdin = task.manifest.prompt_via == PromptVia::Stdin;
+    let stdin = if by_stdin { Stdin::Piped } else { Stdin::Null };
+    if session.spawn(&task.command, &task.folder, &task.env, stdin).is_err() {
+        return Duration::ZERO;
+    }
+    if by_stdin {
+        session.send(&prompt).await;
+        session.close_stdin();
+    }
+    let grace = task.manifest.timeouts.grace.0;
+    loop {
+        // Once it has answered it is only waited for: what runs in its background may still answer again.
+        let answered = session.recorder().turns_ended() > 0;
+        if answered {
+            session.answered();
+        }
+        match session.next(answered.then_some(grace)).await {
+            Incoming::Line(_) => {}
+            Incoming::Closed => return grace,
+            Incoming::Late | Incoming::End(End::Limit | End::Interrupted) => return Duration::ZERO,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! The plan of a Run: cases × harnesses × models × trials, with what is skipped and why. Pure.
+
+use std::collections::BTreeMap;
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::case::Case;
+use crate::harness::Manifest;
+use crate::interaction::Interaction;
+use crate::run::TrialRecord;
+
+/// What the command line asks for.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// Harnesses, in the place of the cases' own.
+    pub harnesses: Vec<String>,
+    /// Models: each is one more column.
+    pub models: Vec<AskedModel>,
+    /// Trials, in the place of the cases' own.
+    pub trials: Option<u32>,
+    /// Case ids to keep, as globs.
+    pub cases: Vec<String>,
+    /// Tags to keep; a case with any of them is kept.
+    pub tags: Vec<String>,
+    /// Part K of N.
+    pub shard: Option<(u32, u32)>,
+    /// A policy in the place of the cases' own.
+    pub interaction: Option<Interaction>,
+}
+
+/// A model, for one harness or for all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedModel {
+    /// The harness it is meant for.
+    pub harness: Option<String>,
+    /// The model.
+    pub model: String,
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PlanError {
+    /// A harness that nobody knows.
+    #[error("there is no harness called `{name}`{hint}")]
+    UnknownHarness {
+        /// What was asked for.
+        name: String,
+        /// What it may have meant.
+        hint: String,
+    },
+    /// A model for a harness that cannot choose one.
+    #[error(
+        "harness `{harness}` cannot choose its model, and `--model {model}` was asked of it; say `--model HARNESS={model}` for the one that is meant, or give its manifest a `model:` route"
+    )]
+    NoModelRoute {
+        /// The harness.
+        harness: String,
+        /// The model.
+        model: String,
+    },
+    /// A model for a harness that is not in the plan.
+    #[error("`--model {harness}={model}` names a harness that nothing is planned for")]
+    StrayModel {
+        /// The harness.
+        harness: String,
+        /// The model.
+        model: String,
+    },
+    /// The demo agent without its script.
+    #[error(
+        "{file}: case `{case}` has no script for the demo agent (`{script}` beside it); name a harness with `--harness NAME` or `harnesses:` in the case, or write the script"
+    )]
+    NoDemoScript {
+        /// The case's file.
+        file: String,
+        /// The case.
+        case: String,
+        /// The script's name.
+        script: String,
+    },
+    /// A filter that leaves nothing.
+    #[error("no case is left: {0}")]
+    Nothing(String),
+    /// A glob that is none.
+    #[error("`--case {0}` is not a glob")]
+    BadGlob(String),
+}
+
+/// Plans a run.
+///
+/// # Errors
+/// What is asked for cannot be done; nothing was started.
+pub fn plan(
+    cases: &[Case],
+    manifests: &BTreeMap<String, Manifest>,
+    asked: &Asked,
+) -> Result<Vec<TrialRecord>, PlanError> {
+    let kept = filter(cases, asked)?;
+    let mut used: Vec<&str> = Vec::new();
+    let mut cells = Vec::new();
+    for case in &kept {
+        for harness in harnesses_of(case, asked) {
+            let manifest = manifests.get(harness).ok_or_else(|| unknown(harness, manifests))?;
+            check_script(case, manifest)?;
+            if !used.contains(&harness) {
+                used.push(harness);
+            }
+            for (arm, model) in arms(manifest, &asked.models)? {
+                cells.push((*case, manifest, arm, model));
+            }
+        }
+    }
+    for asked in &asked.models {
+        if let Some(harness) = &asked.harness
+            && !used.contains(&harness.as_str())
+        {
+            return Err(PlanError::StrayModel { harness: harness.clone(), model: asked.model.clone() });
+        }
+    }
+    let mut trials = Vec::new();
+    for (case, manifest, arm, model) in cells {
+        let skip = skip(case, manifest, asked.interaction.as_ref().unwrap_or(&case.interaction));
+        for trial in 1..=asked.trials.unwrap_or(case.trials) {
+            trials.push(TrialRecord {
+                case: case.id.clone(),
+                harness: manifest.name.clone(),
+                model: model.clone(),
+                arm: arm.clone(),
+                trial,
+                skip: skip.clone(),
+            });
+        }
+    }
+    Ok(trials)
+}
+
+fn harnesses_of<'a>(case: &'a Case, asked: &'a Asked) -> Vec<&'a str> {
+    let named = if asked.harnesses.is_empty() { &case.harnesses } else { &asked.harnesses };
+    let mut names: Vec<&str> = Vec::new();
+    for name in named {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() { vec!["demo"] } else { names }
+}
+
+fn filter<'a>(cases: &'a [Case], asked: &Asked) -> Result<Vec<&'a Case>, PlanError> {
+    let globs = asked.cases.iter().map(|text| glob(text)).collect::<Result<Vec<_>, _>>()?;
+    let named = |case: &&Case| globs.is_empty() || globs.iter().any(|glob| glob.is_match(&case.id));
+    let tagged = |case: &&Case| asked.tags.is_empty() || asked.tags.iter().any(|tag| case.tags.contains(tag));
+    let kept: Vec<&Case> = cases.iter().filter(named).filter(tagged).collect();
+    if kept.is_empty() {
+        let mut filters: Vec<String> = asked.cases.iter().map(|glob| format!("--case {glob}")).collect();
+        filters.extend(asked.tags.iter().map(|tag| format!("--tag {tag}")));
+        let ids: Vec<&str> = cases.iter().take(5).map(|case| case.id.as_str()).collect();
+        let known = if ids.is_empty() { "there are none".to_owned() } else { format!("there are {}, …", ids.join(", ")) };
+        return Err(PlanError::Nothing(format!("{} matches none of the cases; {known}", filters.join(" "))));
+    }
+    let Some((part, of)) = asked.shard else { return Ok(kept) };
+    // Cells are whole in one shard, so that a cell's verdict needs one run only.
+    let kept: Vec<&Case> =
+        kept.into_iter().enumerate().filter(|(n, _)| *n as u32 % of == part - 1).map(|(_, case)| case).collect();
+    if kept.is_empty() {
+        return Err(PlanError::Nothing(format!("--shard {part}/{of} holds none of the cases")));
+    }
+    Ok(kept)
+}
+
+fn glob(text: &str) -> Result<GlobMatcher, PlanError> {
+    let glob = GlobBuilder::new(text).literal_separator(false).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|_| PlanError::BadGlob(text.to_owned()))
+}
+
+fn unknown(name: &str, manifests: &BTreeMap<String, Manifest>) -> PlanError {
+    let near = manifests.keys().min_by_key(|known| strsim::damerau_levenshtein(known, name));
+    let hint = match near {
+        Some(near) if strsim::damerau_levenshtein(near, name) <= 3 => format!("; did you mean `{near}`?"),
+        _ => format!("; there are {}", manifests.keys().cloned().collect::<Vec<_>>().join(", ")),
+    };
+    PlanError::UnknownHarness { name: name.to_owned(), hint }
+}
+
+fn check_script(case: &Case, manifest: &Manifest) -> Result<(), PlanError> {
+    let missing = manifest.script_variants().into_iter().find(|variant| case.script(variant).is_none());
+    match missing {
+        None => Ok(()),
+        Some(variant) => Err(PlanError::NoDemoScript {
+            file: case.file.display().to_string(),
+            case: case.id.clone(),
+            script: case.script_name(&variant),
+        }),
+    }
+}
+
+/// The columns of a harness: one for each model asked of it, or one without a model.
+/// A model asked for twice is a further arm, so that a model can be compared with itself.
+fn arms(manifest: &Manifest, models: &[AskedModel]) -> Result<Vec<(String, Option<String>)>, PlanError> {
+    let mut arms: Vec<(String, Option<String>)> = Vec::new();
+    for asked in models {
+        if asked.harness.as_ref().is_some_and(|harness| *harness != manifest.name) {
+            continue;
+        }
+        if !manifest.model_selection() {
+            return Err(PlanError::NoModelRoute { harness: manifest.name.clone(), model: asked.model.clone() });
+        }
+        let same = arms.iter().filter(|(_, model)| model.as_ref() == Some(&asked.model)).count();
+        let arm = if same == 0 { asked.model.clone() } else { format!("{}#{}", asked.model, same + 1) };
+        arms.push((arm, Some(asked.model.clone())));
+    }
+    if arms.is_empty() {
+        arms.push(("default".to_owned(), None));
+    }
+    Ok(arms)
+}
+
+/// Why a case cannot be run on a harness, if it cannot.
+fn skip(case: &Case, manifest: &Manifest, interaction: &Interaction) -> Option<String> {
+    let seen = manifest.seen();
+    let lacks = |wanted: Option<bool>, has: bool, what: &str| {
+        let differs = wanted.is_some_and(|wanted| wanted && !has);
+        differs.then(|| format!("the case requires {what}, which harness `{}` has not", manifest.name))
+    };
+    let needs = &case.requires;
+    lacks(needs.tracing, seen.tracing, "tracing")
+        .or_else(|| lacks(needs.interaction, seen.interaction, "interaction"))
+        .or_else(|| lacks(needs.multi_turn, manifest.multi_turn(), "several turns"))
+        .or_else(|| lacks(needs.model_selection, manifest.model_selection(), "model selection"))
+        .or_else(|| {
+            let turns = case.turns.len();
+            (turns > 1 && !manifest.multi_turn())
+                .then(|| format!("the case has {turns} turns, and harness `{}` takes one", manifest.name))
+        })
+        .or_else(|| {
+            (!seen.interaction && *interaction != Interaction::AutoApprove).then(|| {
+                format!(
+                    "the case's policy `{}` needs a harness that asks for permission, and `{}` does not",
+                    interaction.word(),
+                    manifest.name
+                )
+            })
+        })
+}

@@ -1,0 +1,648 @@
+//! Runs one planned Trial: workspace → agent → trace → change → hidden files → grades → verdict → files on disk.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::adapter::drive::{Task, drive};
+use crate::adapter::{Translation, replay};
+use crate::case::{Case, OnLimit, WorkspaceSource};
+use crate::environment::{self, Placeholders};
+use crate::grader::{Evidence, Grader, Grading};
+use crate::harness::{Home, HomeName, Manifest, PromptVia};
+use crate::interaction::{Interaction, Policy};
+use crate::price;
+use crate::result::{ErrorRecord, Metrics, StopRecord, TrialResult};
+use crate::run::{Keep, RunError, TrialRecord, sync_folder, write_whole};
+use crate::session::{Ended, Session, Setup};
+use crate::shell::{Command, Shell};
+use crate::trace::recorder::Finished;
+use crate::trace::{Body, ErrorCategory, Event, Header, Model, Stop, StopReason};
+use crate::verdict::{self, Verdict};
+use crate::wire::EngineLine;
+use crate::workspace::change::{Change, compare};
+use crate::workspace::tree::{Ignore, Tree};
+use crate::workspace::{copy_folder, write_files};
+
+pub mod metrics;
+pub mod trace_file;
+
+use metrics::Observed;
+use trace_file::TraceFile;
+
+/// What every trial of a run shares.
+pub struct Engine {
+    /// The engine's own environment.
+    pub env: BTreeMap<String, String>,
+    /// This program, for `{self}`.
+    pub this_program: PathBuf,
+    /// Which workspaces are kept.
+    pub keep: Keep,
+    /// Turns true when the user interrupts the run.
+    pub interrupt: watch::Receiver<bool>,
+    /// A private folder of the system's temporary one.
+    pub temporary: PathBuf,
+}
+
+/// One attempt at a trial.
+pub struct Attempt {
+    /// The case.
+    pub case: Arc<Case>,
+    /// Its graders, ready to judge.
+    pub graders: Arc<Vec<Grader>>,
+    /// The harness.
+    pub manifest: Arc<Manifest>,
+    /// Its place in the plan.
+    pub trial: TrialRecord,
+    /// What answers permission requests.
+    pub interaction: Interaction,
+    /// Number of the attempt, from 1.
+    pub attempt: u32,
+    /// Where its files go.
+    pub folder: PathBuf,
+}
+
+/// What an attempt came to.
+pub enum Outcome {
+    /// It is done, and everything of it is on disk but its journal line.
+    Done(Box<TrialResult>),
+    /// The user interrupted it; it is run again by `--resume`.
+    Interrupted,
+}
+
+/// Why an attempt could not be brought to a result. This is the engine's own failure.
+#[derive(Debug, thiserror::Error)]
+pub enum TrialError {
+    /// Its files could not be written.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The file system refused.
+    #[error("could not {doing}: {source}")]
+    Io {
+        /// What was being done.
+        doing: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> TrialError {
+    let doing = doing.into();
+    move |source| TrialError::Io { doing, source }
+}
+
+/// The folders of a trial while it runs, all below one that vanishes with it.
+struct Folders {
+    root: tempfile::TempDir,
+    workspace: PathBuf,
+    home: PathBuf,
+}
+
+impl Folders {
+    fn make(temporary: &Path) -> Result<Self, TrialError> {
+        let root = tempfile::Builder::new().prefix("trial-").tempdir_in(temporary);
+        let root = root.map_err(io(format!("make a private folder in {}", temporary.display())))?;
+        // Agents report real paths, so the workspace's own must be one.
+        let path = root.path().canonicalize().map_err(io("find the private folder"))?;
+        let (workspace, home) = (path.join("workspace"), path.join("home"));
+        fs::create_dir(&home).map_err(io("make the private home"))?;
+        Ok(Self { root, workspace, home })
+    }
+}
+
+/// Runs an attempt to its result.
+///
+/// # Errors
+/// The engine itself failed; the agent's failures are results.
+pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialError> {
+    fs::create_dir_all(&attempt.folder).map_err(io(format!("make {}", attempt.folder.display())))?;
+    let folders = Folders::make(&engine.temporary)?;
+    let case = &attempt.case;
+    let shell = Shell {
+        folder: folders.workspace.clone(),
+        env: environment::of_commands(&engine.env, &case.env, &folders.home.to_string_lossy()),
+    };
+    let before = match set_up(attempt, &folders, &shell).await {
+        Ok(before) => before,
+        Err(message) => return finish_without_agent(attempt, ErrorCategory::Setup, message),
+    };
+    let placeholders = placeholders(engine, attempt, &folders)?;
+    let env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &placeholders);
+    let masker = Arc::new(environment::masker(&engine.env, &env, &attempt.manifest));
+    let mut warnings = warnings_before(attempt, &env, &masker);
+    if let Some(message) = missing_env(&attempt.manifest, &env) {
+        return finish_without_agent(attempt, ErrorCategory::Auth, message);
+    }
+    let user_home = engine.env.get("HOME").map(PathBuf::from);
+    environment::fill_home(&folders.home, user_home.as_deref(), &attempt.manifest, &placeholders)
+        .map_err(io("fill the private home"))?;
+
+    let header = header_of(attempt, &folders.workspace);
+    let judged = Arc::new(Mutex::new(Watch {
+        grading: Grading::new(&attempt.graders, &header),
+        observed: Observed::default(),
+        file: TraceFile::new(&attempt.folder, masker.clone()),
+    }));
+    let sink = {
+        let judged = judged.clone();
+        Box::new(move |event: Event| lock(&judged).take(event))
+    };
+    let mut task = task_of(attempt, &folders, &placeholders, env);
+    let (ended, finished) = match trace_of_recording(&task) {
+        Some(path) => (None, replay::trace(&path, &header, sink).map_err(io("replay the trace"))?),
+        None => {
+            let setup = Setup {
+                wire: attempt.folder.join("wire.jsonl"),
+                stderr: attempt.folder.join("stderr.log"),
+                masker: masker.clone(),
+                limits: case.limits.clone(),
+                interrupt: engine.interrupt.clone(),
+                sink,
+            };
+            let (mut ended, finished) = run_session(setup, attempt, header, &mut task).await?;
+            for event in finished.events.iter().cloned() {
+                (ended.sink)(event);
+            }
+            (Some(ended), finished)
+        }
+    };
+    let ended = ended.map(|ended| EndOfSession::of(&ended));
+    let watch = Arc::try_unwrap(judged).ok().and_then(|watch| watch.into_inner().ok());
+    let Some(watch) = watch else {
+        return Err(io("end the session")(std::io::Error::other("the trace is still being written")));
+    };
+    let Watch { grading, observed, file } = watch;
+    file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
+    if ended.as_ref().is_some_and(|ended| ended.interrupted) {
+        return Ok(Outcome::Interrupted);
+    }
+    if ended.as_ref().is_some_and(|ended| ended.log_failed) {
+        return Err(io("write the wire log")(std::io::Error::other("the disk is full, or the file is gone")));
+    }
+
+    let change = after_the_agent(attempt, &folders, &before, &mut warnings)?;
+    let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
+    let evidence = Evidence {
+        header: &finished.header,
+        stop: &stop,
+        usage: &finished.total,
+        output: stop.output.as_deref().unwrap_or(""),
+        duration_ms: observed.duration_ms(&finished.header),
+        workspace: Some(&folders.workspace),
+        change: Some(&change),
+        case_folder: case.folder(),
+        shell: &shell,
+    };
+    let error = error_of(&stop);
+    let grades = if error.is_some() { Vec::new() } else { grading.finish(&evidence).await };
+    let mut result = TrialResult {
+        case: case.id.clone(),
+        harness: attempt.manifest.name.clone(),
+        model: finished.header.model.clone(),
+        trial: attempt.trial.trial,
+        verdict: Verdict::Errored,
+        score: None,
+        metrics: metrics::of(&finished, &observed),
+        stop: Some(StopRecord {
+            reason: stop.reason,
+            detail: stop.detail.clone(),
+            exit: stop.exit,
+            stderr_tail: ended.as_ref().and_then(|ended| ended.tail_worth_keeping(&stop)),
+        }),
+        error: error.map(|category| ErrorRecord { category, message: message_of(category, &stop, &attempt.manifest) }),
+        attempt: attempt.attempt,
+        arm: attempt.trial.arm.clone(),
+        shape: observed.shape.clone(),
+        warnings,
+        skipped: None,
+        grades,
+    };
+    if result.error.is_none() {
+        judge(&mut result, attempt, &stop);
+    }
+    warn_after(&mut result, &stop);
+    mask_result(&mut result, &masker);
+    write_result(attempt, &result)?;
+    if engine.keep.keeps(result.verdict) {
+        keep_workspace(attempt, &folders)?;
+    }
+    sync_folder(&attempt.folder)?;
+    let Folders { root, .. } = folders;
+    remove(root);
+    Ok(Outcome::Done(Box::new(result)))
+}
+
+/// Everything that watches the events of a session go by.
+struct Watch {
+    grading: Grading,
+    observed: Observed,
+    file: TraceFile,
+}
+
+impl Watch {
+    fn take(&mut self, event: Event) {
+        // Graders read the masked trace: what no file shows must decide nothing.
+        let event = self.file.take(event);
+        self.observed.event(&event);
+        self.grading.event(&event);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// What is kept of a session when its process is gone.
+struct EndOfSession {
+    interrupted: bool,
+    log_failed: bool,
+    stderr_tail: String,
+}
+
+impl EndOfSession {
+    fn of(ended: &Ended) -> Self {
+        Self {
+            interrupted: ended.ended == Some(crate::session::End::Interrupted),
+            log_failed: ended.log_failed,
+            stderr_tail: ended.stderr_tail.clone(),
+        }
+    }
+
+    /// The end of standard error, where the session did not end well.
+    fn tail_worth_keeping(&self, stop: &Stop) -> Option<String> {
+        let well = stop.category.is_none() && stop.exit.is_none_or(|exit| exit.code == Some(0));
+        (!well && !self.stderr_tail.is_empty()).then(|| self.stderr_tail.clone())
+    }
+}
+
+async fn run_session(
+    setup: Setup,
+    attempt: &Attempt,
+    header: Header,
+    task: &mut Task,
+) -> Result<(Ended, Finished), TrialError> {
+    let adapter = match &task.recording {
+        Some(path) => replay::protocol_of(path).unwrap_or(crate::adapter::Adapter::OutputOnly),
+        None => attempt.manifest.adapter,
+    };
+    let translation = Translation::new(adapter, &attempt.manifest, header.clone());
+    let mut session = Session::begin(setup, translation).map_err(io("begin the wire log"))?;
+    session.engine(&EngineLine::Start { header: Box::new(header) });
+    let patience = drive(&mut session, task).await;
+    let mut ended = session.close(patience).await;
+    price_what_is_not_told(&mut ended);
+    // The translation is finished apart from the rest, so that its last events come in order.
+    let translation = std::mem::replace(&mut ended.translation, Translation::empty());
+    Ok((ended, translation.finish()))
+}
+
+/// A cost that the agent did not tell may follow from its tokens and a price table.
+fn price_what_is_not_told(ended: &mut Ended) {
+    if let Some(line) = price::line_for(ended.translation.recorder()) {
+        ended.log_engine(&line);
+    }
+}
+
+async fn set_up(attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<PathBuf, String> {
+    let case = &attempt.case;
+    let before = folders.root.path().join("before");
+    let made = match &case.workspace.source {
+        WorkspaceSource::Empty => fs::create_dir(&folders.workspace).map_err(|error| error.to_string()),
+        WorkspaceSource::Copy(from) => copy_folder(from, &folders.workspace, false).map_err(|e| e.to_string()),
+        WorkspaceSource::Files(files) => write_files(files, &folders.workspace).map_err(|e| e.to_string()),
+        WorkspaceSource::Git(git) => git.check_out(&folders.workspace, shell).await,
+    };
+    made.map_err(|error| format!("the workspace could not be made: {error}"))?;
+    for line in &case.workspace.setup {
+        let ran = shell.run(&Command::Line(line.clone()), None, SETUP_TIME).await;
+        let ran = ran.map_err(|error| format!("setup command `{line}` could not be started: {error}"))?;
+        let code = ran.exit.and_then(|exit| exit.code);
+        if code != Some(0) {
+            let said = String::from_utf8_lossy(if ran.stderr.is_empty() { &ran.stdout } else { &ran.stderr }).into_owned();
+            let how = code.map_or_else(|| "did not end in time".to_owned(), |code| format!("exited {code}"));
+            return Err(format!("setup command `{line}` {how}: {}", last_lines(&said)));
+        }
+    }
+    match &case.workspace.source {
+        // The fixture itself is the state before, unless setup changed it.
+        WorkspaceSource::Copy(from) if case.workspace.setup.is_empty() => Ok(from.clone()),
+        _ => {
+            copy_folder(&folders.workspace, &before, false).map_err(|error| error.to_string())?;
+            Ok(before)
+        }
+    }
+}
+
+/// How long one setup command may take.
+const SETUP_TIME: Duration = Duration::from_secs(600);
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(5)..].join("\n")
+}
+
+fn placeholders(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Placeholders, TrialError> {
+    let case = &attempt.case;
+    let prompt = case.turns.first().cloned().unwrap_or_default();
+    let mut placeholders = Placeholders {
+        prompt,
+        model: attempt.trial.model.clone().or_else(|| attempt.manifest.model.default.clone()),
+        workspace: folders.workspace.to_string_lossy().into_owned(),
+        home: folders.home.to_string_lossy().into_owned(),
+        this_program: engine.this_program.to_string_lossy().into_owned(),
+        scripts: BTreeMap::new(),
+        prompt_file: None,
+    };
+    for variant in attempt.manifest.script_variants() {
+        if let Some(path) = case.script(&variant) {
+            placeholders.scripts.insert(variant, path.to_string_lossy().into_owned());
+        }
+    }
+    if attempt.manifest.prompt_via == PromptVia::File {
+        let path = folders.home.join("prompt.txt");
+        fs::write(&path, &placeholders.prompt).map_err(io("write the prompt to a file"))?;
+        placeholders.prompt_file = Some(path.to_string_lossy().into_owned());
+    }
+    Ok(placeholders)
+}
+
+fn task_of(attempt: &Attempt, folders: &Folders, placeholders: &Placeholders, env: BTreeMap<String, String>) -> Task {
+    let (case, manifest) = (&attempt.case, &attempt.manifest);
+    let mut turns = case.turns.clone();
+    if let (Some(system), Some(first)) = (&case.system_prompt, turns.first_mut()) {
+        *first = format!("{system}\n\n{first}");
+    }
+    let placeholders = Placeholders { prompt: turns.first().cloned().unwrap_or_default(), ..placeholders.clone() };
+    let mut command: Vec<String> = manifest.command.iter().map(|word| placeholders.fill(word)).collect();
+    let names_model = manifest.command.iter().any(|word| word.contains("{model}"));
+    if let (crate::harness::ModelVia::Flag, Some(flag), Some(model)) =
+        (manifest.model.via, &manifest.model.flag, &placeholders.model)
+        && !names_model
+    {
+        command.splice(1..1, [flag.clone(), model.clone()]);
+    }
+    Task {
+        turns,
+        model: placeholders.model.clone(),
+        command,
+        folder: folders.workspace.clone(),
+        env,
+        manifest: manifest.clone(),
+        policy: Policy::new(attempt.interaction.clone()),
+        mcp_servers: case.mcp_servers.clone(),
+        recording: manifest.recording.clone(),
+    }
+}
+
+fn header_of(attempt: &Attempt, workspace: &Path) -> Header {
+    let manifest = &attempt.manifest;
+    let mut header = Header::new(manifest.adapter.word(), manifest.seen());
+    header.case = Some(attempt.case.id.clone());
+    header.harness = Some(manifest.name.clone());
+    header.trial = Some(attempt.trial.trial);
+    header.cwd = Some(workspace.to_string_lossy().into_owned());
+    header.model = Model { requested: attempt.trial.model.clone().or_else(|| manifest.model.default.clone()), effective: None };
+    header.started = Some(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string());
+    header
+}
+
+fn trace_of_recording(task: &Task) -> Option<PathBuf> {
+    task.recording.clone().filter(|path| replay::is_trace(path))
+}
+
+fn missing_env(manifest: &Manifest, env: &BTreeMap<String, String>) -> Option<String> {
+    let missing: Vec<&str> =
+        manifest.requires_env.iter().filter(|name| !env.contains_key(*name)).map(String::as_str).collect();
+    (!missing.is_empty())
+        .then(|| format!("harness `{}` needs {} in the environment", manifest.name, missing.join(", ")))
+}
+
+fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &crate::secrets::Masker) -> Vec<String> {
+    let manifest = &attempt.manifest;
+    let mut warnings = Vec::new();
+    if manifest.home == Home::Named(HomeName::User) {
+        warnings.push("the agent had the user's own home, as its manifest asks".to_owned());
+    }
+    if !manifest.seen().interaction && attempt.manifest.adapter != crate::adapter::Adapter::OutputOnly {
+        warnings.push(format!(
+            "harness `{}` does not ask for permission; it ran with its own default in the place of `{}`",
+            manifest.name,
+            attempt.interaction.word()
+        ));
+    }
+    if attempt.case.system_prompt.is_some() {
+        warnings.push("the system prompt was put before the first prompt".to_owned());
+    }
+    for name in environment::unmasked(masker, env, manifest) {
+        warnings.push(format!("the value of {name} is under {} characters and is not masked", crate::secrets::SHORTEST));
+    }
+    warnings
+}
+
+/// The agent is gone: measures what it changed, puts protected files back, and lays the hidden ones over.
+fn after_the_agent(
+    attempt: &Attempt,
+    folders: &Folders,
+    before: &Path,
+    warnings: &mut Vec<String>,
+) -> Result<Change, TrialError> {
+    let case = &attempt.case;
+    let ignore = Ignore::of(before, &case.workspace.ignore);
+    let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
+    let new = Tree::read(&folders.workspace, &ignore).map_err(io("read the workspace"))?;
+    let (change, patch) = compare(&old, &new).map_err(io("compare the workspace"))?;
+    write_whole(&attempt.folder.join("workspace.patch"), |out| out.write_all(&patch))?;
+    if new.ignored_bytes > 0 {
+        warnings.push(format!("{} bytes of ignored files are not part of the workspace's change", new.ignored_bytes));
+    }
+    for (path, how) in change.all() {
+        if case.workspace.protect.iter().any(|glob| glob.is_match(path)) {
+            warnings.push(format!("the agent {how} the protected file {path}; it was put back before grading"));
+            put_back(&before.join(path), &folders.workspace.join(path)).map_err(io(format!("put {path} back")))?;
+        }
+    }
+    if let Some(hidden) = &case.hidden {
+        copy_folder(hidden, &folders.workspace, true)
+            .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error)))?;
+    }
+    Ok(change)
+}
+
+fn put_back(original: &Path, place: &Path) -> std::io::Result<()> {
+    match place.symlink_metadata() {
+        Ok(meta) if meta.is_dir() => fs::remove_dir_all(place)?,
+        Ok(_) => fs::remove_file(place)?,
+        Err(_) => {}
+    }
+    if original.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
+        if let Some(parent) = place.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::copy(original, place)?;
+    }
+    Ok(())
+}
+
+/// What kind of error the end is, if it is one.
+fn error_of(stop: &Stop) -> Option<ErrorCategory> {
+    match stop.reason {
+        StopReason::Error => Some(stop.category.unwrap_or(ErrorCategory::Protocol)),
+        StopReason::Crashed => Some(stop.category.unwrap_or(ErrorCategory::Crashed)),
+        _ => None,
+    }
+}
+
+fn message_of(category: ErrorCategory, stop: &Stop, manifest: &Manifest) -> String {
+    let mut message = stop.detail.clone().unwrap_or_default();
+    if message.is_empty() {
+        message = match stop.exit {
+            Some(crate::trace::Exit { code: Some(code), .. }) => format!("the agent exited {code} before it answered"),
+            Some(crate::trace::Exit { signal: Some(signal), .. }) => {
+                format!("the agent was ended by signal {signal} before it answered")
+            }
+            _ => "the agent was gone before it answered".to_owned(),
+        };
+    } else if category == ErrorCategory::Crashed
+        && let Some(code) = stop.exit.and_then(|exit| exit.code)
+    {
+        message = format!("the agent exited {code} before it answered: {message}");
+    }
+    if category == ErrorCategory::NotInstalled
+        && let Some(install) = &manifest.install
+    {
+        message = format!("{message}; install it with: {install}");
+    }
+    message
+}
+
+/// Limits first, then the graders.
+fn judge(result: &mut TrialResult, attempt: &Attempt, stop: &Stop) {
+    let case = &attempt.case;
+    let judged = verdict::of_grades(&result.grades, case.pass.threshold);
+    (result.verdict, result.score) = (judged.verdict, judged.score);
+    let hit = metrics::limits_exceeded(&case.limits, &result.metrics, stop);
+    if hit.is_empty() {
+        return;
+    }
+    for limit in &hit {
+        result.warnings.push(limit.clone());
+    }
+    if case.limits.on_limit == OnLimit::Fail {
+        result.verdict = Verdict::Fail;
+        result.score = Some(crate::values::Fraction::ZERO);
+    }
+}
+
+fn warn_after(result: &mut TrialResult, stop: &Stop) {
+    if result.error.is_some() || matches!(stop.reason, StopReason::TimedOut | StopReason::Idle) {
+        return;
+    }
+    let Some(exit) = stop.exit else { return };
+    match (exit.code, exit.signal) {
+        (Some(0), _) => {}
+        (Some(code), _) => result.warnings.push(format!("the agent exited {code} after its answer")),
+        (None, Some(signal)) => {
+            result.warnings.push(format!("the agent did not exit after its answer and was ended by signal {signal}"));
+        }
+        (None, None) => {}
+    }
+}
+
+fn mask_result(result: &mut TrialResult, masker: &crate::secrets::Masker) {
+    let Ok(text) = serde_json::to_string(result) else { return };
+    if let std::borrow::Cow::Owned(masked) = masker.mask(&text)
+        && let Ok(masked) = serde_json::from_str(&masked)
+    {
+        *result = masked;
+    }
+}
+
+fn write_result(attempt: &Attempt, result: &TrialResult) -> Result<(), RunError> {
+    write_whole(&attempt.folder.join("result.json"), |out| {
+        serde_json::to_writer_pretty(&mut *out, result)?;
+        out.write_all(b"\n")
+    })
+}
+
+/// No agent ran: the result says why.
+fn finish_without_agent(attempt: &Attempt, category: ErrorCategory, message: String) -> Result<Outcome, TrialError> {
+    let result = TrialResult {
+        case: attempt.case.id.clone(),
+        harness: attempt.manifest.name.clone(),
+        model: Model { requested: attempt.trial.model.clone(), effective: None },
+        trial: attempt.trial.trial,
+        verdict: Verdict::Errored,
+        score: None,
+        grades: Vec::new(),
+        metrics: Metrics::default(),
+        stop: None,
+        error: Some(ErrorRecord { category, message }),
+        attempt: attempt.attempt,
+        arm: attempt.trial.arm.clone(),
+        shape: Vec::new(),
+        warnings: Vec::new(),
+        skipped: None,
+    };
+    write_result(attempt, &result)?;
+    sync_folder(&attempt.folder)?;
+    Ok(Outcome::Done(Box::new(result)))
+}
+
+/// The result of an attempt that failed in the engine itself.
+pub fn internal_error(attempt: &Attempt, error: &TrialError) -> Result<Outcome, TrialError> {
+    finish_without_agent(attempt, ErrorCategory::Internal, error.to_string())
+}
+
+fn keep_workspace(attempt: &Attempt, folders: &Folders) -> Result<(), TrialError> {
+    let to = attempt.folder.join("workspace");
+    if to.exists() {
+        fs::remove_dir_all(&to).map_err(io("make room for the workspace"))?;
+    }
+    if fs::rename(&folders.workspace, &to).is_ok() {
+        return Ok(());
+    }
+    // Another file system: what cannot be copied is left out, the rest is kept.
+    if let Err(error) = copy_folder(&folders.workspace, &to, false) {
+        let note = attempt.folder.join("workspace.incomplete.txt");
+        write_whole(&note, |out| write!(out, "the workspace could not be kept whole: {error}\n"))?;
+    }
+    Ok(())
+}
+
+/// Removes a private folder, also where an agent took away the right to.
+fn remove(root: tempfile::TempDir) {
+    let path = root.keep();
+    if fs::remove_dir_all(&path).is_err() {
+        open_up(&path);
+        let _ = fs::remove_dir_all(&path);
+    }
+}
+
+fn open_up(folder: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let _ = fs::set_permissions(folder, fs::Permissions::from_mode(0o700));
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_up(&entry.path());
+        }
+    }
+}
+
+fn no_stop(detail: &str) -> Stop {
+    Stop {
+        reason: StopReason::Crashed,
+        category: Some(ErrorCategory::Internal),
+        detail: Some(detail.to_owned()),
+        output: None,
+        exit: None,
+    }
+}
+
+/// Whether a trial of this case runs without an agent's process.
+pub fn is_stop(event: &Event) -> bool {
+    matches!(event.body, Body::Stop(_))
+}

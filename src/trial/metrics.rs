@@ -1,0 +1,115 @@
+//! What a trial took, from the events that went by, and which limits that exceeds.
+
+use std::collections::BTreeMap;
+
+use crate::case::Limits;
+use crate::result::{Metrics, PermissionCounts};
+use crate::trace::recorder::Finished;
+use crate::trace::{Body, Event, Header, PermissionOutcome, Role, Stop, StopReason, ToolKind};
+
+/// Counts what goes by.
+#[derive(Debug, Clone, Default)]
+pub struct Observed {
+    /// Calls.
+    pub calls: u64,
+    /// The same, by kind.
+    pub by_kind: BTreeMap<ToolKind, u64>,
+    /// `kind:name` of the calls of each step.
+    pub shape: Vec<Vec<String>>,
+    /// Permission requests.
+    pub permissions: PermissionCounts,
+    /// The end.
+    pub stop: Option<Stop>,
+    first_prompt_ms: Option<u64>,
+    last_ms: u64,
+}
+
+impl Observed {
+    /// Takes the next event.
+    pub fn event(&mut self, event: &Event) {
+        self.last_ms = event.at_ms;
+        match &event.body {
+            Body::Message(message) if message.role == Role::User && event.parent.is_none() => {
+                self.first_prompt_ms.get_or_insert(event.at_ms);
+            }
+            Body::ToolCall(call) => {
+                self.calls += 1;
+                *self.by_kind.entry(call.kind).or_default() += 1;
+                let step = call.step as usize;
+                // Steps are numbered without gaps in the order of their first calls.
+                if self.shape.len() <= step && step < MAX_SHAPE {
+                    self.shape.resize(step + 1, Vec::new());
+                }
+                if let Some(calls) = self.shape.get_mut(step) {
+                    calls.push(match &call.name {
+                        Some(name) => format!("{}:{name}", call.kind),
+                        None => call.kind.to_string(),
+                    });
+                }
+            }
+            Body::PermissionRequest(_) => self.permissions.requested += 1,
+            Body::PermissionResponse(response) if response.outcome == PermissionOutcome::Rejected => {
+                self.permissions.rejected += 1;
+            }
+            Body::Stop(stop) => self.stop = Some(stop.clone()),
+            _ => {}
+        }
+    }
+
+    /// From the first prompt to the end, in milliseconds; unknown where the trace has no times.
+    pub fn duration_ms(&self, header: &Header) -> Option<u64> {
+        header.is_timed().then(|| self.last_ms - self.first_prompt_ms.unwrap_or(0).min(self.last_ms))
+    }
+}
+
+/// Steps whose shape is kept: it tells where typical traces part, which is not that far out.
+const MAX_SHAPE: usize = 10_000;
+
+/// The metrics of a finished trial.
+pub fn of(finished: &Finished, observed: &Observed) -> Metrics {
+    let seen = finished.header.capabilities;
+    let usage = &finished.total;
+    Metrics {
+        duration_ms: observed.duration_ms(&finished.header),
+        tool_calls: seen.tracing.then_some(observed.calls),
+        tool_calls_by_kind: seen.tracing.then(|| observed.by_kind.clone()),
+        steps: seen.tracing.then_some(observed.shape.len() as u64),
+        input_tokens: usage.input_tokens(),
+        output_tokens: usage.output_tokens(),
+        cache_read_tokens: usage.cache_read_tokens(),
+        cache_write_tokens: usage.cache_write_tokens(),
+        total_tokens: usage.tokens(),
+        cost_usd: usage.cost_usd(),
+        cost_source: usage.cost_source().map(str::to_owned),
+        permissions: seen.interaction.then_some(observed.permissions),
+    }
+}
+
+/// The limits that were exceeded, each as a line: the one that ended the session, and those whose figure came late.
+pub fn limits_exceeded(limits: &Limits, metrics: &Metrics, stop: &Stop) -> Vec<String> {
+    let ended_by_limit = |reason: StopReason, keys: &[&str]| {
+        stop.reason == reason && stop.detail.as_deref().is_some_and(|detail| keys.contains(&detail))
+    };
+    let ended = ended_by_limit(StopReason::TimedOut, &["time"])
+        || ended_by_limit(StopReason::Idle, &["idle"])
+        || ended_by_limit(StopReason::MaxTurns, &["steps", "tool-calls"])
+        || ended_by_limit(StopReason::MaxBudget, &["tokens", "cost-usd"]);
+    let mut exceeded = Vec::new();
+    if ended && let Some(key) = &stop.detail {
+        exceeded.push(format!("limit `{key}` was reached and ended the trial"));
+    }
+    let ended_by = if ended { stop.detail.as_deref() } else { None };
+    let mut late = |key: &str, limit: Option<f64>, value: Option<f64>| {
+        if let (Some(limit), Some(value)) = (limit, value)
+            && value > limit
+            && ended_by != Some(key)
+        {
+            exceeded.push(format!("limit `{key}` is {limit} and was exceeded: {value}"));
+        }
+    };
+    late("steps", limits.steps.map(|n| n as f64), metrics.steps.map(|n| n as f64));
+    late("tool-calls", limits.tool_calls.map(|n| n as f64), metrics.tool_calls.map(|n| n as f64));
+    late("tokens", limits.tokens.map(|n| n as f64), metrics.total_tokens.map(|n| n as f64));
+    late("cost-usd", limits.cost_usd, metrics.cost_usd);
+    exceeded
+}

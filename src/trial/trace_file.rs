@@ -1,0 +1,97 @@
+//! Writes `trace.jsonl`: the events as they come, the header when it is known whole. Masked, and whole or not at all.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::run::{RunError, write_whole};
+use crate::secrets::Masker;
+use crate::trace::{Event, Header, jsonl};
+
+/// Bytes of events that are kept in memory; more go to a temporary file.
+const IN_MEMORY: usize = 1 << 20;
+
+/// The events of a trace that is being made.
+pub struct TraceFile {
+    folder: PathBuf,
+    masker: Arc<Masker>,
+    buffer: Vec<u8>,
+    spilled: Option<File>,
+    failed: Option<io::Error>,
+}
+
+impl TraceFile {
+    /// Starts a trace whose overflow goes to this folder.
+    pub fn new(folder: &Path, masker: Arc<Masker>) -> Self {
+        Self { folder: folder.to_owned(), masker, buffer: Vec::new(), spilled: None, failed: None }
+    }
+
+    /// Takes an event. Gives it back as it stands in the file: a secret that chunks had split is masked now.
+    pub fn take(&mut self, event: Event) -> Event {
+        let start = self.buffer.len();
+        if let Err(error) = jsonl::write_event(&mut self.buffer, &event) {
+            self.failed.get_or_insert(error);
+        }
+        let text = String::from_utf8_lossy(&self.buffer[start..]);
+        let masked = match self.masker.mask(&text) {
+            Cow::Owned(masked) => Some(masked),
+            Cow::Borrowed(_) => None,
+        };
+        let event = match masked {
+            Some(masked) => {
+                self.buffer.truncate(start);
+                self.buffer.extend_from_slice(masked.as_bytes());
+                jsonl::read_event(masked.as_bytes()).unwrap_or(event)
+            }
+            None => event,
+        };
+        if self.buffer.len() > IN_MEMORY {
+            self.spill();
+        }
+        event
+    }
+
+    fn spill(&mut self) {
+        let spilled = match &mut self.spilled {
+            Some(file) => file.write_all(&self.buffer),
+            None => tempfile::tempfile_in(&self.folder).and_then(|mut file| {
+                file.write_all(&self.buffer)?;
+                self.spilled = Some(file);
+                Ok(())
+            }),
+        };
+        if let Err(error) = spilled {
+            self.failed.get_or_insert(error);
+        }
+        self.buffer.clear();
+    }
+
+    /// Writes the whole trace.
+    ///
+    /// # Errors
+    /// The file system refused, now or before.
+    pub fn write(mut self, path: &Path, header: &Header) -> Result<(), RunError> {
+        if let Some(source) = self.failed.take() {
+            return Err(RunError::Io { doing: "write", path: path.to_owned(), source });
+        }
+        let masker = self.masker.clone();
+        write_whole(path, |out| {
+            let mut head = Vec::new();
+            jsonl::write_header(&mut head, header)?;
+            out.write_all(&masker.mask_bytes(&head))?;
+            if let Some(file) = &mut self.spilled {
+                file.rewind()?;
+                let mut chunk = vec![0; 256 << 10];
+                loop {
+                    match file.read(&mut chunk)? {
+                        0 => break,
+                        n => out.write_all(&chunk[..n])?,
+                    }
+                }
+            }
+            out.write_all(&self.buffer)
+        })
+    }
+}
