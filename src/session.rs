@@ -20,7 +20,7 @@ use crate::case::Limits;
 use crate::lines::{Line, Splitter};
 use crate::process::{Group, SpawnError, Stdin};
 use crate::secrets::Masker;
-use crate::trace::recorder::Recorder;
+use crate::trace::recorder::{Finished, Recorder};
 use crate::trace::{Event, Exit};
 use crate::wire::{Dir, EngineLine, WireLine};
 
@@ -94,22 +94,45 @@ pub struct Setup {
     pub sink: Box<dyn FnMut(Event) + Send>,
 }
 
-/// What a session leaves.
+/// A session whose process is gone.
 pub struct Ended {
-    /// The translation, to be finished.
-    pub translation: Translation,
-    /// How the process ended, if one ran.
-    pub exit: Option<Exit>,
-    /// The last lines of its standard error.
+    session: Session,
+}
+
+/// What a session leaves beside its Trace.
+#[derive(Debug, Clone, Default)]
+pub struct Left {
+    /// The last lines of the agent's standard error.
     pub stderr_tail: String,
-    /// Why the engine ended it, if it did.
-    pub ended: Option<End>,
-    /// The agent had answered everything it was asked.
-    pub answered: bool,
+    /// The user interrupted it.
+    pub interrupted: bool,
     /// The wire log could not be written whole: the disk is full, or gone.
     pub log_failed: bool,
-    /// Where the events go.
-    pub sink: Box<dyn FnMut(Event) + Send>,
+}
+
+impl Ended {
+    /// What is known of the session.
+    pub fn recorder(&mut self) -> &mut Recorder {
+        self.session.translation.recorder()
+    }
+
+    /// Logs what the engine found out when the process was gone.
+    pub fn engine(&mut self, line: &EngineLine) {
+        self.session.engine(line);
+    }
+
+    /// Finishes the Trace; its last events go where the others went.
+    pub fn finish(self) -> (Finished, Left) {
+        let Session { translation, mut sink, mut log, ended, .. } = self.session;
+        let mut finished = translation.finish();
+        for event in finished.events.drain(..) {
+            sink(event);
+        }
+        log.flush();
+        log.failed |= log.wire.get_ref().sync_data().is_err();
+        let interrupted = ended == Some(End::Interrupted);
+        (finished, Left { stderr_tail: log.tail, interrupted, log_failed: log.failed })
+    }
 }
 
 impl Session {
@@ -254,15 +277,7 @@ impl Session {
             self.take(WireLine::text(self.now(), Dir::Exit, line));
         }
         self.log.flush();
-        Ended {
-            translation: self.translation,
-            exit: self.exit,
-            log_failed: self.log.failed,
-            stderr_tail: self.log.tail,
-            ended: self.ended,
-            answered: self.answered,
-            sink: self.sink,
-        }
+        Ended { session: self }
     }
 
     /// Waits at most this long for something to read. Answers false when nothing more can come.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::adapter::drive::{Task, drive};
-use crate::adapter::{Translation, replay};
+use crate::adapter::{Adapter, Translation, replay};
 use crate::case::{Case, OnLimit, WorkspaceSource};
 use crate::environment::{self, Placeholders};
 use crate::grader::{Evidence, Grader, Grading};
@@ -18,10 +18,10 @@ use crate::interaction::{Interaction, Policy};
 use crate::price;
 use crate::result::{ErrorRecord, Metrics, StopRecord, TrialResult};
 use crate::run::{Keep, RunError, TrialRecord, sync_folder, write_whole};
-use crate::session::{Ended, Session, Setup};
+use crate::session::{Left, Session, Setup};
 use crate::shell::{Command, Shell};
 use crate::trace::recorder::Finished;
-use crate::trace::{Body, ErrorCategory, Event, Header, Model, Stop, StopReason};
+use crate::trace::{ErrorCategory, Event, Header, Model, Stop, StopReason};
 use crate::verdict::{self, Verdict};
 use crate::wire::EngineLine;
 use crate::workspace::change::{Change, compare};
@@ -152,8 +152,10 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         Box::new(move |event: Event| lock(&judged).take(event))
     };
     let mut task = task_of(attempt, &folders, &placeholders, env);
-    let (ended, finished) = match trace_of_recording(&task) {
-        Some(path) => (None, replay::trace(&path, &header, sink).map_err(io("replay the trace"))?),
+    let (finished, left) = match trace_of_recording(&task) {
+        Some(path) => {
+            (replay::trace(&path, header, sink).map_err(io(format!("replay {}", path.display())))?, Left::default())
+        }
         None => {
             let setup = Setup {
                 wire: attempt.folder.join("wire.jsonl"),
@@ -163,24 +165,18 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
                 interrupt: engine.interrupt.clone(),
                 sink,
             };
-            let (mut ended, finished) = run_session(setup, attempt, header, &mut task).await?;
-            for event in finished.events.iter().cloned() {
-                (ended.sink)(event);
-            }
-            (Some(ended), finished)
+            run_session(setup, attempt, header, &mut task).await?
         }
     };
-    let ended = ended.map(|ended| EndOfSession::of(&ended));
     let watch = Arc::try_unwrap(judged).ok().and_then(|watch| watch.into_inner().ok());
-    let Some(watch) = watch else {
+    let Some(Watch { grading, observed, file }) = watch else {
         return Err(io("end the session")(std::io::Error::other("the trace is still being written")));
     };
-    let Watch { grading, observed, file } = watch;
     file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
-    if ended.as_ref().is_some_and(|ended| ended.interrupted) {
+    if left.interrupted {
         return Ok(Outcome::Interrupted);
     }
-    if ended.as_ref().is_some_and(|ended| ended.log_failed) {
+    if left.log_failed {
         return Err(io("write the wire log")(std::io::Error::other("the disk is full, or the file is gone")));
     }
 
@@ -211,7 +207,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
             reason: stop.reason,
             detail: stop.detail.clone(),
             exit: stop.exit,
-            stderr_tail: ended.as_ref().and_then(|ended| ended.tail_worth_keeping(&stop)),
+            stderr_tail: tail_worth_keeping(&left, &stop),
         }),
         error: error.map(|category| ErrorRecord { category, message: message_of(category, &stop, &attempt.manifest) }),
         attempt: attempt.attempt,
@@ -222,7 +218,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         grades,
     };
     if result.error.is_none() {
-        judge(&mut result, attempt, &stop);
+        judge(&mut result, attempt, &observed);
     }
     warn_after(&mut result, &stop);
     mask_result(&mut result, &masker);
@@ -256,27 +252,10 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// What is kept of a session when its process is gone.
-struct EndOfSession {
-    interrupted: bool,
-    log_failed: bool,
-    stderr_tail: String,
-}
-
-impl EndOfSession {
-    fn of(ended: &Ended) -> Self {
-        Self {
-            interrupted: ended.ended == Some(crate::session::End::Interrupted),
-            log_failed: ended.log_failed,
-            stderr_tail: ended.stderr_tail.clone(),
-        }
-    }
-
-    /// The end of standard error, where the session did not end well.
-    fn tail_worth_keeping(&self, stop: &Stop) -> Option<String> {
-        let well = stop.category.is_none() && stop.exit.is_none_or(|exit| exit.code == Some(0));
-        (!well && !self.stderr_tail.is_empty()).then(|| self.stderr_tail.clone())
-    }
+/// The end of standard error, where the session did not end well.
+fn tail_worth_keeping(left: &Left, stop: &Stop) -> Option<String> {
+    let well = stop.category.is_none() && stop.exit.is_none_or(|exit| exit.code == Some(0));
+    (!well && !left.stderr_tail.is_empty()).then(|| left.stderr_tail.clone())
 }
 
 async fn run_session(
@@ -284,9 +263,9 @@ async fn run_session(
     attempt: &Attempt,
     header: Header,
     task: &mut Task,
-) -> Result<(Ended, Finished), TrialError> {
+) -> Result<(Finished, Left), TrialError> {
     let adapter = match &task.recording {
-        Some(path) => replay::protocol_of(path).unwrap_or(crate::adapter::Adapter::OutputOnly),
+        Some(path) => replay::protocol_of(path).unwrap_or(Adapter::OutputOnly),
         None => attempt.manifest.adapter,
     };
     let translation = Translation::new(adapter, &attempt.manifest, header.clone());
@@ -294,17 +273,11 @@ async fn run_session(
     session.engine(&EngineLine::Start { header: Box::new(header) });
     let patience = drive(&mut session, task).await;
     let mut ended = session.close(patience).await;
-    price_what_is_not_told(&mut ended);
-    // The translation is finished apart from the rest, so that its last events come in order.
-    let translation = std::mem::replace(&mut ended.translation, Translation::empty());
-    Ok((ended, translation.finish()))
-}
-
-/// A cost that the agent did not tell may follow from its tokens and a price table.
-fn price_what_is_not_told(ended: &mut Ended) {
-    if let Some(line) = price::line_for(ended.translation.recorder()) {
-        ended.log_engine(&line);
+    // A cost that the agent did not tell may follow from its tokens and a price table.
+    if let Some(line) = price::line_for(ended.recorder()) {
+        ended.engine(&line);
     }
+    Ok(ended.finish())
 }
 
 async fn set_up(attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<PathBuf, String> {
@@ -427,7 +400,7 @@ fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &c
     if manifest.home == Home::Named(HomeName::User) {
         warnings.push("the agent had the user's own home, as its manifest asks".to_owned());
     }
-    if !manifest.seen().interaction && attempt.manifest.adapter != crate::adapter::Adapter::OutputOnly {
+    if !manifest.seen().interaction && attempt.manifest.adapter != Adapter::OutputOnly {
         warnings.push(format!(
             "harness `{}` does not ask for permission; it ran with its own default in the place of `{}`",
             manifest.name,
@@ -520,11 +493,11 @@ fn message_of(category: ErrorCategory, stop: &Stop, manifest: &Manifest) -> Stri
 }
 
 /// Limits first, then the graders.
-fn judge(result: &mut TrialResult, attempt: &Attempt, stop: &Stop) {
+fn judge(result: &mut TrialResult, attempt: &Attempt, observed: &Observed) {
     let case = &attempt.case;
     let judged = verdict::of_grades(&result.grades, case.pass.threshold);
     (result.verdict, result.score) = (judged.verdict, judged.score);
-    let hit = metrics::limits_exceeded(&case.limits, &result.metrics, stop);
+    let hit = metrics::limits_exceeded(&case.limits, &result.metrics, observed);
     if hit.is_empty() {
         return;
     }
@@ -640,9 +613,4 @@ fn no_stop(detail: &str) -> Stop {
         output: None,
         exit: None,
     }
-}
-
-/// Whether a trial of this case runs without an agent's process.
-pub fn is_stop(event: &Event) -> bool {
-    matches!(event.body, Body::Stop(_))
 }

@@ -10,7 +10,9 @@ use serde_json::Value;
 use super::Adapter;
 use super::drive::Task;
 use crate::session::Session;
-use crate::trace::ErrorCategory;
+use crate::trace::recorder::Finished;
+use crate::trace::usage::UsageTotal;
+use crate::trace::{Body, ErrorCategory, Event, Header, jsonl};
 use crate::wire::{Dir, EngineLine, Reader};
 
 /// Plays the recording that the manifest names.
@@ -35,6 +37,33 @@ fn play_file(session: &mut Session, path: &Path) -> std::io::Result<()> {
     }
     session.answered();
     Ok(())
+}
+
+/// Whether a recording is a Trace, and not a session's lines.
+pub fn is_trace(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| jsonl::Reader::new(BufReader::new(file)).is_ok())
+}
+
+/// Hands on the events of a stored Trace under this trial's own header.
+///
+/// # Errors
+/// The Trace cannot be read.
+pub fn trace(path: &Path, mut header: Header, mut sink: impl FnMut(Event)) -> std::io::Result<Finished> {
+    let mut reader = jsonl::Reader::new(BufReader::new(File::open(path)?)).map_err(std::io::Error::other)?;
+    let stored = reader.header().clone();
+    header.capabilities = stored.capabilities;
+    header.model.effective = stored.model.effective;
+    header.cwd = stored.cwd;
+    header.agent = stored.agent;
+    header.timed = stored.timed;
+    let mut total = UsageTotal::default();
+    while let Some(event) = reader.next_event().map_err(std::io::Error::other)? {
+        if let Body::Usage(usage) = &event.body {
+            total.add(usage);
+        }
+        sink(event);
+    }
+    Ok(Finished { header, events: Vec::new(), total })
 }
 
 /// The protocol that a recorded session speaks, told by its first lines.

@@ -113,6 +113,11 @@ impl<R: BufRead> Iterator for Reader<R> {
     }
 }
 
+/// Reads one event from its line; `None` where it is not one that this program knows.
+pub fn read_event(line: &[u8]) -> Option<Event> {
+    serde_json::from_slice::<RawEvent<'_>>(line).ok()?.into_event().ok()?
+}
+
 /// Writes one event as a line.
 pub fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
     serde_json::to_writer(&mut *out, event)?;

@@ -18,8 +18,10 @@ pub struct Observed {
     pub shape: Vec<Vec<String>>,
     /// Permission requests.
     pub permissions: PermissionCounts,
-    /// The end.
+    /// The end, and whether the engine made it.
     pub stop: Option<Stop>,
+    /// The engine ended the session.
+    pub stopped_by_engine: bool,
     first_prompt_ms: Option<u64>,
     last_ms: u64,
 }
@@ -51,7 +53,10 @@ impl Observed {
             Body::PermissionResponse(response) if response.outcome == PermissionOutcome::Rejected => {
                 self.permissions.rejected += 1;
             }
-            Body::Stop(stop) => self.stop = Some(stop.clone()),
+            Body::Stop(stop) => {
+                self.stop = Some(stop.clone());
+                self.stopped_by_engine = event.host;
+            }
             _ => {}
         }
     }
@@ -86,19 +91,16 @@ pub fn of(finished: &Finished, observed: &Observed) -> Metrics {
 }
 
 /// The limits that were exceeded, each as a line: the one that ended the session, and those whose figure came late.
-pub fn limits_exceeded(limits: &Limits, metrics: &Metrics, stop: &Stop) -> Vec<String> {
-    let ended_by_limit = |reason: StopReason, keys: &[&str]| {
-        stop.reason == reason && stop.detail.as_deref().is_some_and(|detail| keys.contains(&detail))
+pub fn limits_exceeded(limits: &Limits, metrics: &Metrics, observed: &Observed) -> Vec<String> {
+    let by_limit = |stop: &&Stop| {
+        use StopReason::{Idle, MaxBudget, MaxTurns, TimedOut};
+        observed.stopped_by_engine && matches!(stop.reason, TimedOut | Idle | MaxTurns | MaxBudget)
     };
-    let ended = ended_by_limit(StopReason::TimedOut, &["time"])
-        || ended_by_limit(StopReason::Idle, &["idle"])
-        || ended_by_limit(StopReason::MaxTurns, &["steps", "tool-calls"])
-        || ended_by_limit(StopReason::MaxBudget, &["tokens", "cost-usd"]);
+    let ended_by = observed.stop.as_ref().filter(by_limit).and_then(|stop| stop.detail.as_deref());
     let mut exceeded = Vec::new();
-    if ended && let Some(key) = &stop.detail {
+    if let Some(key) = ended_by {
         exceeded.push(format!("limit `{key}` was reached and ended the trial"));
     }
-    let ended_by = if ended { stop.detail.as_deref() } else { None };
     let mut late = |key: &str, limit: Option<f64>, value: Option<f64>| {
         if let (Some(limit), Some(value)) = (limit, value)
             && value > limit

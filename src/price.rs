@@ -1,0 +1,124 @@
+//! Prices what an agent did not: US dollars from tokens, by a dated table that a user can replace.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+use crate::trace::recorder::Recorder;
+use crate::trace::usage::UsageTotal;
+use crate::wire::EngineLine;
+
+/// The table that comes with the program.
+const BUILT_IN: &str = include_str!("price/prices.yaml");
+
+/// A price table.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PriceTable {
+    /// The day its prices were looked up.
+    pub date: String,
+    /// Where they stand.
+    #[serde(default)]
+    pub source: Option<String>,
+    /// Prices by model.
+    pub models: BTreeMap<String, Price>,
+}
+
+/// US dollars for a million tokens. A price that nobody knows is absent.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Price {
+    /// Tokens sent.
+    pub input: f64,
+    /// Tokens received.
+    pub output: f64,
+    /// Tokens read from the cache.
+    #[serde(default)]
+    pub cache_read: Option<f64>,
+    /// Tokens written to the cache.
+    #[serde(default)]
+    pub cache_write: Option<f64>,
+}
+
+impl PriceTable {
+    /// What the tokens cost, if the table and the agent say enough to tell.
+    pub fn cost(&self, model: &str, usage: &UsageTotal) -> Option<f64> {
+        let price = self.models.get(model)?;
+        let part = |tokens: Option<u64>, price: Option<f64>| match tokens {
+            None | Some(0) => Some(0.0),
+            Some(tokens) => price.map(|price| tokens as f64 * price / 1e6),
+        };
+        Some(
+            part(Some(usage.input_tokens()?), Some(price.input))?
+                + part(Some(usage.output_tokens()?), Some(price.output))?
+                + part(usage.cache_read_tokens(), price.cache_read)?
+                + part(usage.cache_write_tokens(), price.cache_write)?,
+        )
+    }
+}
+
+static TABLE: OnceLock<PriceTable> = OnceLock::new();
+
+/// Puts a table from a file in the place of the built-in one, for the whole run.
+///
+/// # Errors
+/// The file cannot be read as a price table.
+pub fn replace(path: &Path, text: &str) -> Result<(), crate::yaml::YamlError> {
+    let table = crate::yaml::parse(path, text)?;
+    let _ = TABLE.set(table);
+    Ok(())
+}
+
+/// The table in force.
+pub fn table() -> &'static PriceTable {
+    TABLE.get_or_init(|| {
+        serde_yaml::from_str(BUILT_IN).unwrap_or_else(|_| PriceTable {
+            date: String::new(),
+            source: None,
+            models: BTreeMap::new(),
+        })
+    })
+}
+
+/// The line that tells a cost which the agent did not, if it can be told.
+pub fn line_for(recorder: &mut Recorder) -> Option<EngineLine> {
+    if recorder.usage_total().cost_usd().is_some() {
+        return None;
+    }
+    let model = recorder.header().model.effective.clone()?;
+    let table = table();
+    let cost_usd = table.cost(&model, recorder.usage_total())?;
+    Some(EngineLine::Priced { cost_usd, model, table: table.date.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{Usage, UsageScope};
+
+    #[test]
+    fn the_built_in_table_gives_the_cost_that_claude_code_itself_reported() {
+        let table: PriceTable = serde_yaml::from_str(BUILT_IN).unwrap();
+        let mut total = UsageTotal::default();
+        let mut usage = Usage::of(UsageScope::Session);
+        (usage.input_tokens, usage.output_tokens) = (Some(2400), Some(154));
+        (usage.cache_read_tokens, usage.cache_write_tokens) = (Some(10_000), Some(600));
+        total.add(&usage);
+        // From the recording claude-code/write: total_cost_usd 0.0246.
+        assert!((table.cost("claude-opus-4-8", &total).unwrap() - 0.0246).abs() < 1e-9);
+        assert_eq!(table.cost("nobody-knows", &total), None);
+    }
+
+    #[test]
+    fn a_price_that_is_missing_makes_the_cost_unknown() {
+        let table: PriceTable =
+            serde_yaml::from_str("{date: d, models: {m: {input: 1, output: 1}}}").unwrap();
+        let mut total = UsageTotal::default();
+        let mut usage = Usage::of(UsageScope::Turn);
+        (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) = (Some(1), Some(1), Some(5));
+        total.add(&usage);
+        assert_eq!(table.cost("m", &total), None);
+    }
+}
