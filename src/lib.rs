@@ -1,5 +1,6 @@
 //! A trace-grading evaluation engine for coding agents.
 pub mod adapter;
+pub mod demo;
 pub mod environment;
 pub mod grade;
 pub mod harness;

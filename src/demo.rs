@@ -1,0 +1,83 @@
+//! The built-in demo agent: plays the script beside a case, so that cases run without a model or a network.
+//!
+//! It is an agent like any other, a program of its own behind a manifest. The engine knows nothing of it.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+
+pub mod acp;
+pub mod play;
+pub mod script;
+pub mod stream;
+pub mod text;
+pub mod tools;
+
+use script::Script;
+
+/// What the demo agent is called with.
+#[derive(Debug, Clone, Args)]
+pub struct DemoArgs {
+    /// The script to play
+    #[arg(long, value_name = "FILE")]
+    pub script: PathBuf,
+    /// The protocol to speak
+    #[arg(long, value_enum, default_value_t = Speak::Acp)]
+    pub speak: Speak,
+    /// The model to say it is
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// The turn to play, from 1, where the protocol takes one prompt only
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub turn: u64,
+    /// The prompt; the script is played whatever it says
+    // A prompt may begin with a dash: lists often do.
+    #[arg(allow_hyphen_values = true)]
+    pub prompt: Option<String>,
+}
+
+/// The protocols that the demo agent speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Speak {
+    /// The Agent Client Protocol over stdio
+    Acp,
+    /// Lines shaped like Claude Code's stream-json
+    StreamJson,
+    /// The final message alone
+    Text,
+}
+
+/// The name by which the demo agent introduces itself.
+pub const NAME: &str = "evals-demo";
+
+/// Plays the script on standard input and output until the session is over. A script that cannot be read is 2.
+pub fn run(args: &DemoArgs) -> ExitCode {
+    let script = match Script::load(&args.script) {
+        Ok(script) => script,
+        Err(error) => return complain(&error, 2),
+    };
+    let model = args.model.as_deref().unwrap_or(script.own_model());
+    let turn = usize::try_from(args.turn - 1).ok().and_then(|turn| script.turn(turn));
+    let accepted = args.model.is_none() || script.accepts(model);
+    let played = match args.speak {
+        Speak::StreamJson if !accepted => stream::refuse(model),
+        _ if !accepted => return complain(&format_args!("the model `{model}` is not one of the script's `models`"), 1),
+        Speak::Acp => acp::serve(&script, model).map(|()| ExitCode::SUCCESS),
+        Speak::StreamJson => stream::play(turn, model),
+        Speak::Text => text::play(turn).map(|()| ExitCode::SUCCESS),
+    };
+    match played {
+        Ok(code) => code,
+        // Nobody listens any more: the session is over.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => complain(&error, 1),
+    }
+}
+
+fn complain(error: &dyn std::fmt::Display, code: u8) -> ExitCode {
+    // Where standard error is closed too, the exit code has to do.
+    let _ = writeln!(io::stderr(), "{NAME}: {error}");
+    ExitCode::from(code)
+}

@@ -1,0 +1,323 @@
+//! Plays the steps of a turn, whatever the protocol: what is shown goes to a [`Stage`], which speaks it.
+
+use std::collections::HashSet;
+use std::io;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::script::{PlanLine, Step, Tool, UsageStep};
+use super::tools::{Done, Workspace};
+use crate::trace::ToolKind;
+
+/// Where a turn is shown, and asked about. An error means that nobody listens any more.
+pub trait Stage {
+    /// Shows a thought.
+    ///
+    /// # Errors
+    /// Nobody listens.
+    fn thought(&mut self, text: &str) -> io::Result<()>;
+
+    /// Says something.
+    ///
+    /// # Errors
+    /// Nobody listens.
+    fn say(&mut self, text: &str) -> io::Result<()>;
+
+    /// Shows the plan.
+    ///
+    /// # Errors
+    /// Nobody listens.
+    fn plan(&mut self, plan: &[PlanLine]) -> io::Result<()>;
+
+    /// Announces a call.
+    ///
+    /// # Errors
+    /// Nobody listens.
+    fn announce(&mut self, call: &Call) -> io::Result<()>;
+
+    /// Asks whether the call may be made.
+    ///
+    /// # Errors
+    /// Nobody listens.
+    fn ask(&mut self, call: &Call) -> io::Result<Permission>;
+
+    /// Says that the call is being carried out.
+    ///
+    /// # Errors
+    /// Nobody listens.
+    fn begin(&mut self, call: &Call) -> io::Result<()>;
+
+    /// Shows how the call ended.
+    ///
+    /// # Errors
+    /// Nobody listens.
+    fn finish(&mut self, call: &Call, done: &Done) -> io::Result<()>;
+
+    /// Whether the turn was cancelled.
+    fn cancelled(&self) -> bool {
+        false
+    }
+
+    /// Waits, but not beyond a cancel.
+    fn wait(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
+}
+
+/// The answer to a request for permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permission {
+    /// This once.
+    Once,
+    /// This and every later call of the tool.
+    Always,
+    /// No.
+    Rejected,
+    /// The request was cancelled.
+    Cancelled,
+}
+
+/// A call as it is announced.
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// Its id, unique in the session.
+    pub id: String,
+    /// The step.
+    pub tool: Tool<'a>,
+    /// What the tool is called.
+    pub name: String,
+    /// The line for people.
+    pub title: String,
+    /// What it does.
+    pub kind: ToolKind,
+    /// Its arguments, as the script has them.
+    pub input: Value,
+    /// Absolute paths that it touches.
+    pub locations: Vec<String>,
+}
+
+/// How a turn went.
+#[derive(Debug, Default)]
+pub struct Played {
+    /// Why it ended.
+    pub stop: String,
+    /// What it used, by the script's figures.
+    pub spent: Spent,
+    /// The last thing said.
+    pub last_said: Option<String>,
+}
+
+/// Sums of the figures a script gives. One that it never gives is absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Spent {
+    /// Tokens sent, without cached ones.
+    pub input: Option<u64>,
+    /// Tokens received.
+    pub output: Option<u64>,
+    /// Tokens read from the cache.
+    pub cache_read: Option<u64>,
+    /// Tokens written to the cache.
+    pub cache_write: Option<u64>,
+    /// Money in US dollars.
+    pub cost: Option<f64>,
+}
+
+impl Spent {
+    fn add(&mut self, step: &UsageStep) {
+        let add = |sum: &mut Option<u64>, more: Option<u64>| {
+            if let Some(more) = more {
+                *sum = Some(sum.unwrap_or(0).saturating_add(more));
+            }
+        };
+        add(&mut self.input, step.input_tokens);
+        add(&mut self.output, step.output_tokens);
+        add(&mut self.cache_read, step.cache_read_tokens);
+        add(&mut self.cache_write, step.cache_write_tokens);
+        self.add_cost(step.cost_usd);
+    }
+
+    /// Adds money to it.
+    pub fn add_cost(&mut self, more: Option<f64>) {
+        if let Some(more) = more {
+            // Scripts say cents as decimals; their sum is to read like one too.
+            const PARTS: f64 = 1e9;
+            self.cost = Some(((self.cost.unwrap_or(0.0) + more) * PARTS).round() / PARTS);
+        }
+    }
+
+    /// Whether the script gave any count of tokens.
+    pub fn has_tokens(&self) -> bool {
+        [self.input, self.output, self.cache_read, self.cache_write].iter().any(Option::is_some)
+    }
+
+    /// All tokens, where those sent and those received are both known.
+    pub fn total(&self) -> Option<u64> {
+        let known = self.input?.saturating_add(self.output?);
+        Some(known.saturating_add(self.cache_read.unwrap_or(0)).saturating_add(self.cache_write.unwrap_or(0)))
+    }
+}
+
+/// Plays the turns of one session.
+#[derive(Debug)]
+pub struct Player {
+    workspace: Workspace,
+    calls: u64,
+    always: HashSet<String>,
+}
+
+enum Flow {
+    On,
+    Stop(String),
+}
+
+const CANCELLED: &str = "cancelled";
+
+impl Player {
+    /// A player in a workspace.
+    pub fn new(workspace: Workspace) -> Self {
+        Self { workspace, calls: 0, always: HashSet::new() }
+    }
+
+    /// Plays a turn. A prompt beyond the script's turns is answered all the same.
+    ///
+    /// # Errors
+    /// Nobody listens.
+    pub fn turn(&mut self, steps: Option<&[Step]>, stage: &mut impl Stage) -> io::Result<Played> {
+        let beyond = [Step::Say("The script has no further turn.".to_owned())];
+        let mut played = Played::default();
+        played.stop = match self.steps(steps.unwrap_or(&beyond), stage, &mut played)? {
+            Flow::On => "end_turn".to_owned(),
+            Flow::Stop(reason) => reason,
+        };
+        Ok(played)
+    }
+
+    fn steps(&mut self, steps: &[Step], stage: &mut impl Stage, played: &mut Played) -> io::Result<Flow> {
+        for step in steps {
+            if stage.cancelled() {
+                return Ok(Flow::Stop(CANCELLED.to_owned()));
+            }
+            match step {
+                Step::Thought(text) => stage.thought(text)?,
+                Step::Say(text) => {
+                    stage.say(text)?;
+                    played.last_said = Some(text.clone());
+                }
+                Step::Plan(plan) => stage.plan(plan)?,
+                Step::Usage(usage) => played.spent.add(usage),
+                Step::Sleep(time) => stage.wait(time.0),
+                Step::Stop(reason) => return Ok(Flow::Stop(reason.clone())),
+                Step::Parallel(steps) => {
+                    let tools: Vec<Tool> = steps.iter().filter_map(Step::tool).collect();
+                    if let Flow::Stop(reason) = self.calls(&tools, stage, played)? {
+                        return Ok(Flow::Stop(reason));
+                    }
+                }
+                call => {
+                    let tools: Vec<Tool> = call.tool().into_iter().collect();
+                    if let Flow::Stop(reason) = self.calls(&tools, stage, played)? {
+                        return Ok(Flow::Stop(reason));
+                    }
+                }
+            }
+        }
+        Ok(if stage.cancelled() { Flow::Stop(CANCELLED.to_owned()) } else { Flow::On })
+    }
+
+    /// Makes calls that are announced together, one after the other, so that a script always plays the same.
+    fn calls(&mut self, tools: &[Tool], stage: &mut impl Stage, played: &mut Played) -> io::Result<Flow> {
+        let calls: Vec<Call> = tools.iter().map(|tool| self.call(*tool)).collect();
+        for call in &calls {
+            stage.announce(call)?;
+        }
+        let mut cancelled = false;
+        let mut otherwise: Vec<&[Step]> = Vec::new();
+        for call in &calls {
+            if cancelled || stage.cancelled() {
+                stage.finish(call, &Done::failed(CANCELLED))?;
+                continue;
+            }
+            let manner = call.tool.manner();
+            if manner.ask && !self.always.contains(&call.name) {
+                match stage.ask(call)? {
+                    Permission::Once => {}
+                    Permission::Always => {
+                        self.always.insert(call.name.clone());
+                    }
+                    answer @ (Permission::Rejected | Permission::Cancelled) => {
+                        cancelled = answer == Permission::Cancelled;
+                        stage.finish(call, &Done::failed("rejected"))?;
+                        otherwise.push(manner.otherwise);
+                        continue;
+                    }
+                }
+            }
+            stage.begin(call)?;
+            let done = match manner.fails {
+                Some(text) => Done::failed(text),
+                None => self.workspace.perform(call.tool, &|| stage.cancelled()),
+            };
+            stage.finish(call, &done)?;
+        }
+        // They come after the round is over: their calls are a step of their own.
+        for steps in otherwise {
+            if let Flow::Stop(reason) = self.steps(steps, stage, played)? {
+                return Ok(Flow::Stop(if cancelled { CANCELLED.to_owned() } else { reason }));
+            }
+        }
+        Ok(if cancelled { Flow::Stop(CANCELLED.to_owned()) } else { Flow::On })
+    }
+
+    fn call<'a>(&mut self, tool: Tool<'a>) -> Call<'a> {
+        self.calls += 1;
+        let (name, title, kind, input, paths) = describe(tool);
+        let manner = tool.manner();
+        Call {
+            id: format!("call_{}", self.calls),
+            tool,
+            name: manner.name.unwrap_or(name).to_owned(),
+            title: manner.title.map_or(title, str::to_owned),
+            kind,
+            input,
+            locations: paths.into_iter().map(|path| self.workspace.absolute(path)).collect(),
+        }
+    }
+}
+
+/// A tool's name, title, kind, input and paths, as they are where the script says nothing else.
+fn describe(tool: Tool<'_>) -> (&'static str, String, ToolKind, Value, Vec<&str>) {
+    match tool {
+        Tool::Read(step) => {
+            let input = json!({"path": step.path});
+            ("Read", format!("Read {}", step.path), ToolKind::Read, input, vec![&step.path])
+        }
+        Tool::Search(step) => {
+            let input = json!({"pattern": step.pattern, "path": step.path});
+            ("Search", format!("Search {}", step.pattern), ToolKind::Search, input, vec![&step.path])
+        }
+        Tool::Write(step) => {
+            let input = json!({"path": step.path, "text": step.text});
+            ("Write", format!("Write {}", step.path), ToolKind::Edit, input, vec![&step.path])
+        }
+        Tool::Edit(step) => {
+            let input = json!({"path": step.path, "old": step.old, "new": step.new});
+            ("Edit", format!("Edit {}", step.path), ToolKind::Edit, input, vec![&step.path])
+        }
+        Tool::Delete(step) => {
+            let input = json!({"path": step.path});
+            ("Delete", format!("Delete {}", step.path), ToolKind::Delete, input, vec![&step.path])
+        }
+        Tool::Move(step) => {
+            let input = json!({"from": step.from, "to": step.to});
+            let title = format!("Move {} to {}", step.from, step.to);
+            ("Move", title, ToolKind::Move, input, vec![&step.from, &step.to])
+        }
+        Tool::Run(step) => {
+            ("Bash", step.command.clone(), ToolKind::Execute, json!({"command": step.command}), Vec::new())
+        }
+        Tool::Fetch(step) => {
+            ("Fetch", format!("Fetch {}", step.url), ToolKind::Fetch, json!({"url": step.url}), Vec::new())
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! The demo agent's script: its YAML form and its reading, with the place of whatever is wrong in it.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+
+use crate::values::Time;
+
+/// The model a script plays where it names none.
+pub const DEFAULT_MODEL: &str = "demo-1";
+
+/// What the demo agent does, prompt by prompt.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Script {
+    /// The model the demo says it is; `demo-1` where nothing is said.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// The models it accepts; any where the list is absent.
+    #[serde(default)]
+    pub models: Option<Vec<String>>,
+    /// One entry for each prompt, in order.
+    #[serde(default)]
+    pub turns: Option<Vec<Turn>>,
+    /// The steps of a single turn, in the place of `turns`.
+    #[serde(default)]
+    pub steps: Option<Vec<Step>>,
+}
+
+/// What is done for one prompt.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Turn {
+    /// Its steps, in order.
+    pub steps: Vec<Step>,
+}
+
+/// One thing the demo agent does.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// Shows a thought.
+    Thought(String),
+    /// Says something.
+    Say(String),
+    /// Shows its plan.
+    Plan(Vec<PlanLine>),
+    /// Reads a file.
+    Read(Read),
+    /// Looks for a plain text in files.
+    Search(Search),
+    /// Writes a file.
+    Write(Write),
+    /// Replaces a text that occurs once in a file.
+    Edit(Edit),
+    /// Deletes a file or a folder.
+    Delete(Delete),
+    /// Moves a file.
+    Move(Move),
+    /// Runs a command.
+    Run(Run),
+    /// Says that it fetched something.
+    Fetch(Fetch),
+    /// Makes several calls at once.
+    Parallel(#[serde(deserialize_with = "only_calls")] Vec<Step>),
+    /// Adds to the figures of the turn.
+    Usage(UsageStep),
+    /// Does nothing for a while.
+    Sleep(Time),
+    /// Ends the turn, with this stop reason.
+    Stop(String),
+}
+
+/// A line of the plan.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PlanLine {
+    /// What is to be done.
+    pub text: String,
+    /// How far it is.
+    #[serde(default)]
+    pub status: PlanStatus,
+    /// How much it matters.
+    #[serde(default)]
+    pub priority: PlanPriority,
+}
+
+/// How far a line of the plan is, in ACP's words.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStatus {
+    /// Not begun.
+    #[default]
+    Pending,
+    /// Begun.
+    InProgress,
+    /// Done.
+    Completed,
+}
+
+impl PlanStatus {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            PlanStatus::Pending => "pending",
+            PlanStatus::InProgress => "in_progress",
+            PlanStatus::Completed => "completed",
+        }
+    }
+}
+
+/// How much a line of the plan matters, in ACP's words.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanPriority {
+    /// Much.
+    High,
+    /// Some.
+    #[default]
+    Medium,
+    /// Little.
+    Low,
+}
+
+impl PlanPriority {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            PlanPriority::High => "high",
+            PlanPriority::Medium => "medium",
+            PlanPriority::Low => "low",
+        }
+    }
+}
+
+/// How a call is made, whatever its tool.
+#[derive(Debug, Clone, Copy)]
+pub struct Manner<'a> {
+    /// Asks for permission first, where the protocol can.
+    pub ask: bool,
+    /// What the tool is called, where not by its usual name.
+    pub name: Option<&'a str>,
+    /// The line for people, where not the usual one.
+    pub title: Option<&'a str>,
+    /// The text with which the call fails; nothing is done then.
+    pub fails: Option<&'a str>,
+    /// What is played where permission was refused.
+    pub otherwise: &'a [Step],
+}
+
+/// A tool step: its own keys, and those that every call takes. Written out for each, so that an unknown key is
+/// refused where it stands.
+macro_rules! tool_steps {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$note:meta])* $key:ident: $type:ty,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, rename_all = "kebab-case")]
+        pub struct $name {
+            $($(#[$note])* pub $key: $type,)*
+            /// Asks for permission first, where the protocol can.
+            #[serde(default)]
+            pub ask: bool,
+            /// What the tool is called, where not by its usual name.
+            #[serde(default)]
+            pub name: Option<String>,
+            /// The line for people, where not the usual one.
+            #[serde(default)]
+            pub title: Option<String>,
+            /// The call fails with this text, and nothing is done.
+            #[serde(default)]
+            pub fails: Option<String>,
+            /// What is played where permission was refused.
+            #[serde(default)]
+            pub otherwise: Vec<Step>,
+        }
+
+        impl $name {
+            /// How the call is made.
+            pub fn manner(&self) -> Manner<'_> {
+                Manner {
+                    ask: self.ask,
+                    name: self.name.as_deref(),
+                    title: self.title.as_deref(),
+                    fails: self.fails.as_deref(),
+                    otherwise: &self.otherwise,
+                }
+            }
+        }
+    )*};
+}
+
+tool_steps! {
+    /// Reads a file; its content is the result.
+    Read {
+        /// The file, relative to the workspace.
+        path: String,
+    }
+
+    /// Looks for a plain text in files; the result lists `path:line:text`.
+    Search {
+        /// The text to look for.
+        pattern: String,
+        /// Where to look: a file or a folder.
+        #[serde(default = "here")]
+        path: String,
+    }
+
+    /// Writes a file, new or in the place of what it held.
+    Write {
+        /// The file.
+        path: String,
+        /// All of its text.
+        text: String,
+    }
+
+    /// Replaces a text that occurs exactly once in a file; otherwise the call fails.
+    Edit {
+        /// The file.
+        path: String,
+        /// The text that is there.
+        old: String,
+        /// The text in its place.
+        new: String,
+    }
+
+    /// Deletes a file or a folder.
+    Delete {
+        /// Which.
+        path: String,
+    }
+
+    /// Moves a file or a folder.
+    Move {
+        /// From where.
+        from: String,
+        /// To where.
+        to: String,
+    }
+
+    /// Runs a command with `sh -c` in the workspace; its output and exit code are the result.
+    Run {
+        /// The command.
+        command: String,
+    }
+
+    /// Says that it fetched something. Nothing is fetched.
+    Fetch {
+        /// The address it names.
+        url: String,
+        /// What it says came back.
+        #[serde(default)]
+        output: String,
+    }
+}
+
+fn here() -> String {
+    ".".to_owned()
+}
+
+/// What a model call would have used. All usage steps of a turn are summed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct UsageStep {
+    /// Tokens sent, without cached ones.
+    #[serde(default)]
+    pub input_tokens: Option<u64>,
+    /// Tokens received.
+    #[serde(default)]
+    pub output_tokens: Option<u64>,
+    /// Tokens read from the cache.
+    #[serde(default)]
+    pub cache_read_tokens: Option<u64>,
+    /// Tokens written to the cache.
+    #[serde(default)]
+    pub cache_write_tokens: Option<u64>,
+    /// Money in US dollars.
+    #[serde(default)]
+    pub cost_usd: Option<f64>,
+}
+
+/// A script that could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    /// The file could not be read.
+    #[error("{}: the demo script cannot be read: {source}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is no demo script.
+    #[error("{}:{line}:{column}: {message}", .path.display())]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What is wrong there.
+        message: String,
+    },
+}
+
+impl Script {
+    /// Reads a script from its file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no demo script.
+    pub fn load(path: &Path) -> Result<Self, ScriptError> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(path, &text),
+            Err(source) => Err(ScriptError::Unreadable { path: path.to_owned(), source }),
+        }
+    }
+
+    /// Reads a script from its text; the path is for messages.
+    ///
+    /// # Errors
+    /// The text is no demo script.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ScriptError> {
+        let wrong = |line, column, message: String| ScriptError::Wrong { path: path.to_owned(), line, column, message };
+        let yaml = serde_yaml::Deserializer::from_str(text);
+        let script: Self = serde_yaml::with::singleton_map_recursive::deserialize(yaml).map_err(|error| {
+            let (line, column) = error.location().map_or((1, 1), |place| (place.line(), place.column()));
+            let message = error.to_string();
+            // The place stands before the message already.
+            let message = message.split(" at line ").next().unwrap_or(&message).to_owned();
+            wrong(line, column, message)
+        })?;
+        match (&script.turns, &script.steps) {
+            (Some(_), Some(_)) => Err(wrong(1, 1, "a script has `turns` or `steps`, not both".to_owned())),
+            (None, None) => Err(wrong(1, 1, "a script needs `turns`, or `steps` for a single turn".to_owned())),
+            _ => Ok(script),
+        }
+    }
+
+    /// The steps for a prompt, counted from 0; `None` beyond the last turn.
+    pub fn turn(&self, number: usize) -> Option<&[Step]> {
+        match (&self.turns, &self.steps) {
+            (Some(turns), _) => turns.get(number).map(|turn| turn.steps.as_slice()),
+            (None, Some(steps)) if number == 0 => Some(steps),
+            _ => None,
+        }
+    }
+
+    /// The model it plays where none is asked for.
+    pub fn own_model(&self) -> &str {
+        let first = self.models.as_ref().and_then(|models| models.first());
+        self.model.as_ref().or(first).map_or(DEFAULT_MODEL, String::as_str)
+    }
+
+    /// Whether it can play a model.
+    pub fn accepts(&self, model: &str) -> bool {
+        self.models.as_ref().is_none_or(|models| models.iter().any(|known| known == model))
+    }
+}
+
+fn only_calls<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Step>, D::Error> {
+    let steps = Vec::<Step>::deserialize(deserializer)?;
+    if steps.iter().all(|step| step.tool().is_some()) {
+        Ok(steps)
+    } else {
+        Err(D::Error::custom("`parallel` holds tool calls only"))
+    }
+}
+
+/// A tool step, by its tool.
+#[derive(Debug, Clone, Copy)]
+pub enum Tool<'a> {
+    /// Reads a file.
+    Read(&'a Read),
+    /// Looks for a text.
+    Search(&'a Search),
+    /// Writes a file.
+    Write(&'a Write),
+    /// Changes a file.
+    Edit(&'a Edit),
+    /// Deletes a file.
+    Delete(&'a Delete),
+    /// Moves a file.
+    Move(&'a Move),
+    /// Runs a command.
+    Run(&'a Run),
+    /// Says that it fetched something.
+    Fetch(&'a Fetch),
+}
+
+impl Step {
+    /// The tool of a step that is a call.
+    pub fn tool(&self) -> Option<Tool<'_>> {
+        Some(match self {
+            Step::Read(step) => Tool::Read(step),
+            Step::Search(step) => Tool::Search(step),
+            Step::Write(step) => Tool::Write(step),
+            Step::Edit(step) => Tool::Edit(step),
+            Step::Delete(step) => Tool::Delete(step),
+            Step::Move(step) => Tool::Move(step),
+            Step::Run(step) => Tool::Run(step),
+            Step::Fetch(step) => Tool::Fetch(step),
+            _ => return None,
+        })
+    }
+}
+
+impl<'a> Tool<'a> {
+    /// How the call is made.
+    pub fn manner(self) -> Manner<'a> {
+        match self {
+            Tool::Read(step) => step.manner(),
+            Tool::Search(step) => step.manner(),
+            Tool::Write(step) => step.manner(),
+            Tool::Edit(step) => step.manner(),
+            Tool::Delete(step) => step.manner(),
+            Tool::Move(step) => step.manner(),
+            Tool::Run(step) => step.manner(),
+            Tool::Fetch(step) => step.manner(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Script, ScriptError> {
+        Script::parse(Path::new("x.demo.yaml"), text)
+    }
+
+    #[test]
+    fn every_kind_of_step_is_read() {
+        let script = parse(include_str!("../../tests/demo/every-step.demo.yaml")).unwrap();
+        let words: Vec<&Step> = script.turn(0).unwrap().iter().collect();
+        assert_eq!(words.len(), 15);
+        assert!(script.turn(1).is_none());
+        assert_eq!(script.own_model(), "demo-1");
+        assert!(script.accepts("demo-2") && !script.accepts("demo-3"));
+    }
+
+    #[test]
+    fn a_script_without_models_takes_any() {
+        let script = parse("steps: []").unwrap();
+        assert!(script.accepts("whatever"));
+        assert_eq!(script.own_model(), "demo-1");
+        assert_eq!(script.turn(0), Some(&[][..]));
+    }
+
+    #[test]
+    fn editors_get_a_schema() {
+        let schema = serde_json::to_value(schemars::schema_for!(Script)).unwrap();
+        assert_eq!(schema["additionalProperties"], false);
+        let definitions = &schema["$defs"];
+        assert!(definitions["UsageStep"]["properties"]["cache-read-tokens"].is_object(), "{definitions}");
+        assert!(definitions["Write"]["properties"]["otherwise"].is_object(), "{definitions}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_shown_with_its_place() {
+        for (text, place, what) in [
+            ("steps:\n  - say: hi\n  - shout: hi\n", ":3:", "unknown variant `shout`"),
+            ("steps:\n  - write: {path: a, txt: b}\n", ":2:", "unknown field `txt`"),
+            ("steps:\n  - read: {}\n", ":2:", "missing field `path`"),
+            ("steps:\n  - sleep: soon\n", ":2:", "`soon` is not a length of time"),
+            ("steps:\n  - parallel:\n      - say: hi\n", ":2:", "tool calls only"),
+            ("steps:\n  - usage: {input-tokens: many}\n", ":2:", "invalid type"),
+            ("model: [\n", ":1:", "expected a string"),
+            ("turns: [{steps: [}]\n", ":1:", "did not find expected"),
+            ("model: demo-1\n", ":1:1:", "needs `turns`"),
+            ("turns: []\nsteps: []\n", ":1:1:", "not both"),
+            ("", ":1:1:", "needs `turns`"),
+        ] {
+            let message = parse(text).unwrap_err().to_string();
+            let start = format!("x.demo.yaml{place}");
+            assert!(message.starts_with(&start) && message.contains(what), "{text:?} gave {message}");
+        }
+    }
+}

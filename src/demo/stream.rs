@@ -1,0 +1,259 @@
+//! The demo agent in lines shaped like Claude Code's stream-json: one way, one prompt.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+
+use super::play::{Call, Permission, Played, Player, Spent, Stage};
+use super::script::{PlanLine, Step, Tool};
+use super::tools::{Done, Workspace};
+
+const SESSION: &str = "demo-session-1";
+
+/// Plays a turn in the current folder.
+///
+/// # Errors
+/// The folder is gone, or nobody listens.
+pub fn play(turn: Option<&[Step]>, model: &str) -> io::Result<ExitCode> {
+    let folder = std::env::current_dir()?;
+    let mut stage = Stream::begin(&folder, model)?;
+    let mut player = Player::new(Workspace::new(&folder)?);
+    let played = player.turn(turn, &mut stage)?;
+    stage.end(&played)
+}
+
+/// Answers as Claude Code does where the model is not to be had.
+///
+/// # Errors
+/// The folder is gone, or nobody listens.
+pub fn refuse(model: &str) -> io::Result<ExitCode> {
+    let mut stage = Stream::begin(&std::env::current_dir()?, model)?;
+    let text = format!("API Error: 404 the model `{model}` is not one of the script's `models`");
+    let mut line = stage.result_line("success", true);
+    line.insert("api_error_status".to_owned(), json!(404));
+    line.insert("terminal_reason".to_owned(), json!("api_error"));
+    line.insert("result".to_owned(), json!(text));
+    stage.line(&Value::Object(line))?;
+    Ok(ExitCode::FAILURE)
+}
+
+struct Stream {
+    out: io::StdoutLock<'static>,
+    model: String,
+    started: Instant,
+    /// Number of the model's message; blocks of one share its id, and results end it.
+    message: u64,
+    fresh: bool,
+}
+
+impl Stream {
+    fn begin(folder: &Path, model: &str) -> io::Result<Self> {
+        let out = io::stdout().lock();
+        let mut stage = Self { out, model: model.to_owned(), started: Instant::now(), message: 0, fresh: true };
+        stage.line(&json!({
+            "type": "system",
+            "subtype": "init",
+            "cwd": folder.to_string_lossy(),
+            "session_id": SESSION,
+            "tools": ["Read", "Search", "Write", "Edit", "Delete", "Move", "Bash", "Fetch"],
+            "mcp_servers": [],
+            "model": model,
+            "permissionMode": "bypassPermissions",
+            "claude_code_version": concat!("demo-", env!("CARGO_PKG_VERSION")),
+        }))?;
+        Ok(stage)
+    }
+
+    fn line(&mut self, line: &Value) -> io::Result<()> {
+        serde_json::to_writer(&mut self.out, line)?;
+        self.out.write_all(b"\n")?;
+        self.out.flush()
+    }
+
+    fn block(&mut self, block: &Value) -> io::Result<()> {
+        if self.fresh {
+            self.message += 1;
+            self.fresh = false;
+        }
+        self.line(&json!({
+            "type": "assistant",
+            "message": {
+                "id": format!("msg_{}", self.message),
+                "type": "message",
+                "role": "assistant",
+                "model": self.model,
+                "content": [block],
+                "stop_reason": null,
+                "stop_sequence": null,
+            },
+            "parent_tool_use_id": null,
+            "session_id": SESSION,
+        }))
+    }
+
+    fn result_line(&self, subtype: &str, is_error: bool) -> Map<String, Value> {
+        let line = json!({
+            "type": "result",
+            "subtype": subtype,
+            "is_error": is_error,
+            "duration_ms": u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "num_turns": self.message,
+            "session_id": SESSION,
+            "permission_denials": [],
+        });
+        match line {
+            Value::Object(line) => line,
+            _ => Map::new(),
+        }
+    }
+
+    fn end(&mut self, played: &Played) -> io::Result<ExitCode> {
+        // What Claude Code calls an error of its own has no `result`, and exit code 1.
+        let error = match played.stop.as_str() {
+            "max_turn_requests" => Some(("error_max_turns", "Reached maximum number of turns", "max_turns")),
+            "cancelled" => Some(("error_during_execution", "Request was aborted.", "aborted_streaming")),
+            _ => None,
+        };
+        let mut line = self.result_line(error.map_or("success", |(subtype, ..)| subtype), error.is_some());
+        match error {
+            Some((_, text, reason)) => {
+                line.insert("errors".to_owned(), json!([text]));
+                line.insert("stop_reason".to_owned(), Value::Null);
+                line.insert("terminal_reason".to_owned(), json!(reason));
+            }
+            None => {
+                line.insert("result".to_owned(), json!(played.last_said.as_deref().unwrap_or_default()));
+                line.insert("stop_reason".to_owned(), json!(played.stop));
+                line.insert("terminal_reason".to_owned(), json!("completed"));
+            }
+        }
+        add_usage(&mut line, &self.model, &played.spent);
+        self.line(&Value::Object(line))?;
+        Ok(if error.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+impl Stage for Stream {
+    fn thought(&mut self, text: &str) -> io::Result<()> {
+        self.block(&json!({"type": "thinking", "thinking": text, "signature": ""}))
+    }
+
+    fn say(&mut self, text: &str) -> io::Result<()> {
+        self.block(&json!({"type": "text", "text": text}))
+    }
+
+    /// The stream has no word for a plan, and a call in its place would be one that the script does not make.
+    fn plan(&mut self, _plan: &[PlanLine]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn announce(&mut self, call: &Call) -> io::Result<()> {
+        self.block(&json!({"type": "tool_use", "id": call.id, "name": call.name, "input": call.input}))
+    }
+
+    /// Nobody can be asked here: the call is made.
+    fn ask(&mut self, _call: &Call) -> io::Result<Permission> {
+        Ok(Permission::Once)
+    }
+
+    fn begin(&mut self, _call: &Call) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self, call: &Call, done: &Done) -> io::Result<()> {
+        self.fresh = true;
+        let text = match done.exit {
+            Some(exit) if !exit.success() => {
+                // As a shell tells it where a signal ended the command.
+                let code = exit
+                    .code()
+                    .unwrap_or_else(|| 128 + std::os::unix::process::ExitStatusExt::signal(&exit).unwrap_or(0));
+                format!("Exit code {code}\n{}", done.text)
+            }
+            _ => done.text.clone(),
+        };
+        let detail = if done.failed { json!(format!("Error: {text}")) } else { detail(call, done) };
+        let mut block = json!({"type": "tool_result", "tool_use_id": call.id, "content": text});
+        if done.failed || done.exit.is_some() {
+            block["is_error"] = json!(done.failed);
+        }
+        self.line(&json!({
+            "type": "user",
+            "message": {"role": "user", "content": [block]},
+            "parent_tool_use_id": null,
+            "session_id": SESSION,
+            "tool_use_result": detail,
+        }))
+    }
+}
+
+/// What Claude Code tells of a result beside its text.
+fn detail(call: &Call, done: &Done) -> Value {
+    let path = call.locations.first();
+    let diff = done.diffs.first();
+    match call.tool {
+        Tool::Read(_) => {
+            let lines = done.text.lines().count();
+            let file =
+                json!({"filePath": path, "content": done.text, "numLines": lines, "startLine": 1, "totalLines": lines});
+            json!({"type": "text", "file": file})
+        }
+        Tool::Write(step) => {
+            let old = diff.and_then(|diff| diff.old.as_deref());
+            json!({
+                "type": if old.is_some() { "update" } else { "create" },
+                "filePath": path,
+                "content": step.text,
+                "structuredPatch": [],
+                "originalFile": old,
+                "userModified": false,
+            })
+        }
+        Tool::Edit(step) => json!({
+            "filePath": path,
+            "oldString": step.old,
+            "newString": step.new,
+            "originalFile": diff.and_then(|diff| diff.old.as_deref()),
+            "structuredPatch": [],
+            "userModified": false,
+            "replaceAll": false,
+        }),
+        Tool::Delete(_) => json!({
+            "type": "delete",
+            "filePath": path,
+            "originalFile": diff.and_then(|diff| diff.old.as_deref()),
+        }),
+        Tool::Run(_) => json!({"stdout": done.text, "stderr": "", "interrupted": false, "isImage": false}),
+        Tool::Move(_) | Tool::Search(_) | Tool::Fetch(_) => json!(done.text),
+    }
+}
+
+/// Puts the script's figures into the closing line; what it does not give stays absent.
+fn add_usage(line: &mut Map<String, Value>, model: &str, spent: &Spent) {
+    let mut usage = Map::new();
+    let mut of_model = Map::new();
+    for (figure, word, model_word) in [
+        (spent.input, "input_tokens", "inputTokens"),
+        (spent.output, "output_tokens", "outputTokens"),
+        (spent.cache_read, "cache_read_input_tokens", "cacheReadInputTokens"),
+        (spent.cache_write, "cache_creation_input_tokens", "cacheCreationInputTokens"),
+    ] {
+        if let Some(figure) = figure {
+            usage.insert(word.to_owned(), json!(figure));
+            of_model.insert(model_word.to_owned(), json!(figure));
+        }
+    }
+    if let Some(cost) = spent.cost {
+        of_model.insert("costUSD".to_owned(), json!(cost));
+        line.insert("total_cost_usd".to_owned(), json!(cost));
+    }
+    if !usage.is_empty() {
+        line.insert("usage".to_owned(), Value::Object(usage));
+    }
+    if !of_model.is_empty() {
+        line.insert("modelUsage".to_owned(), json!({model: of_model}));
+    }
+}

@@ -1,0 +1,362 @@
+//! The demo agent's tools: what a call really does to the workspace, and never outside of it.
+
+use std::fs;
+use std::io::{self, PipeReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::script::{Edit, Run, Search, Tool};
+use crate::trace::view::normalise;
+
+/// Bytes of a result that are shown.
+pub const SHOWN: usize = 256 << 10;
+
+/// The folder in which the demo agent works.
+#[derive(Debug)]
+pub struct Workspace {
+    root: PathBuf,
+    real: PathBuf,
+}
+
+/// How a call ended.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// It failed.
+    pub failed: bool,
+    /// Its result, for the model to read.
+    pub text: String,
+    /// What became of files.
+    pub diffs: Vec<Diff>,
+    /// How the command ended, for a command that ran to its end.
+    pub exit: Option<ExitStatus>,
+}
+
+/// What became of a file.
+#[derive(Debug)]
+pub struct Diff {
+    /// Its absolute path.
+    pub path: String,
+    /// Its text before; absent where there was no file.
+    pub old: Option<String>,
+    /// Its text after; empty where there is no file any more.
+    pub new: String,
+}
+
+impl Done {
+    /// A call that failed, with what it says.
+    pub fn failed(text: impl Into<String>) -> Self {
+        Self { failed: true, text: text.into(), ..Self::default() }
+    }
+
+    fn said(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    fn changed(text: String, path: String, old: Option<String>, new: &str) -> Self {
+        Self { text, diffs: vec![Diff { path, old, new: new.to_owned() }], ..Self::default() }
+    }
+}
+
+impl Workspace {
+    /// The workspace in a folder that exists.
+    ///
+    /// # Errors
+    /// There is no such folder.
+    pub fn new(root: &Path) -> io::Result<Self> {
+        let real = fs::canonicalize(root)?;
+        if !real.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::NotADirectory));
+        }
+        Ok(Self { root: normalise(root), real })
+    }
+
+    /// A path of the script as an absolute one, for those who watch.
+    pub fn absolute(&self, path: &str) -> String {
+        normalise(&self.root.join(path)).to_string_lossy().into_owned()
+    }
+
+    /// Does what the call says. A long one looks from time to time whether it was cancelled.
+    pub fn perform(&self, tool: Tool, cancelled: &dyn Fn() -> bool) -> Done {
+        let done = match tool {
+            Tool::Read(step) => self.read(&step.path),
+            Tool::Search(step) => self.search(step),
+            Tool::Write(step) => self.write(&step.path, &step.text),
+            Tool::Edit(step) => self.edit(step),
+            Tool::Delete(step) => self.delete(&step.path),
+            Tool::Move(step) => self.rename(&step.from, &step.to),
+            Tool::Run(step) => self.run(step, cancelled),
+            Tool::Fetch(step) => Ok(Done::said(bounded(step.output.as_bytes(), 0))),
+        };
+        done.unwrap_or_else(Done::failed)
+    }
+
+    fn read(&self, path: &str) -> Result<Done, String> {
+        let bytes = fs::read(self.inside(path, true)?).map_err(|error| format!("{path}: {error}"))?;
+        Ok(Done::said(bounded(&bytes, 0)))
+    }
+
+    fn search(&self, step: &Search) -> Result<Done, String> {
+        let start = self.inside(&step.path, true)?;
+        if !start.exists() {
+            return Err(format!("{}: no such file or folder", step.path));
+        }
+        let mut found = String::new();
+        self.search_in(&start, &step.pattern, &mut found);
+        Ok(Done::said(if found.is_empty() { "no matches".to_owned() } else { bounded(found.as_bytes(), 0) }))
+    }
+
+    fn search_in(&self, path: &Path, pattern: &str, found: &mut String) {
+        if found.len() > SHOWN {
+            return;
+        }
+        if path.is_dir() {
+            let entries = fs::read_dir(path).into_iter().flatten().flatten();
+            let mut below: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+            below.sort();
+            for path in below {
+                // A link may lead out of the workspace, or back up.
+                if !path.is_symlink() && path.file_name().is_none_or(|name| name != ".git") {
+                    self.search_in(&path, pattern, found);
+                }
+            }
+            return;
+        }
+        let Ok(text) = fs::read_to_string(path) else { return };
+        let shown = path.strip_prefix(&self.root).unwrap_or(path).to_string_lossy();
+        for (n, line) in text.lines().enumerate().filter(|(_, line)| line.contains(pattern)) {
+            found.push_str(&format!("{shown}:{}:{line}\n", n + 1));
+        }
+    }
+
+    fn write(&self, path: &str, text: &str) -> Result<Done, String> {
+        let target = self.inside(path, true)?;
+        let old = fs::read_to_string(&target).ok();
+        make_parent(&target, path)?;
+        fs::write(&target, text).map_err(|error| format!("{path}: {error}"))?;
+        let said = format!("wrote {} bytes to {path}", text.len());
+        Ok(Done::changed(said, self.absolute(path), old, text))
+    }
+
+    fn edit(&self, step: &Edit) -> Result<Done, String> {
+        let Edit { path, old, new, .. } = step;
+        let target = self.inside(path, true)?;
+        let text = fs::read_to_string(&target).map_err(|error| format!("{path}: {error}"))?;
+        if old.is_empty() {
+            return Err(format!("{path}: there is nothing to replace: `old` is empty"));
+        }
+        match text.matches(old.as_str()).count() {
+            1 => {
+                let changed = text.replacen(old.as_str(), new, 1);
+                fs::write(&target, &changed).map_err(|error| format!("{path}: {error}"))?;
+                Ok(Done::changed(format!("edited {path}"), self.absolute(path), Some(text), &changed))
+            }
+            0 => Err(format!("{path}: the text to replace is not found")),
+            n => Err(format!("{path}: the text to replace is found {n} times")),
+        }
+    }
+
+    fn delete(&self, path: &str) -> Result<Done, String> {
+        let target = self.inside(path, false)?;
+        let failed = |error: io::Error| format!("{path}: {error}");
+        let said = format!("deleted {path}");
+        if fs::symlink_metadata(&target).map_err(failed)?.is_dir() {
+            fs::remove_dir_all(&target).map_err(failed)?;
+            return Ok(Done::said(said));
+        }
+        let old = if target.is_symlink() { None } else { fs::read_to_string(&target).ok() };
+        fs::remove_file(&target).map_err(failed)?;
+        Ok(match old {
+            Some(old) => Done::changed(said, self.absolute(path), Some(old), ""),
+            None => Done::said(said),
+        })
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<Done, String> {
+        let (source, target) = (self.inside(from, false)?, self.inside(to, false)?);
+        make_parent(&target, to)?;
+        fs::rename(&source, &target).map_err(|error| format!("{from} to {to}: {error}"))?;
+        Ok(Done::said(format!("moved {from} to {to}")))
+    }
+
+    fn run(&self, step: &Run, cancelled: &dyn Fn() -> bool) -> Result<Done, String> {
+        let failed = |error: io::Error| format!("the command could not be started: {error}");
+        // One pipe for both streams, so that their lines stay in order.
+        let (output, end) = io::pipe().map_err(failed)?;
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(&step.command).current_dir(&self.root).stdin(Stdio::null());
+        command.stdout(end.try_clone().map_err(failed)?).stderr(end);
+        let mut child = command.spawn().map_err(failed)?;
+        // The command holds the ends of the pipe: while it lives, the output is open.
+        drop(command);
+        let output = Output::collect(output);
+        let mut exited = None;
+        let mut pause = Duration::from_micros(500);
+        let exit = loop {
+            match exited {
+                None => {
+                    if let Some(exit) = child.try_wait().map_err(|error| format!("the command was lost: {error}"))? {
+                        exited = Some((exit, Instant::now()));
+                        continue;
+                    }
+                }
+                // What it left running in the background may hold the output open for long.
+                Some((exit, at)) if output.is_closed() || at.elapsed() > Duration::from_millis(200) => break exit,
+                Some(_) => {}
+            }
+            if exited.is_none() && cancelled() {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err("cancelled".to_owned());
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(10));
+        };
+        Ok(Done { failed: !exit.success(), text: output.text(), diffs: Vec::new(), exit: Some(exit) })
+    }
+
+    /// A path of the script, if it lies in the workspace. With `follow`, what a link leads to has to lie there too.
+    fn inside(&self, path: &str, follow: bool) -> Result<PathBuf, String> {
+        let outside = || format!("{path}: outside of the workspace");
+        let target = normalise(&self.root.join(path));
+        let below = target.strip_prefix(&self.root).or_else(|_| target.strip_prefix(&self.real));
+        let below = below.map_err(|_| outside())?.to_owned();
+        if !follow && below.as_os_str().is_empty() {
+            return Err(format!("{path}: this is the workspace itself"));
+        }
+        let target = self.root.join(&below);
+        let mut there = if follow { Some(target.as_path()) } else { target.parent() };
+        while let Some(path) = there {
+            if path.symlink_metadata().is_ok() {
+                break;
+            }
+            there = path.parent();
+        }
+        // A link that leads nowhere cannot be told to stay inside, so it counts as leading out.
+        match there.map(fs::canonicalize) {
+            Some(Ok(real)) if real.starts_with(&self.real) => Ok(target),
+            _ => Err(outside()),
+        }
+    }
+}
+
+fn make_parent(target: &Path, path: &str) -> Result<(), String> {
+    match target.parent() {
+        Some(parent) => fs::create_dir_all(parent).map_err(|error| format!("{path}: {error}")),
+        None => Ok(()),
+    }
+}
+
+/// The output of a command, as it comes.
+struct Output(Arc<Mutex<Collected>>);
+
+#[derive(Default)]
+struct Collected {
+    bytes: Vec<u8>,
+    more: usize,
+    closed: bool,
+}
+
+impl Output {
+    /// Reads to the end on a thread of its own; what is too much is counted, not kept.
+    fn collect(mut pipe: PipeReader) -> Self {
+        let collected = Arc::new(Mutex::new(Collected::default()));
+        let shared = Arc::clone(&collected);
+        std::thread::spawn(move || {
+            let mut buffer = [0; 16 << 10];
+            loop {
+                let read = match pipe.read(&mut buffer) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    read => read.unwrap_or(0),
+                };
+                let mut collected = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                if read == 0 {
+                    collected.closed = true;
+                    return;
+                }
+                let kept = read.min(SHOWN.saturating_sub(collected.bytes.len()));
+                collected.bytes.extend_from_slice(&buffer[..kept]);
+                collected.more += read - kept;
+            }
+        });
+        Self(collected)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).closed
+    }
+
+    fn text(&self) -> String {
+        let collected = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        bounded(&collected.bytes, collected.more)
+    }
+}
+
+/// The text of a result, cut to [`SHOWN`] bytes; `more` bytes were cut off already.
+fn bounded(bytes: &[u8], more: usize) -> String {
+    let kept = &bytes[..bytes.len().min(SHOWN)];
+    let all = bytes.len() + more;
+    let mut text = String::from_utf8_lossy(kept).into_owned();
+    if all > kept.len() || text.len() > SHOWN {
+        let mark = format!("\n[cut: {all} bytes in all]");
+        text.truncate(text.floor_char_boundary(SHOWN - mark.len()));
+        text.push_str(&mark);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workspace() -> (tempfile::TempDir, Workspace) {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("in")).unwrap();
+        let workspace = Workspace::new(&folder.path().join("in")).unwrap();
+        (folder, workspace)
+    }
+
+    #[test]
+    fn no_path_leads_out_of_the_workspace() {
+        let (folder, workspace) = workspace();
+        fs::write(folder.path().join("secret"), "s").unwrap();
+        let inside = folder.path().join("in");
+        std::os::unix::fs::symlink(folder.path(), inside.join("up")).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("new"), inside.join("dangling")).unwrap();
+        for path in ["../secret", "/etc/hostname", "up/secret", "a/../../secret", "up/new/deep", "dangling", "../in2"] {
+            let error = workspace.write(path, "x").unwrap_err();
+            assert!(error.ends_with("outside of the workspace"), "{path}: {error}");
+            assert!(workspace.read(path).is_err(), "{path}");
+        }
+        assert_eq!(fs::read_to_string(folder.path().join("secret")).unwrap(), "s");
+        assert!(!folder.path().join("new").exists());
+        assert!(workspace.delete(".").is_err());
+        assert!(workspace.rename("dangling", "../out").is_err());
+        // The link itself lies inside.
+        workspace.delete("dangling").unwrap();
+        let absolute = inside.join("a/b.txt");
+        workspace.write(absolute.to_str().unwrap(), "x").unwrap();
+        assert_eq!(fs::read_to_string(absolute).unwrap(), "x");
+    }
+
+    #[test]
+    fn long_output_is_cut_and_says_so() {
+        let text = bounded("ä".repeat(SHOWN).as_bytes(), 5);
+        assert!(text.len() <= SHOWN);
+        let all = 2 * SHOWN + 5;
+        assert!(text.ends_with(&format!("ä\n[cut: {all} bytes in all]")), "{}", &text[text.len() - 40..]);
+        assert_eq!(bounded(b"short", 0), "short");
+    }
+
+    #[test]
+    fn a_command_does_not_wait_for_what_it_left_running() {
+        let (_folder, workspace) = workspace();
+        let step: Run = serde_yaml::from_str("command: sleep 3 & echo started; exit 4").unwrap();
+        let before = Instant::now();
+        let done = workspace.run(&step, &|| false).unwrap();
+        assert!(before.elapsed() < Duration::from_secs(2));
+        assert_eq!((done.text.as_str(), done.exit.and_then(|exit| exit.code())), ("started\n", Some(4)));
+        assert!(done.failed);
+    }
+}
