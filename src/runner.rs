@@ -1,0 +1,269 @@
+//! Runs the trials of a plan: several at once, journalled, retried, and stopped when the user or a budget says so.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::case::Case;
+use crate::grader::Grader;
+use crate::harness::Manifest;
+use crate::interaction::Interaction;
+use crate::result::TrialResult;
+use crate::run::events::RunEvent;
+use crate::run::folder::RunFolder;
+use crate::run::journal::{self, Journal, JournalEvent, JournalLine};
+use crate::run::{RunError, RunOptions, TrialRecord};
+use crate::trace::ErrorCategory;
+use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
+use crate::verdict::Verdict;
+
+/// What a run is made from.
+pub struct Run<'a> {
+    /// Where it goes.
+    pub folder: &'a RunFolder,
+    /// Its trials, in the order in which they are begun.
+    pub trials: &'a [TrialRecord],
+    /// Its cases, with their graders.
+    pub cases: &'a HashMap<String, (Arc<Case>, Arc<Vec<Grader>>)>,
+    /// Its harnesses.
+    pub manifests: &'a BTreeMap<String, Arc<Manifest>>,
+    /// A policy in the place of the cases' own.
+    pub interaction: Option<Interaction>,
+    /// How it is run.
+    pub options: &'a RunOptions,
+    /// What every trial shares.
+    pub engine: Arc<Engine>,
+}
+
+/// What became of a run.
+#[derive(Debug, Default)]
+pub struct Ran {
+    /// The user interrupted it.
+    pub interrupted: bool,
+    /// Trials that were not started.
+    pub not_run: usize,
+    /// Why they were not.
+    pub why: Option<String>,
+}
+
+/// Runs what has not finished yet. Each finished trial is on disk before it is told.
+///
+/// # Errors
+/// The run folder could not be written; what had finished is on disk.
+pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, RunError> {
+    let states = journal::read(&run.folder.journal())?;
+    let journal = Arc::new(Journal::open(&run.folder.journal())?);
+    let mut queue: VecDeque<(&TrialRecord, u32)> = VecDeque::new();
+    let mut skipped = 0;
+    for trial in run.trials {
+        let state = states.get(&key(trial)).cloned().unwrap_or_default();
+        match (&trial.skip, state.finished) {
+            (Some(_), _) => skipped += 1,
+            (None, Some(_)) => {}
+            (None, None) => queue.push_back((trial, state.attempts + 1)),
+        }
+    }
+    tell(RunEvent::Planned { trials: queue.len(), skipped });
+    let begun = Instant::now();
+    let mut budget = Budget { spent: 0.0, failed: false, options: run.options, begun };
+    let mut running: JoinSet<(TrialRecord, u32, Result<Outcome, RunError>)> = JoinSet::new();
+    let mut at_work: HashMap<String, usize> = HashMap::new();
+    let mut ran = Ran::default();
+    let mut interrupt = run.engine.interrupt.clone();
+    loop {
+        ran.interrupted |= *interrupt.borrow();
+        ran.why = ran.why.or_else(|| budget.exhausted());
+        while running.len() < run.options.jobs.max(1) && !ran.interrupted && ran.why.is_none() {
+            let Some(next) = take_next(&mut queue, &at_work, run.manifests) else { break };
+            let (trial, number) = next;
+            *at_work.entry(trial.harness.clone()).or_default() += 1;
+            start(run, &journal, trial, number, &mut running, &mut tell)?;
+        }
+        let Some(done) = (tokio::select! {
+            done = running.join_next() => done,
+            _ = interrupt.changed(), if !ran.interrupted => continue,
+        }) else {
+            break;
+        };
+        let Ok((trial, number, outcome)) = done else { continue };
+        if let Some(count) = at_work.get_mut(&trial.harness) {
+            *count -= 1;
+        }
+        match outcome? {
+            Outcome::Interrupted => ran.interrupted = true,
+            Outcome::Done(result) => {
+                budget.add(&result);
+                let planned = run.trials.iter().find(|planned| key(planned) == key(&trial));
+                let again = retry(run, &trial, &result, number).zip(planned);
+                match again {
+                    Some((pause, planned)) if !ran.interrupted && ran.why.is_none() => {
+                        let why = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+                        let (case, harness, arm) = (trial.case.clone(), trial.harness.clone(), trial.arm.clone());
+                        tell(RunEvent::Retry { case, harness, arm, trial: trial.trial, attempt: number + 1, why });
+                        sleep(pause).await;
+                        queue.push_front((planned, number + 1));
+                    }
+                    _ => {
+                        journal.write(&line(&trial, JournalEvent::Finished, number, Some(result.verdict)))?;
+                        tell(RunEvent::Finished { result });
+                    }
+                }
+            }
+        }
+    }
+    ran.not_run = queue.len();
+    if ran.not_run > 0 {
+        let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
+        tell(RunEvent::NotRun { count: ran.not_run, why });
+    }
+    Ok(ran)
+}
+
+fn key(trial: &TrialRecord) -> journal::TrialKey {
+    (trial.case.clone(), trial.harness.clone(), trial.arm.clone(), trial.trial)
+}
+
+/// The next trial whose harness may run one more at once.
+fn take_next<'a>(
+    queue: &mut VecDeque<(&'a TrialRecord, u32)>,
+    at_work: &HashMap<String, usize>,
+    manifests: &BTreeMap<String, Arc<Manifest>>,
+) -> Option<(&'a TrialRecord, u32)> {
+    let has_room = |(trial, _): &&(&TrialRecord, u32)| {
+        let most = manifests.get(&trial.harness).and_then(|manifest| manifest.jobs);
+        most.is_none_or(|most| at_work.get(&trial.harness).copied().unwrap_or(0) < most.max(1))
+    };
+    let index = queue.iter().position(|entry| has_room(&entry))?;
+    queue.remove(index)
+}
+
+fn start(
+    run: &Run<'_>,
+    journal: &Arc<Journal>,
+    trial: &TrialRecord,
+    number: u32,
+    running: &mut JoinSet<(TrialRecord, u32, Result<Outcome, RunError>)>,
+    tell: &mut impl FnMut(RunEvent),
+) -> Result<(), RunError> {
+    let folder = run.folder.trial_of(trial)?;
+    keep_earlier_attempt(&folder, number)?;
+    let (Some((case, graders)), Some(manifest)) = (run.cases.get(&trial.case), run.manifests.get(&trial.harness)) else {
+        return Err(RunError::Malformed {
+            path: run.folder.path.join("run.json"),
+            message: format!("case `{}` or harness `{}` of the plan is not loaded", trial.case, trial.harness),
+        });
+    };
+    let attempt = Attempt {
+        case: case.clone(),
+        graders: graders.clone(),
+        manifest: manifest.clone(),
+        trial: trial.clone(),
+        interaction: run.interaction.clone().unwrap_or_else(|| case.interaction.clone()),
+        attempt: number,
+        folder,
+    };
+    journal.write(&line(trial, JournalEvent::Started, number, None))?;
+    let (case, harness, arm) = (trial.case.clone(), trial.harness.clone(), trial.arm.clone());
+    tell(RunEvent::Started { case, harness, arm, trial: trial.trial, attempt: number });
+    let (engine, trial) = (run.engine.clone(), trial.clone());
+    running.spawn(async move {
+        let outcome = match trial::run(&engine, &attempt).await {
+            Ok(outcome) => Ok(outcome),
+            // The engine's own failure is recorded as what it is; only where not even that can be written the run ends.
+            Err(error) => trial::internal_error(&attempt, &error).map_err(|second| match second {
+                TrialError::Run(error) => error,
+                TrialError::Io { doing, source } => {
+                    RunError::Malformed { path: attempt.folder.clone(), message: format!("could not {doing}: {source}") }
+                }
+            }),
+        };
+        (trial, number, outcome)
+    });
+    Ok(())
+}
+
+/// Moves what an earlier attempt left into `attempts/`; nothing of it is deleted.
+fn keep_earlier_attempt(folder: &Path, number: u32) -> Result<(), RunError> {
+    let left: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let left: Vec<_> = left.into_iter().filter(|path| !path.ends_with("attempts")).collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    let kept = folder.join("attempts").join(number.saturating_sub(1).max(1).to_string());
+    fs::create_dir_all(&kept).map_err(RunError::io("make the folder", &kept))?;
+    for path in left {
+        let to = kept.join(path.file_name().unwrap_or_default());
+        fs::rename(&path, &to).map_err(RunError::io("keep the earlier attempt", &path))?;
+    }
+    Ok(())
+}
+
+fn line(trial: &TrialRecord, event: JournalEvent, attempt: u32, verdict: Option<Verdict>) -> JournalLine {
+    JournalLine {
+        at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
+        event,
+        case: trial.case.clone(),
+        harness: trial.harness.clone(),
+        model: trial.arm.clone(),
+        trial: trial.trial,
+        attempt,
+        verdict,
+    }
+}
+
+/// How long to wait before an errored trial is tried again, if it is.
+fn retry(run: &Run<'_>, trial: &TrialRecord, result: &TrialResult, number: u32) -> Option<Duration> {
+    let error = result.error.as_ref()?;
+    let (case, _) = run.cases.get(&trial.case)?;
+    let (most, on) = match &case.retries {
+        Some(retries) => (retries.max, retries.on.clone()),
+        None => (run.options.retries, Vec::new()),
+    };
+    let on = if on.is_empty() { RETRIED.to_vec() } else { on };
+    if number > most || !on.contains(&error.category) {
+        return None;
+    }
+    Some(Duration::from_secs(1 << (number - 1).min(5)))
+}
+
+/// Errors that may be gone the next time. A missing program or a refused login will not be.
+const RETRIED: [ErrorCategory; 6] = [
+    ErrorCategory::RateLimit,
+    ErrorCategory::Provider,
+    ErrorCategory::Crashed,
+    ErrorCategory::Protocol,
+    ErrorCategory::Handshake,
+    ErrorCategory::Internal,
+];
+
+struct Budget<'a> {
+    spent: f64,
+    failed: bool,
+    options: &'a RunOptions,
+    begun: Instant,
+}
+
+impl Budget<'_> {
+    fn add(&mut self, result: &TrialResult) {
+        self.spent += result.metrics.cost_usd.unwrap_or(0.0);
+        self.failed |= result.verdict == Verdict::Fail;
+    }
+
+    /// Why no more trials are started, if none are.
+    fn exhausted(&self) -> Option<String> {
+        if self.options.fail_fast && self.failed {
+            return Some("--fail-fast: a trial failed".to_owned());
+        }
+        if let Some(most) = self.options.max_cost.filter(|most| self.spent >= *most) {
+            return Some(format!("--max-cost {most}: {:.4} US dollars are spent", self.spent));
+        }
+        let time = self.options.max_time.filter(|most| self.begun.elapsed() >= most.0)?;
+        Some(format!("--max-time {time} is over"))
+    }
+}
+
