@@ -235,6 +235,16 @@ impl Ending {
         if self.interrupted {
             return (stop(StopReason::Cancelled, None, Some("interrupted".to_owned())), true);
         }
+        if let Some(message) = self.handshake {
+            // Where the agent refused in words, they say more than that it did not get far enough.
+            if let Answer::Failed { category, detail } = answer {
+                return (stop(StopReason::Error, Some(category), Some(detail)), false);
+            }
+            let category = errors::auth_in(&message)
+                .or_else(|| errors::auth_in(&self.stderr_tail))
+                .unwrap_or(ErrorCategory::Handshake);
+            return (stop(StopReason::Error, Some(category), Some(message)), true);
+        }
         if let Some(key) = self.limit {
             let reason = match key.as_str() {
                 "time" => StopReason::TimedOut,
@@ -248,10 +258,6 @@ impl Ending {
             Answer::Failed { category, detail } => (stop(StopReason::Error, Some(category), Some(detail)), false),
             Answer::Ended { reason, detail } => (stop(reason, None, detail), false),
             Answer::None => {
-                if let Some(message) = self.handshake {
-                    let category = errors::auth_in(&message).unwrap_or(ErrorCategory::Handshake);
-                    return (stop(StopReason::Error, Some(category), Some(message)), true);
-                }
                 let tail = last_line(&self.stderr_tail);
                 if let Some(category) = errors::auth_in(&self.stderr_tail) {
                     return (stop(StopReason::Error, Some(category), tail), false);

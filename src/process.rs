@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
@@ -21,6 +22,20 @@ pub struct Group {
     child: Child,
     pid: Option<Pid>,
     exit: Option<Exit>,
+}
+
+/// The groups that are alive, so that they can be ended when the program ends at once.
+static ALIVE: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+fn alive() -> std::sync::MutexGuard<'static, Vec<Pid>> {
+    ALIVE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Ends every group at once.
+pub fn kill_all() {
+    for pid in alive().iter() {
+        let _ = rustix::process::kill_process_group(*pid, Signal::KILL);
+    }
 }
 
 /// Why a program could not be started.
@@ -75,6 +90,7 @@ impl Group {
             failed(ErrorCategory::StartFailed, format!("program `{program}` could not be started: {error}"))
         })?;
         let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        alive().extend(pid);
         Ok(Self { child, pid, exit: None })
     }
 
@@ -156,6 +172,7 @@ impl Drop for Group {
         if self.exit.is_none() || self.is_alive() {
             self.signal(Signal::KILL);
         }
+        alive().retain(|pid| Some(*pid) != self.pid);
     }
 }
 

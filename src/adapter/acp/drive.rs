@@ -1,0 +1,326 @@
+//! Drives an ACP agent: handshake, model, prompts, permission requests, cancel. What it says and hears is
+//! logged and translated by the session; here it is only decided what to send next.
+
+use std::time::Duration;
+
+use agent_client_protocol_schema::v1 as schema;
+use serde_json::{Value, json};
+
+use super::rpc::{self, Message, RpcError};
+use crate::adapter::drive::Task;
+use crate::harness::ModelVia;
+use crate::interaction::Asked;
+use crate::process::Stdin;
+use crate::session::{End, Incoming, Session};
+use crate::trace::view;
+use crate::trace::PermissionOption;
+use crate::wire::EngineLine;
+
+/// How long late updates may follow an answer, and how long the agent may be silent before that is over.
+const DRAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(60));
+
+/// How long an agent has to exit once its standard input is closed.
+const EXIT: Duration = Duration::from_secs(2);
+
+/// Drives the session to its end. Answers how long to wait for the process to exit by itself.
+pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
+    if session.spawn(&task.command, &task.folder, &task.env, Stdin::Piped).is_err() {
+        return Duration::ZERO;
+    }
+    let mut client = Client { session, task, next_id: 0, session_id: None, prompting: false };
+    match client.converse().await {
+        Ok(()) => {
+            client.session.answered();
+            client.drain().await;
+            client.session.close_stdin();
+            EXIT
+        }
+        Err(Broken::Handshake(message)) => {
+            client.session.engine(&EngineLine::Handshake { message });
+            client.session.close_stdin();
+            Duration::from_millis(500)
+        }
+        Err(Broken::Refused) => {
+            client.session.close_stdin();
+            Duration::from_millis(500)
+        }
+        Err(Broken::Gone) => Duration::from_millis(500),
+        Err(Broken::Ended) => {
+            let grace = client.task.manifest.timeouts.grace.0;
+            if client.cancel(grace).await {
+                client.session.close_stdin();
+                return EXIT.min(grace);
+            }
+            Duration::ZERO
+        }
+    }
+}
+
+/// Why a conversation did not come to its end.
+enum Broken {
+    /// A step of the handshake was refused or not answered.
+    Handshake(String),
+    /// A request was answered with an error, which the translation has seen.
+    Refused,
+    /// The agent is gone.
+    Gone,
+    /// The engine ends the session: a limit, or an interrupt.
+    Ended,
+}
+
+struct Client<'a> {
+    session: &'a mut Session,
+    task: &'a mut Task,
+    next_id: u64,
+    session_id: Option<Value>,
+    prompting: bool,
+}
+
+impl Client<'_> {
+    async fn converse(&mut self) -> Result<(), Broken> {
+        let start = self.task.manifest.timeouts.start.0;
+        let initialize = schema::InitializeRequest::new(agent_client_protocol_schema::ProtocolVersion::V1)
+            .client_info(schema::Implementation::new("evals", env!("CARGO_PKG_VERSION")));
+        let answer = self.ask("initialize", &as_json(&initialize), Some(start)).await?;
+        let answer = answer.map_err(|error| Broken::Handshake(format!("initialize was refused: {}", error.detail())))?;
+        if answer.get("protocolVersion").and_then(Value::as_u64) != Some(1) {
+            let version = answer.get("protocolVersion").cloned().unwrap_or(Value::Null);
+            return Err(Broken::Handshake(format!("the agent speaks protocol version {version}, and not 1")));
+        }
+        let new = json!({"cwd": self.task.folder, "mcpServers": self.task.mcp_servers});
+        let answer = self.ask("session/new", &new, Some(start)).await?;
+        let answer =
+            answer.map_err(|error| Broken::Handshake(format!("session/new was refused: {}", error.detail())))?;
+        let Some(id) = answer.get("sessionId").filter(|id| !id.is_null()) else {
+            return Err(Broken::Handshake("session/new was answered without a sessionId".to_owned()));
+        };
+        self.session_id = Some(id.clone());
+        self.choose_model(&answer, start).await?;
+        for turn in self.task.turns.clone() {
+            let params = json!({"sessionId": self.session_id, "prompt": [{"type": "text", "text": turn}]});
+            self.prompting = true;
+            let answer = self.ask("session/prompt", &params, None).await?;
+            self.prompting = false;
+            let ended_well = answer
+                .as_ref()
+                .is_ok_and(|answer| answer.get("stopReason").and_then(Value::as_str) == Some("end_turn"));
+            if answer.is_err() {
+                return Err(Broken::Refused);
+            }
+            if !ended_well {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for the model the way the manifest says. A model that cannot be set must not be run under its name.
+    async fn choose_model(&mut self, opened: &Value, start: Duration) -> Result<(), Broken> {
+        let Some(model) = self.task.model.clone() else { return Ok(()) };
+        let via = self.task.manifest.model.via;
+        if !matches!(via, ModelVia::ConfigOption | ModelVia::SetModel) {
+            return Ok(());
+        }
+        let refused = |error: RpcError| Broken::Handshake(format!("model `{model}` was refused: {}", error.detail()));
+        if via == ModelVia::ConfigOption
+            && let Some(option) = model_option(opened)
+        {
+            let params = json!({"sessionId": self.session_id, "configId": option, "value": model});
+            let answer = self.ask("session/set_config_option", &params, Some(start)).await?.map_err(refused)?;
+            let now = current_model(&answer);
+            if let Some(now) = now.filter(|now| *now != model) {
+                let text = format!("model `{model}` was asked for and accepted, and the agent says it is `{now}`");
+                self.session.engine(&EngineLine::Notice { code: "model_mismatch".to_owned(), text });
+            }
+            return Ok(());
+        }
+        let params = json!({"sessionId": self.session_id, "modelId": model});
+        self.ask("session/set_model", &params, Some(start)).await?.map_err(refused)?;
+        Ok(())
+    }
+
+    /// Sends a request and serves the agent until it is answered.
+    async fn ask(
+        &mut self,
+        method: &str,
+        params: &Value,
+        within: Option<Duration>,
+    ) -> Result<Result<Value, RpcError>, Broken> {
+        let id = json!(self.next_id);
+        self.next_id += 1;
+        self.session.send(&rpc::request(&id, method, params)).await;
+        let deadline = within.map(|within| std::time::Instant::now() + within);
+        loop {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(std::time::Instant::now()));
+            match self.session.next(left).await {
+                Incoming::Line(line) => {
+                    if let Some(outcome) = self.serve(&line, &id).await {
+                        return Ok(outcome);
+                    }
+                }
+                Incoming::Closed => return Err(Broken::Gone),
+                Incoming::Late => {
+                    let seconds = within.unwrap_or_default().as_secs_f64();
+                    return Err(Broken::Handshake(format!("{method} was not answered within {seconds} s")));
+                }
+                Incoming::End(End::Limit) if !self.prompting => {
+                    return Err(Broken::Handshake(format!("{method} was not answered within the time limit")));
+                }
+                Incoming::End(_) => return Err(Broken::Ended),
+            }
+        }
+    }
+
+    /// Takes a line: answers what the agent asks. Gives the outcome if it is the answer to this id.
+    async fn serve(&mut self, line: &str, awaited: &Value) -> Option<Result<Value, RpcError>> {
+        let mut outcome = None;
+        for message in rpc::parse(line) {
+            match message {
+                Message::Response { id, outcome: given } if rpc::key(&id) == rpc::key(awaited) => {
+                    outcome.get_or_insert(given);
+                }
+                Message::Request { id, method, params } => self.answer(&id, &method, &params).await,
+                Message::Response { .. } | Message::Notification { .. } | Message::NotRpc { .. } => {}
+            }
+        }
+        outcome
+    }
+
+    async fn answer(&mut self, id: &Value, method: &str, params: &Value) {
+        if method == "session/request_permission" {
+            self.answer_permission(id, params).await;
+        } else {
+            // An agent that is left without an answer may wait for it for ever.
+            self.session.send(&rpc::error(id, -32601, &format!("method not found: {method}"))).await;
+        }
+    }
+
+    async fn answer_permission(&mut self, id: &Value, params: &Value) {
+        let (option, decided) = self.decide(params);
+        self.session.engine(&EngineLine::Permission {
+            id: id.clone(),
+            policy: decided.policy,
+            rule: decided.rule,
+            reason: decided.reason,
+        });
+        if let Some(text) = decided.notice {
+            self.session.engine(&EngineLine::Notice { code: "permission".to_owned(), text });
+        }
+        let outcome = match option {
+            Some(option) => json!({"outcome": "selected", "optionId": option}),
+            None => json!({"outcome": "cancelled"}),
+        };
+        self.session.send(&rpc::result(id, &json!({"outcome": outcome}))).await;
+    }
+
+    /// Decides a permission request. One that is not of this turn of this session, or about a call that nobody
+    /// described, is never approved.
+    fn decide(&mut self, params: &Value) -> (Option<String>, Said) {
+        let call = params.pointer("/toolCall/toolCallId").and_then(Value::as_str).unwrap_or_default();
+        let foreign = self.session_id.is_some() && params.get("sessionId") != self.session_id.as_ref();
+        let why_not = if foreign {
+            Some("the request is of another session")
+        } else if !self.prompting {
+            Some("the request came when no prompt was running")
+        } else if self.session.recorder().open_call(call).is_none() {
+            Some("the request is about a call that is unknown or has ended")
+        } else {
+            None
+        };
+        if let Some(reason) = why_not {
+            let said = Said { policy: "engine".to_owned(), rule: None, reason: Some(reason.to_owned()), notice: None };
+            return (None, said);
+        }
+        let workspace = self.task.folder.to_string_lossy().into_owned();
+        let asked = match self.session.recorder().open_call(call) {
+            Some((call, diffs)) => Asked {
+                kind: call.kind,
+                name: call.name.clone(),
+                title: call.title.clone(),
+                paths: view::paths(call.input.as_ref(), &call.locations, diffs, Some(&workspace)),
+                input: call.input.clone(),
+                command: view::command(call.input.as_ref()),
+            },
+            None => return (None, Said::default()),
+        };
+        let options = options_of(params);
+        let reply = self.task.policy.decide(&asked, &options);
+        let said = Said { policy: reply.policy, rule: reply.rule, reason: reply.reason, notice: reply.notice };
+        (reply.option, said)
+    }
+
+    /// Late updates are evidence too: takes them until the agent is silent.
+    async fn drain(&mut self) {
+        let until = std::time::Instant::now() + DRAIN.0;
+        while std::time::Instant::now() < until {
+            match self.session.next(Some(DRAIN.1)).await {
+                Incoming::Line(line) => {
+                    self.serve(&line, &Value::Null).await;
+                }
+                Incoming::Closed | Incoming::Late | Incoming::End(_) => return,
+            }
+        }
+    }
+
+    /// Cancels the prompt that is running and waits for its answer. Answers whether it came.
+    async fn cancel(&mut self, grace: Duration) -> bool {
+        self.session.engine(&EngineLine::Cancel);
+        let Some(id) = self.session_id.clone() else { return false };
+        let awaited = json!(self.next_id.saturating_sub(1));
+        self.session.send(&rpc::notification("session/cancel", &json!({"sessionId": id}))).await;
+        self.prompting = false;
+        let until = std::time::Instant::now() + grace;
+        loop {
+            match self.session.next(Some(until.saturating_duration_since(std::time::Instant::now()))).await {
+                Incoming::Line(line) => {
+                    if self.serve(&line, &awaited).await.is_some() {
+                        return true;
+                    }
+                }
+                // The interrupt may come while a limit is being enforced; the grace is over either way.
+                Incoming::Closed | Incoming::Late | Incoming::End(_) => return false,
+            }
+        }
+    }
+}
+
+/// What is logged of a decision.
+#[derive(Default)]
+struct Said {
+    policy: String,
+    rule: Option<String>,
+    reason: Option<String>,
+    notice: Option<String>,
+}
+
+fn options_of(params: &Value) -> Vec<PermissionOption> {
+    let options = params.get("options").and_then(Value::as_array).cloned().unwrap_or_default();
+    let text = |option: &Value, key: &str| option.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    options
+        .iter()
+        .filter(|option| option.get("optionId").is_some_and(Value::is_string))
+        .map(|option| PermissionOption {
+            option: text(option, "optionId"),
+            kind: text(option, "kind"),
+            label: text(option, "name"),
+        })
+        .collect()
+}
+
+/// The config option by which the model is chosen.
+fn model_option(answer: &Value) -> Option<Value> {
+    let options = answer.get("configOptions")?.as_array()?;
+    let by = |key: &str| options.iter().find(|option| option.get(key).and_then(Value::as_str) == Some("model"));
+    by("category").or_else(|| by("id"))?.get("id").cloned()
+}
+
+fn current_model(answer: &Value) -> Option<String> {
+    let id = model_option(answer)?;
+    let options = answer.get("configOptions")?.as_array()?;
+    let option = options.iter().find(|option| option.get("id") == Some(&id))?;
+    option.get("currentValue")?.as_str().map(str::to_owned)
+}
+
+fn as_json(value: &impl serde::Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or(Value::Null)
+}

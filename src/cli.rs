@@ -1,0 +1,105 @@
+//! The command line: what can be typed, and which file does it. Errors become messages and exit codes here.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::demo::{self, DemoArgs};
+
+mod check;
+mod errors;
+mod harness;
+mod import;
+mod init;
+mod inputs;
+mod list;
+mod prune;
+mod report;
+mod run;
+mod schema;
+mod show;
+mod stop;
+
+use errors::CliError;
+
+/// Exit code where the command, a case, a manifest or a run could not be read; nothing was started.
+const UNREADABLE: u8 = 2;
+
+/// Evaluates coding agents: runs cases on them and grades the traces and workspaces they leave.
+#[derive(Debug, Parser)]
+#[command(name = "evals", version, arg_required_else_help = true, max_term_width = 110)]
+struct Evals {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run cases on harnesses and grade what they did
+    Run(Box<run::RunArgs>),
+    /// Turn a recorded session into a Trace, on standard output
+    Import(import::ImportArgs),
+    /// Print the report of a run
+    Report(report::ReportArgs),
+    /// Print the trace of a trial, for reading
+    Show(show::ShowArgs),
+    /// List cases, harnesses, graders or runs
+    List(list::ListArgs),
+    /// Validate cases, manifests and graders
+    Check(check::CheckArgs),
+    /// Remove old runs
+    Prune(prune::PruneArgs),
+    /// List harnesses, or show one
+    Harness(harness::HarnessArgs),
+    /// Print a JSON Schema, for editors
+    Schema(schema::SchemaArgs),
+    /// Make a first suite that runs at once
+    Init(init::InitArgs),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// The built-in demo agent
+    #[command(hide = true)]
+    DemoAgent(DemoArgs),
+}
+
+/// Where runs are kept, for commands that look for one.
+#[derive(Debug, clap::Args)]
+struct RunsFolder {
+    /// Folder of the runs
+    #[arg(long = "out", value_name = "DIR", default_value = ".evals/runs")]
+    runs: PathBuf,
+}
+
+/// Runs the program with the arguments it was given.
+pub fn main() -> ExitCode {
+    // clap itself exits with 2 for what it cannot read, and with 0 for help.
+    let done = match Evals::parse().command {
+        Command::DemoAgent(args) => return demo::run(&args),
+        Command::Run(args) => run::run(*args),
+        Command::Import(args) => import::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::List(args) => list::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Prune(args) => prune::run(&args),
+        Command::Harness(args) => harness::run(&args),
+        Command::Schema(args) => schema::run(&args),
+        Command::Init(args) => init::run(&args),
+        Command::Completions { shell } => {
+            let mut command = <Evals as clap::CommandFactory>::command();
+            clap_complete::generate(shell, &mut command, "evals", &mut std::io::stdout());
+            Ok(0)
+        }
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            error.print();
+            ExitCode::from(error.code())
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `evals import`: a recorded session to a Trace. Its events go to a temporary file while the header is still learned.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use super::{CliError, inputs};
+use crate::adapter::{self, Adapter};
+use crate::harness::Manifest;
+use crate::trace::jsonl;
+
+/// Bytes of events that are kept in memory; more go to a temporary file.
+const IN_MEMORY: usize = 4 << 20;
+
+#[derive(Debug, clap::Args)]
+pub struct ImportArgs {
+    /// The protocol the session speaks
+    #[arg(long, required_unless_present = "harness", conflicts_with = "harness")]
+    adapter: Option<Adapter>,
+    /// The harness it is a session of; its manifest says how to read it
+    #[arg(long)]
+    harness: Option<String>,
+    /// The recording: a wire log, or the agent's own standard output; - is standard input
+    file: PathBuf,
+    /// Where the Trace goes
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+}
+
+pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
+    let (adapter, manifest, named) = match (&args.adapter, &args.harness) {
+        (Some(adapter), _) => (*adapter, Manifest::bare(*adapter), false),
+        (None, Some(harness)) => {
+            let (catalog, names) = inputs::catalog(std::slice::from_ref(harness))?;
+            let name = names.first().map_or(harness.as_str(), String::as_str);
+            let manifest = catalog.get(name).map_err(CliError::unreadable)?.manifest.clone();
+            (manifest.adapter, manifest, true)
+        }
+        (None, None) => return Err(CliError::unreadable("name the protocol with --adapter, or a --harness")),
+    };
+    let input: Box<dyn Read> = if args.file == Path::new("-") {
+        Box::new(io::stdin())
+    } else {
+        let failed = |error| CliError::unreadable(format!("could not read {}: {error}", args.file.display()));
+        let file = File::open(&args.file).map_err(failed)?;
+        if file.metadata().is_ok_and(|meta| meta.is_dir()) {
+            return Err(CliError::unreadable(format!("{} is a folder, not a recording", args.file.display())));
+        }
+        Box::new(file)
+    };
+    let mut events = BufWriter::with_capacity(256 << 10, tempfile::spooled_tempfile(IN_MEMORY));
+    let input = BufReader::with_capacity(256 << 10, input);
+    let header = adapter::import(adapter, &manifest, named, input, |event| jsonl::write_event(&mut events, &event))?;
+    let mut events = events.into_inner().map_err(io::IntoInnerError::into_error)?;
+    events.rewind()?;
+    match &args.output {
+        Some(path) => crate::run::write_whole(path, |out| {
+            jsonl::write_header(&mut &mut *out, &header)?;
+            io::copy(&mut events, out).map(|_| ())
+        })?,
+        None => {
+            let mut out = io::stdout().lock();
+            let written = jsonl::write_header(&mut out, &header).and_then(|()| io::copy(&mut events, &mut out).map(|_| ()));
+            ignore_closed_pipe(written.and_then(|()| out.flush()))?;
+        }
+    }
+    Ok(0)
+}
+
+/// A reader that had enough is no error.
+pub fn ignore_closed_pipe(result: io::Result<()>) -> Result<(), CliError> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}

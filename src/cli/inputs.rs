@@ -1,0 +1,100 @@
+//! What commands read before they do anything: manifests, named graders and cases, with every error at once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::CliError;
+use crate::case::{Case, GraderFolder, LoadContext, check_harnesses, load_all};
+use crate::grader::Grader;
+use crate::harness::Manifest;
+use crate::harness::catalog::Catalog;
+
+/// Folder of the user's own manifests.
+const HARNESSES: &str = "harnesses";
+/// Folder of the user's own named graders.
+const GRADERS: &str = "graders";
+
+/// Everything that was read.
+pub struct Inputs {
+    /// The cases, by id.
+    pub cases: Vec<Case>,
+    /// Their graders.
+    pub graders: HashMap<String, Arc<Vec<Grader>>>,
+    /// The manifests.
+    pub catalog: Catalog,
+    /// Harnesses that the command line names.
+    pub harnesses: Vec<String>,
+    /// What the user should know.
+    pub notices: Vec<String>,
+}
+
+/// Reads cases, and what they and the command line name.
+///
+/// # Errors
+/// Everything that could not be read.
+pub fn read(paths: &[PathBuf], harnesses: &[String]) -> Result<Inputs, CliError> {
+    let mut errors: Option<CliError> = None;
+    let mut failed = |error: CliError| {
+        errors = Some(match errors.take() {
+            Some(before) => before.and(error),
+            None => error,
+        });
+    };
+    let catalog = catalog(harnesses).map_err(&mut failed).ok();
+    let folder = named_graders().map_err(&mut failed).ok();
+    let context = LoadContext { graders: folder.unwrap_or_default() };
+    let loaded = load_all(paths, &context).map_err(|errors| failed(CliError::all(errors))).ok();
+    let mut graders = HashMap::new();
+    let (cases, mut notices) = loaded.map(|loaded| (loaded.cases, loaded.notices)).unwrap_or_default();
+    for case in &cases {
+        match case.ready_graders(&context.graders) {
+            Ok(ready) => {
+                graders.insert(case.id.clone(), Arc::new(ready));
+            }
+            Err(error) => failed(CliError::all([error])),
+        }
+    }
+    if let Some((catalog, _)) = &catalog {
+        let unknown = check_harnesses(&cases, catalog);
+        if !unknown.is_empty() {
+            failed(CliError::all(unknown));
+        }
+        notices.extend(catalog.warnings().iter().cloned());
+    }
+    match (errors, catalog) {
+        (None, Some((catalog, harnesses))) => Ok(Inputs { cases, graders, catalog, harnesses, notices }),
+        (Some(error), _) => Err(error),
+        (None, None) => Err(CliError::unreadable("the harnesses could not be read")),
+    }
+}
+
+/// The manifests, and the names of the harnesses that the command line asks for.
+///
+/// # Errors
+/// A manifest could not be read, or a name is unknown.
+pub fn catalog(asked: &[String]) -> Result<(Catalog, Vec<String>), CliError> {
+    let (catalog, names) = Catalog::for_command(Path::new(HARNESSES), asked).map_err(CliError::all)?;
+    for name in &names {
+        catalog.get(name).map_err(CliError::unreadable)?;
+    }
+    Ok((catalog, names))
+}
+
+/// The named graders.
+///
+/// # Errors
+/// A file could not be read.
+pub fn named_graders() -> Result<GraderFolder, CliError> {
+    GraderFolder::load(Path::new(GRADERS)).map_err(CliError::all)
+}
+
+/// The manifests by name, as the plan takes them.
+pub fn manifests(catalog: &Catalog) -> BTreeMap<String, Manifest> {
+    catalog.entries().map(|entry| (entry.manifest.name.clone(), entry.manifest.clone())).collect()
+}
+
+/// The default place of cases.
+pub fn cases_or_default(paths: &[PathBuf]) -> Vec<PathBuf> {
+    if paths.is_empty() { vec![PathBuf::from("cases")] } else { paths.to_vec() }
+}

@@ -1,0 +1,40 @@
+//! `evals prune`: removes old runs, the newest ones are kept.
+
+use std::fs;
+use std::io::Write;
+
+use super::{CliError, RunsFolder};
+use crate::run::folder::{self, RunFolder};
+
+#[derive(Debug, clap::Args)]
+pub struct PruneArgs {
+    /// How many of the newest runs stay
+    #[arg(long, value_name = "N")]
+    keep: usize,
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    folder: RunsFolder,
+}
+
+pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
+    let runs = folder::all(&args.folder.runs);
+    let mut out = std::io::stdout().lock();
+    for (path, record) in runs.iter().skip(args.keep) {
+        if args.dry_run {
+            writeln!(out, "would remove {}", record.run)?;
+            continue;
+        }
+        // A run that an engine is at work on is no old run.
+        if RunFolder::open(path).lock().is_err() {
+            writeln!(out, "kept {}: another evals is at work on it", record.run)?;
+            continue;
+        }
+        fs::remove_dir_all(path)
+            .map_err(|error| CliError::unreadable(format!("could not remove {}: {error}", path.display())))?;
+        writeln!(out, "removed {}", record.run)?;
+    }
+    writeln!(out, "{} of {} runs stay", runs.len().min(args.keep), runs.len())?;
+    Ok(0)
+}

@@ -1,0 +1,22 @@
+//! `evals schema`: JSON Schemas of what people and the program write.
+
+use std::io::Write;
+
+use super::CliError;
+use crate::schema;
+
+#[derive(Debug, clap::Args)]
+pub struct SchemaArgs {
+    /// Of what
+    #[arg(value_parser = ["case", "suite", "harness", "grader", "trace", "run", "result"])]
+    kind: String,
+}
+
+pub fn run(args: &SchemaArgs) -> Result<u8, CliError> {
+    let schema = schema::schema(&args.kind)
+        .ok_or_else(|| CliError::unreadable(format!("there is no schema of `{}`", args.kind)))?;
+    let mut out = std::io::stdout().lock();
+    let written = serde_json::to_writer_pretty(&mut out, &schema).map_err(std::io::Error::from);
+    super::import::ignore_closed_pipe(written.and_then(|()| writeln!(out)))?;
+    Ok(0)
+}
