@@ -84,6 +84,11 @@ pub enum EngineLine {
         /// Header of the Trace as it starts.
         header: Box<Header>,
     },
+    /// The engine handed the agent a prompt outside of the protocol: as an argument, on standard input, or in a file.
+    Prompt {
+        /// The prompt.
+        text: String,
+    },
     /// The program could not be started.
     NotStarted {
         /// `not_installed` or `start_failed`.
