@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::harness::Manifest;
-use crate::trace::recorder::{Finished, Recorder};
+use crate::trace::recorder::{Finished, Part, Recorder, Voice};
 use crate::trace::{Body, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
 use crate::wire::{Dir, EngineLine, WireLine};
 
@@ -57,7 +57,7 @@ impl Adapter {
         match self {
             Adapter::Acp | Adapter::Replay => Box::new(acp::Translator::new(manifest)),
             Adapter::ClaudeCodeStream => Box::new(claude_stream::Translator::new(manifest)),
-            Adapter::OutputOnly => Box::new(output_only::Translator::new()),
+            Adapter::OutputOnly => Box::new(output_only::Translator::new(manifest)),
         }
     }
 }
@@ -182,6 +182,7 @@ impl Translation {
                 self.recorder.say(crate::trace::recorder::Voice::User, None, text, crate::trace::recorder::Part::Block);
             }
             EngineLine::Cancel => self.recorder.cancel_open(),
+            EngineLine::Prompt { text } => self.recorder.say(Voice::User, None, text, Part::Block),
             EngineLine::Priced { cost_usd, model, .. } => {
                 let mut usage = Usage::of(UsageScope::Session);
                 usage.cost_usd = Some(*cost_usd);
@@ -295,6 +296,8 @@ pub fn import<R: std::io::BufRead>(
             header.timed = (!reader.is_timed()).then_some(false);
             Translation::new(adapter, manifest, header)
         });
+        // Lines that the reader passed over count, too: a notice names its line in the file.
+        translation.lines = reader.line_number().saturating_sub(1);
         translation.line(&line);
         for event in translation.drain() {
             each(event)?;

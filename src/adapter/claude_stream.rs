@@ -1,24 +1,459 @@
-//! (in work)
+//! Claude Code's `--output-format stream-json`: what its lines say becomes events.
+//!
+//! The program tells one content block a line, tells it twice with partial messages, writes lines of its own in the
+//! model's and the user's name, and says what was spent in `result` lines only. Lines of the control protocol,
+//! in either direction, say nothing here but whether the turn was interrupted.
+
+use std::collections::{HashMap, HashSet, hash_map::DefaultHasher};
+use std::hash::{Hash, Hasher};
+
+use serde_json::Value;
+
 use super::{Answer, Translate};
 use crate::harness::Manifest;
-use crate::trace::Exit;
-use crate::trace::recorder::Recorder;
-use crate::wire::WireLine;
+use crate::trace::recorder::{CallSaid, Part, Recorder, Voice};
+use crate::trace::{Agent, Exit, Role, StopReason};
+use crate::values::Pattern;
+use crate::wire::{EngineLine, WireLine};
 
-/// Translator.
-pub struct Translator;
+mod lenient;
+mod lines;
+pub(crate) mod outcome;
+mod partial;
+mod pieces;
+mod tools;
+
+pub(crate) use lines::Line;
+use lines::{Block, Message};
+use outcome::Turn;
+use partial::{Streamed, Whole};
+use tools::{BUILT_IN, Kinds};
+
+/// Types of lines that are known and say nothing that is an event.
+const SILENT_TYPES: [&str; 10] = [
+    "control_request",
+    "control_response",
+    "control_cancel_request",
+    "keep_alive",
+    "rate_limit_event",
+    "tool_progress",
+    "tool_use_summary",
+    "prompt_suggestion",
+    "auth_status",
+    "streamlined_text",
+];
+/// The same of lines of type `system`; those that begin with `task_` or `hook_` are known, too.
+const SILENT_SUBTYPES: [&str; 12] = [
+    "thinking_tokens",
+    "status",
+    "background_tasks_changed",
+    "informational",
+    "files_persisted",
+    "session_state_changed",
+    "post_turn_summary",
+    "local_command_output",
+    "elicitation_complete",
+    "notification",
+    "turn_duration",
+    "bridge_state",
+];
+/// Subtypes of lines of type `system` that a reader of the Trace should know of.
+const TOLD_SUBTYPES: [&str; 5] =
+    ["api_error", "compact_boundary", "microcompact_boundary", "model_refusal_no_fallback", "model_refusal_fallback"];
+/// How texts begin that the program writes in the user's name.
+const PROGRAM_WRITES: [&str; 4] = [INTERRUPTED, "<local-command-", "<command-name>", "<task-notification>"];
+const INTERRUPTED: &str = "[Request interrupted by user";
+
+/// Translates Claude Code's lines.
+pub struct Translator {
+    kinds: Kinds,
+    error_text: Vec<Pattern>,
+    /// What each speaker is streaming.
+    streamed: HashMap<Option<String>, Streamed>,
+    /// Number of the last block of text, which tells blocks apart.
+    blocks: u64,
+    /// Hashes of the calls that were announced, with their messages.
+    announced: HashSet<u64>,
+    /// Hashes of the calls that are said to be refused.
+    denied: HashSet<u64>,
+    /// Hashes of the user's prompts that are known, so that an echo is not one more.
+    prompts: HashSet<u64>,
+    model_answered: bool,
+    turn: TurnSoFar,
+    answer: Answer,
+}
+
+/// What the current turn has shown.
+#[derive(Default)]
+struct TurnSoFar {
+    interrupted: bool,
+    /// The main agent, or the program in its place, has spoken.
+    spoken: bool,
+    /// The program has spoken in the agent's place.
+    synthetic: bool,
+    api_error: Option<String>,
+}
 
 impl Translator {
-    /// New.
-    pub fn new(_manifest: &Manifest) -> Self {
-        Self
+    /// A translator for sessions of this harness.
+    pub fn new(manifest: &Manifest) -> Self {
+        let error_text = if manifest.error_text.is_empty() { &BUILT_IN.error_text } else { &manifest.error_text };
+        Self {
+            kinds: Kinds::new(manifest),
+            error_text: error_text.clone(),
+            streamed: HashMap::new(),
+            blocks: 0,
+            announced: HashSet::new(),
+            denied: HashSet::new(),
+            prompts: HashSet::new(),
+            model_answered: false,
+            turn: TurnSoFar::default(),
+            answer: Answer::None,
+        }
+    }
+
+    fn line(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
+        match line.kind.or_empty() {
+            "assistant" => self.assistant(line, text, recorder),
+            "user" => self.user(line, text, recorder),
+            "stream_event" => self.stream_event(line, text, recorder),
+            "system" => self.system(line, text, recorder),
+            "result" => self.result(line, recorder),
+            kind if SILENT_TYPES.contains(&kind) => {}
+            _ => recorder.notice("unknown_line", text),
+        }
+    }
+
+    fn assistant(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
+        let Some(message) = &line.message.0 else { return recorder.notice("unknown_line", text) };
+        let parent = line.parent();
+        let synthetic = message.model.get() == Some("<synthetic>") || line.is_api_error();
+        if parent.is_none() {
+            self.turn.spoken = true;
+            self.turn.synthetic |= synthetic;
+            self.turn.api_error = line.is_api_error().then(|| texts(message));
+        }
+        if synthetic {
+            return recorder.notice("synthetic_message", texts(message));
+        }
+        if parent.is_none() {
+            self.model(message, recorder);
+        }
+        for block in &message.content.0 {
+            match block.kind.or_empty() {
+                "text" => self.whole_text(Voice::Agent, &parent, message, block.text.or_empty(), recorder),
+                "thinking" => self.whole_text(Voice::Thought, &parent, message, block.thinking.or_empty(), recorder),
+                "redacted_thinking" => {}
+                "tool_use" | "server_tool_use" | "mcp_tool_use" => self.whole_call(&parent, message, block, recorder),
+                kind if kind.ends_with("tool_result") => self.tool_result(line, block, false, recorder),
+                "image" | "document" => recorder.attach(Role::Agent, parent.clone(), tools::attachment(block)),
+                kind => recorder.notice("unknown_block", format!("a content block of the type `{kind}`: {text}")),
+            }
+        }
+    }
+
+    /// The model that answers the main agent.
+    fn model(&mut self, message: &Message<'_>, recorder: &mut Recorder) {
+        let Some(model) = message.model.get() else { return };
+        let effective = &mut recorder.header().model.effective;
+        if effective.as_deref() == Some(model) {
+            self.model_answered = true;
+            return;
+        }
+        let before = effective.replace(model.to_owned());
+        if self.model_answered
+            && let Some(before) = before
+        {
+            recorder.notice("model_changed", format!("{model} answers in the place of {before}"));
+        }
+        self.model_answered = true;
+    }
+
+    fn whole_text(
+        &mut self,
+        voice: Voice,
+        parent: &Option<String>,
+        message: &Message<'_>,
+        text: &str,
+        recorder: &mut Recorder,
+    ) {
+        if text.is_empty() {
+            return;
+        }
+        let streamed = self.streamed.get_mut(parent).filter(|it| Some(it.message.as_str()) == message.id.get());
+        let whole = streamed.map_or(Whole::New, |it| it.whole(voice, text));
+        let (from, part) = match whole {
+            Whole::Rest { from, part } => (from, part),
+            Whole::New => (0, self.fresh_part()),
+            Whole::Differs => {
+                recorder.notice("stream_differs", "a block told whole differs from the pieces told before");
+                (0, self.fresh_part())
+            }
+        };
+        recorder.say(voice, parent.clone(), text.get(from..).unwrap_or_default(), Part::Of(part));
+    }
+
+    fn whole_call(
+        &mut self,
+        parent: &Option<String>,
+        message: &Message<'_>,
+        block: &Block<'_>,
+        recorder: &mut Recorder,
+    ) {
+        let (Some(id), Some(name)) = (block.id.get(), block.name.get()) else {
+            return recorder.notice("unknown_block", "a tool call without an id or a name");
+        };
+        let mut input = block.input.clone();
+        if let Some(call) = self.streamed.get_mut(parent).and_then(|it| it.call_of(id)) {
+            call.recorded = call.recorded.max(input.as_ref().map_or(0, tools::fullness));
+            if let Some(fuller) = call.fuller() {
+                call.recorded = tools::fullness(&fuller);
+                input = Some(fuller);
+            }
+        }
+        self.call(parent, message.id.get(), id, name, input, recorder);
+    }
+
+    fn call(
+        &mut self,
+        parent: &Option<String>,
+        message: Option<&str>,
+        id: &str,
+        name: &str,
+        input: Option<Value>,
+        recorder: &mut Recorder,
+    ) {
+        if let Some(message) = message {
+            let repeated = !self.announced.insert(hash(&(message, id)));
+            if repeated && !recorder.is_open(id) {
+                return recorder.notice("repeated_call", format!("the call {id} was told again after its result"));
+            }
+        }
+        let plan = input.as_ref().and_then(|input| tools::plan(name, input));
+        let said = CallSaid {
+            parent: parent.clone(),
+            group: message.map(str::to_owned),
+            kind: Some(self.kinds.of(name)),
+            name: Some(name.to_owned()),
+            locations: input.as_ref().map(tools::locations).unwrap_or_default(),
+            input,
+            ..CallSaid::default()
+        };
+        recorder.call(id, said);
+        if self.denied.contains(&hash(id)) {
+            recorder.deny(id);
+        }
+        if let Some(entries) = plan {
+            recorder.plan(parent.clone(), entries);
+        }
+    }
+
+    fn user(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
+        let Some(message) = &line.message.0 else { return recorder.notice("unknown_line", text) };
+        let parent = line.parent();
+        let is_result = |block: &&Block<'_>| block.kind.or_empty().ends_with("tool_result");
+        let alone = message.content.0.iter().filter(is_result).count() == 1;
+        for block in &message.content.0 {
+            match block.kind.or_empty() {
+                kind if kind.ends_with("tool_result") => self.tool_result(line, block, alone, recorder),
+                "text" => self.user_text(line, &parent, block.text.or_empty(), recorder),
+                "image" | "document" => recorder.attach(Role::User, parent.clone(), tools::attachment(block)),
+                kind => recorder.notice("unknown_block", format!("a content block of the type `{kind}`: {text}")),
+            }
+        }
+    }
+
+    /// A text in the user's name, seen on the agent's output: a sub-agent's prompt, an echo, or the program's own.
+    fn user_text(&mut self, line: &Line<'_>, parent: &Option<String>, text: &str, recorder: &mut Recorder) {
+        if parent.is_none() && text.starts_with(INTERRUPTED) {
+            self.turn.interrupted = true;
+        }
+        let marked = line.is_synthetic.is_true() || line.is_meta.is_true();
+        if marked || PROGRAM_WRITES.iter().any(|start| text.starts_with(start)) {
+            return recorder.notice("synthetic_message", text);
+        }
+        if parent.is_none() {
+            if self.prompts.contains(&hash(text)) {
+                return;
+            }
+            // The user can't speak in the middle of a one-way turn; only the program can.
+            if self.turn.spoken && !line.is_replay.is_true() {
+                return recorder.notice("synthetic_message", text);
+            }
+            self.prompts.insert(hash(text));
+        }
+        recorder.say(Voice::User, parent.clone(), text, Part::Block);
+    }
+
+    fn tool_result(&mut self, line: &Line<'_>, block: &Block<'_>, alone: bool, recorder: &mut Recorder) {
+        let Some(id) = block.tool_use_id.get() else {
+            return recorder.notice("unknown_block", "a result that names no call");
+        };
+        self.settle_call(id, recorder);
+        if !recorder.result(id, tools::result(id, block, line, alone)) {
+            let code = if recorder.was_announced(id) { "repeated_result" } else { "unknown_call" };
+            recorder.notice(code, format!("a result for the call {id}, which is not open"));
+        }
+    }
+
+    fn system(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
+        match line.subtype.or_empty() {
+            "init" => {
+                let header = recorder.header();
+                header.agent =
+                    Some(Agent { name: "Claude Code".to_owned(), version: line.claude_code_version.owned() });
+                if let Some(cwd) = line.cwd.owned() {
+                    header.cwd = Some(cwd);
+                }
+                if !self.model_answered
+                    && let Some(model) = line.model.owned()
+                {
+                    header.model.effective = Some(model);
+                }
+            }
+            "permission_denied" => {
+                if let Some(id) = line.tool_use_id.get() {
+                    self.denied.insert(hash(id));
+                    recorder.deny(id);
+                }
+            }
+            "api_retry" => {
+                let count = |count: Option<u64>| count.map_or("?".to_owned(), |n| n.to_string());
+                let status = line.error_status.0.map(|status| format!(", status {status}")).unwrap_or_default();
+                let (attempt, most) = (count(line.attempt.0), count(line.max_retries.0));
+                recorder.notice("api_retry", format!("attempt {attempt} of {most}: {}{status}", line.error.or_empty()));
+            }
+            code if TOLD_SUBTYPES.contains(&code) => recorder.notice(code, text),
+            code if SILENT_SUBTYPES.contains(&code) || code.starts_with("task_") || code.starts_with("hook_") => {}
+            _ => recorder.notice("unknown_line", text),
+        }
+    }
+
+    fn result(&mut self, line: &Line<'_>, recorder: &mut Recorder) {
+        if line.parent().is_some() {
+            return recorder.notice("sub_agent_result", "a result line of a sub-agent, which ends no turn");
+        }
+        self.settle_all(recorder);
+        for denial in &line.permission_denials.0 {
+            let Some(id) = denial.0.as_ref().and_then(|denial| denial.tool_use_id.get()) else { continue };
+            self.denied.insert(hash(id));
+            recorder.deny(id);
+        }
+        let turn = std::mem::take(&mut self.turn);
+        let answer = outcome::answer(
+            line,
+            &Turn {
+                interrupted: turn.interrupted,
+                api_error: turn.api_error.as_deref(),
+                said: recorder.answer(),
+                error_text: &self.error_text,
+            },
+        );
+        // Where the message itself did not come through, its last block stands here.
+        let lost = recorder.answer().is_empty() && !turn.synthetic;
+        if lost && matches!(answer, Answer::Ended { reason: StopReason::EndTurn | StopReason::MaxTokens, .. }) {
+            let part = Part::Of(self.fresh_part());
+            recorder.say(Voice::Agent, None, line.result.or_empty(), part);
+        }
+        for usage in outcome::usages(line) {
+            recorder.usage(usage, false);
+        }
+        recorder.end_turn(matches!(answer, Answer::Ended { reason: StopReason::Cancelled, .. }));
+        self.answer = answer;
+    }
+
+    /// A prompt of the user begins a turn, which is not answered yet.
+    fn prompt(&mut self, text: &str) {
+        self.prompts.insert(hash(text));
+        self.answer = Answer::None;
+    }
+
+    fn fresh_part(&mut self) -> String {
+        self.blocks += 1;
+        self.blocks.to_string()
     }
 }
 
 impl Translate for Translator {
-    fn recv(&mut self, _line: &WireLine, _recorder: &mut Recorder) {}
-    fn send(&mut self, _line: &WireLine, _recorder: &mut Recorder) {}
-    fn finish(&mut self, _recorder: &mut Recorder, _exit: Option<Exit>) -> Answer {
-        Answer::None
+    fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
+        let text = line.line.trim();
+        if text.is_empty() {
+            return;
+        }
+        let parsed = if text.starts_with('{') { serde_json::from_str::<Line<'_>>(text) } else { Ok(Line::default()) };
+        match parsed {
+            Ok(parsed) if text.starts_with('{') => self.line(&parsed, text, recorder),
+            // A key that stands twice is no reason to lose the line: the last one counts, as everywhere in JSON.
+            _ => match serde_json::from_str::<Value>(text) {
+                Ok(value @ Value::Object(_)) => {
+                    let text = value.to_string();
+                    match serde_json::from_str::<Line<'_>>(&text) {
+                        Ok(parsed) => self.line(&parsed, &text, recorder),
+                        Err(_) => recorder.notice("unknown_line", text),
+                    }
+                }
+                _ => recorder.notice("malformed_line", text),
+            },
+        }
     }
+
+    fn send(&mut self, line: &WireLine, recorder: &mut Recorder) {
+        // What is no such line is a plain prompt, which the engine tells of.
+        let text = line.line.trim();
+        if !text.starts_with('{') {
+            return;
+        }
+        let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return };
+        match line.kind.or_empty() {
+            "user" => {
+                let Some(message) = &line.message.0 else { return };
+                for block in &message.content.0 {
+                    match block.kind.or_empty() {
+                        "text" => {
+                            self.prompt(block.text.or_empty());
+                            recorder.say(Voice::User, None, block.text.or_empty(), Part::Block);
+                        }
+                        _ => recorder.attach(Role::User, None, tools::attachment(block)),
+                    }
+                }
+            }
+            "control_request" if line.request.0.is_some_and(|it| it.subtype.get() == Some("interrupt")) => {
+                self.turn.interrupted = true;
+                recorder.cancel_open();
+            }
+            "control_response" => {
+                let answer = line.response.0.and_then(|response| response.response.0);
+                if answer.is_some_and(|it| it.behavior.get() == Some("deny") && it.interrupt.is_true()) {
+                    self.turn.interrupted = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn engine(&mut self, line: &EngineLine, _recorder: &mut Recorder) {
+        match line {
+            EngineLine::Cancel => self.turn.interrupted = true,
+            EngineLine::Prompt { text } => self.prompt(text),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> Answer {
+        self.settle_all(recorder);
+        std::mem::replace(&mut self.answer, Answer::None)
+    }
+}
+
+/// All texts of a message.
+fn texts(message: &Message<'_>) -> String {
+    let texts: Vec<&str> = message.content.0.iter().filter_map(|block| block.text.get()).collect();
+    texts.join("\n\n")
+}
+
+fn hash(what: &(impl Hash + ?Sized)) -> u64 {
+    // The default hasher made this way has fixed keys: the same lines give the same Trace.
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    hasher.finish()
 }

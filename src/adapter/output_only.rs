@@ -1,23 +1,230 @@
-//! (in work)
-use super::{Answer, Translate};
-use crate::trace::Exit;
-use crate::trace::recorder::Recorder;
+//! Any command: its standard output is the final message. Where that is Claude Code's final JSON, it is understood.
+
+use super::claude_stream::{Line, outcome};
+use super::{Answer, Translate, errors};
+use crate::harness::Manifest;
+use crate::trace::recorder::{MAX_TEXT, Part, Recorder, Voice};
+use crate::trace::{Agent, Exit, StopReason};
+use crate::values::Pattern;
 use crate::wire::WireLine;
 
-/// Translator.
-pub struct Translator;
+/// Translates what a command prints.
+pub struct Translator {
+    error_text: Vec<Pattern>,
+    /// Everything printed so far, as long as it may be JSON as a whole.
+    held: Option<String>,
+    /// Blank lines and line ends after the last text, which belong to the message only if more text follows.
+    blank: String,
+    begun: bool,
+}
 
 impl Translator {
-    /// New.
-    pub fn new() -> Self {
-        Self
+    /// A translator for sessions of this harness.
+    pub fn new(manifest: &Manifest) -> Self {
+        Self { error_text: manifest.error_text.clone(), held: Some(String::new()), blank: String::new(), begun: false }
+    }
+
+    fn say(&mut self, line: &str, recorder: &mut Recorder) {
+        if self.begun && self.blank.len() < MAX_TEXT {
+            self.blank.push('\n');
+        }
+        self.begun = true;
+        if line.trim().is_empty() {
+            if self.blank.len() < MAX_TEXT {
+                self.blank.push_str(line);
+            }
+            return;
+        }
+        recorder.say(Voice::Agent, None, &std::mem::take(&mut self.blank), Part::Chunk);
+        recorder.say(Voice::Agent, None, line, Part::Chunk);
+    }
+
+    /// What was held is text after all.
+    fn let_go(&mut self, recorder: &mut Recorder) {
+        if let Some(held) = self.held.take()
+            && !held.is_empty()
+        {
+            for line in held.split_terminator('\n') {
+                self.say(line, recorder);
+            }
+        }
+    }
+
+    /// Takes the whole output as Claude Code's final JSON: its `result` line, alone or as the last in a list of all.
+    fn envelope(&self, text: &str, recorder: &mut Recorder) -> Option<Answer> {
+        let text = text.trim();
+        let lines: Vec<Line<'_>> = if text.starts_with('[') {
+            let raw: Vec<&serde_json::value::RawValue> = serde_json::from_str(text).ok()?;
+            let raw = raw.into_iter().map(|raw| raw.get()).filter(|raw| raw.starts_with('{'));
+            raw.filter_map(|raw| serde_json::from_str(raw).ok()).collect()
+        } else {
+            vec![serde_json::from_str(text).ok()?]
+        };
+        let result = lines.iter().rev().find(|line| line.kind.get() == Some("result") && line.is_outcome())?;
+        let init = lines.iter().find(|line| line.kind.get() == Some("system") && line.subtype.get() == Some("init"));
+        let header = recorder.header();
+        header.agent = Some(Agent {
+            name: "Claude Code".to_owned(),
+            version: init.and_then(|init| init.claude_code_version.owned()),
+        });
+        if let Some(init) = init {
+            header.cwd = init.cwd.owned().or(header.cwd.take());
+            header.model.effective = init.model.owned().or(header.model.effective.take());
+        }
+        if let Some(model) = outcome::only_model(result) {
+            header.model.effective = Some(model);
+        }
+        let turn = outcome::Turn { error_text: &self.error_text, ..outcome::Turn::default() };
+        let answer = outcome::answer(result, &turn);
+        // What the program says of an error is no message of the agent's.
+        if !result.is_error.is_true() && matches!(answer, Answer::Ended { .. }) {
+            recorder.say(Voice::Agent, None, result.result.or_empty(), Part::Block);
+        }
+        for usage in outcome::usages(result) {
+            recorder.usage(usage, false);
+        }
+        Some(answer)
     }
 }
 
 impl Translate for Translator {
-    fn recv(&mut self, _line: &WireLine, _recorder: &mut Recorder) {}
+    fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
+        let Some(held) = &mut self.held else { return self.say(&line.line, recorder) };
+        held.push_str(&line.line);
+        held.push('\n');
+        let start = held.trim_start();
+        let may_be_json = start.is_empty() || start.starts_with(['{', '[']);
+        if !may_be_json || held.len() > MAX_TEXT {
+            self.let_go(recorder);
+        }
+    }
+
+    /// What goes to the command's input is the prompt, which the engine tells of.
     fn send(&mut self, _line: &WireLine, _recorder: &mut Recorder) {}
-    fn finish(&mut self, _recorder: &mut Recorder, _exit: Option<Exit>) -> Answer {
-        Answer::None
+
+    fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> Answer {
+        if let Some(held) = self.held.take() {
+            if let Some(answer) = self.envelope(&held, recorder) {
+                return answer;
+            }
+            self.held = Some(held);
+            self.let_go(recorder);
+        }
+        // Where nobody saw the exit, as in a recording of the output alone, the output is the answer.
+        if exit.is_some_and(|exit| exit.code != Some(0)) {
+            return Answer::None;
+        }
+        let said = recorder.answer();
+        if self.error_text.iter().any(|pattern| pattern.is_match(said)) {
+            return Answer::Failed { category: errors::by_text(said), detail: said.to_owned() };
+        }
+        Answer::Ended { reason: StopReason::EndTurn, detail: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapter::{Adapter, Translation};
+    use crate::trace::{Body, Header, Role, Seen, Stop, UsageScope};
+    use crate::trace::{ErrorCategory, Event};
+    use crate::wire::{Dir, EngineLine};
+
+    fn run(lines: &[&str], exit: Option<i32>) -> (Vec<Event>, Header) {
+        let mut manifest = Manifest::bare(Adapter::OutputOnly);
+        manifest.error_text = vec!["^API Error:".parse().unwrap()];
+        let header = Header::new("output-only", Seen { tracing: false, interaction: false });
+        let mut translation = Translation::new(Adapter::OutputOnly, &manifest, header);
+        translation.line(&WireLine::engine(0, &EngineLine::Prompt { text: "do it".into() }));
+        for line in lines {
+            translation.line(&WireLine::text(1, Dir::Recv, *line));
+        }
+        if let Some(code) = exit {
+            translation.line(&WireLine::text(2, Dir::Exit, format!(r#"{{"code":{code},"signal":null}}"#)));
+        }
+        let mut events = translation.drain();
+        let finished = translation.finish();
+        events.extend(finished.events);
+        (events, finished.header)
+    }
+
+    fn stop(events: &[Event]) -> &Stop {
+        match &events.last().unwrap().body {
+            Body::Stop(stop) => stop,
+            other => panic!("the last event is {other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_printed_is_the_answer_to_the_prompt() {
+        let (events, _) = run(&["one", " ", "two  ", "", ""], Some(0));
+        assert_eq!(events.len(), 3);
+        let Body::Message(prompt) = &events[0].body else { panic!() };
+        assert_eq!((prompt.role, prompt.text.as_str(), events[0].host), (Role::User, "do it", false));
+        let Body::Message(said) = &events[1].body else { panic!() };
+        assert_eq!((said.role, said.text.as_str()), (Role::Agent, "one\n \ntwo  "));
+        assert_eq!(stop(&events).reason, StopReason::EndTurn);
+        assert_eq!(stop(&events).output.as_deref(), Some("one\n \ntwo  "));
+    }
+
+    #[test]
+    fn a_bad_exit_is_a_crash_and_an_unseen_one_is_not() {
+        let (events, _) = run(&["half"], Some(3));
+        assert_eq!((stop(&events).reason, stop(&events).category), (StopReason::Crashed, Some(ErrorCategory::Crashed)));
+        assert_eq!(stop(&events).output.as_deref(), Some("half"));
+        assert_eq!(stop(&run(&["half"], None).0).reason, StopReason::EndTurn);
+        let (events, _) = run(&[], Some(0));
+        assert_eq!((stop(&events).reason, &stop(&events).output), (StopReason::EndTurn, &None));
+    }
+
+    #[test]
+    fn an_error_text_is_an_error() {
+        let (events, _) = run(&["API Error: 429 slow down"], Some(0));
+        assert_eq!((stop(&events).reason, stop(&events).category), (StopReason::Error, Some(ErrorCategory::RateLimit)));
+    }
+
+    #[test]
+    fn json_that_is_no_envelope_is_text() {
+        for text in [r#"{"type":"result"}"#, r#"{"a":1}"#, "[1, 2]", "{broken", "[info] started"] {
+            let (events, header) = run(&[text, "more"], Some(0));
+            assert_eq!(stop(&events).output.as_deref(), Some(format!("{text}\nmore").as_str()));
+            let (events, _) = run(&[text], Some(0));
+            assert_eq!(stop(&events).output.as_deref(), Some(text));
+            assert_eq!(header.agent, None);
+        }
+    }
+
+    #[test]
+    fn claudes_envelope_is_understood_and_decides() {
+        let result = r#"{"type":"result","subtype":"success","is_error":false,"stop_reason":"end_turn","result":"42",
+            "total_cost_usd":0.5,"modelUsage":{"opus":{"inputTokens":1,"outputTokens":2}}}"#;
+        let list = format!(r#"[{{"type":"system","subtype":"init","claude_code_version":"2.1.330"}},{result}]"#);
+        for (text, version) in [(result, None), (list.as_str(), Some("2.1.330"))] {
+            let lines: Vec<&str> = text.lines().collect();
+            let (events, header) = run(&lines, Some(1));
+            assert_eq!((stop(&events).reason, stop(&events).output.as_deref()), (StopReason::EndTurn, Some("42")));
+            assert_eq!(header.model.effective.as_deref(), Some("opus"));
+            assert_eq!(header.agent.unwrap().version.as_deref(), version);
+            let usage = events.iter().find_map(|event| match &event.body {
+                Body::Usage(usage) => Some(usage),
+                _ => None,
+            });
+            let usage = usage.unwrap();
+            assert_eq!((usage.scope, usage.input_tokens, usage.cost_usd), (UsageScope::Session, Some(1), Some(0.5)));
+        }
+    }
+
+    #[test]
+    fn an_envelope_of_an_error_is_an_error_and_no_message() {
+        let (events, _) = run(
+            &[
+                r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"result":"API Error: no"}"#,
+            ],
+            Some(0),
+        );
+        assert_eq!((stop(&events).reason, stop(&events).category), (StopReason::Error, Some(ErrorCategory::Auth)));
+        assert_eq!(stop(&events).output, None);
+        let (events, _) = run(&[r#"{"type":"result","subtype":"error_max_turns","is_error":true}"#], Some(1));
+        assert_eq!(stop(&events).reason, StopReason::MaxTurns);
     }
 }

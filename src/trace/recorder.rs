@@ -341,6 +341,10 @@ impl Recorder {
         let slot = match &self.text {
             Some(open) if open.speaker == speaker => open.slot,
             _ => {
+                if speaker == Speaker::of(Voice::User, None) {
+                    self.close_text();
+                    self.answer.clear();
+                }
                 let message = Message { role, text: String::new(), attachments: Vec::new() };
                 let slot = self.push_open(Body::Message(message), speaker.parent.clone());
                 self.text = Some(OpenText { slot, speaker, part: None });
@@ -429,6 +433,13 @@ impl Recorder {
         }
         if !said.locations.is_empty() && !(only_missing && !call.locations.is_empty()) {
             call.locations = said.locations;
+        }
+    }
+
+    /// The agent says that this call was refused: it ends as denied, whatever its result says.
+    pub fn deny(&mut self, id: &str) {
+        if let Some(open) = self.open.get_mut(id) {
+            open.rejected = true;
         }
     }
 

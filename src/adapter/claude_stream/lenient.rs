@@ -1,0 +1,272 @@
+//! Reads JSON of any shape: a value that is not what was hoped for is nothing, and never spoils its line.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// A text, if it is one; borrowed from the line where it holds no escapes.
+#[derive(Debug, Default)]
+pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
+
+/// A word that must be a text, or be absent.
+#[derive(Debug, Default)]
+pub(crate) enum Word<'a> {
+    /// Nothing, or null.
+    #[default]
+    Absent,
+    /// A text.
+    Said(Cow<'a, str>),
+    /// Some other value.
+    Odd,
+}
+
+/// True or false, if it is either.
+#[derive(Debug, Default)]
+pub(crate) struct Flag(pub(crate) Option<bool>);
+
+/// A whole number from 0, if it is one.
+#[derive(Debug, Default)]
+pub(crate) struct Count(pub(crate) Option<u64>);
+
+/// A number, if it is one.
+#[derive(Debug, Default)]
+pub(crate) struct Number(pub(crate) Option<f64>);
+
+/// An object, if it is one.
+#[derive(Debug)]
+pub(crate) struct Object<T>(pub(crate) Option<T>);
+
+/// A list; what is none is an empty one.
+#[derive(Debug)]
+pub(crate) struct List<T>(pub(crate) Vec<T>);
+
+impl Text<'_> {
+    /// The text, unless there is none or it is empty.
+    pub(crate) fn get(&self) -> Option<&str> {
+        self.0.as_deref().filter(|text| !text.is_empty())
+    }
+
+    /// The text, or an empty one.
+    pub(crate) fn or_empty(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+
+    /// The text as one that lasts, unless there is none or it is empty.
+    pub(crate) fn owned(&self) -> Option<String> {
+        self.get().map(str::to_owned)
+    }
+}
+
+impl Flag {
+    /// Whether it is true.
+    pub(crate) fn is_true(&self) -> bool {
+        self.0 == Some(true)
+    }
+}
+
+impl<T> Default for Object<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+/// What a value of each shape is taken as; unless said otherwise, as nothing.
+pub(crate) trait Lenient<'de>: Default {
+    /// A text.
+    fn text(_text: Cow<'de, str>) -> Self {
+        Self::default()
+    }
+
+    /// True or false.
+    fn flag(_flag: bool) -> Self {
+        Self::default()
+    }
+
+    /// A whole number from 0.
+    fn count(_count: u64) -> Self {
+        Self::default()
+    }
+
+    /// Any other number.
+    fn number(_number: f64) -> Self {
+        Self::default()
+    }
+
+    /// A list.
+    fn list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Self::default())
+    }
+
+    /// An object.
+    fn object<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Self::default())
+    }
+}
+
+/// Reads a value of any shape.
+pub(crate) fn any_shape<'de, D: Deserializer<'de>, T: Lenient<'de>>(deserializer: D) -> Result<T, D::Error> {
+    deserializer.deserialize_any(AnyShape(PhantomData))
+}
+
+struct AnyShape<T>(PhantomData<T>);
+
+impl<'de, T: Lenient<'de>> Visitor<'de> for AnyShape<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<T, E> {
+        Ok(T::default())
+    }
+
+    fn visit_bool<E: Error>(self, flag: bool) -> Result<T, E> {
+        Ok(T::flag(flag))
+    }
+
+    fn visit_u64<E: Error>(self, count: u64) -> Result<T, E> {
+        Ok(T::count(count))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        Ok(T::number(number as f64))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
+        Ok(T::number(number))
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<T, E> {
+        Ok(T::text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        Ok(T::text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<T, E> {
+        Ok(T::text(Cow::Owned(text)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<T, A::Error> {
+        T::list(list)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::object(map)
+    }
+}
+
+impl<'de: 'a, 'a> Lenient<'de> for Text<'a> {
+    fn text(text: Cow<'de, str>) -> Self {
+        Self(Some(text))
+    }
+}
+
+impl<'de: 'a, 'a> Lenient<'de> for Word<'a> {
+    fn text(text: Cow<'de, str>) -> Self {
+        Self::Said(text)
+    }
+
+    fn flag(_flag: bool) -> Self {
+        Self::Odd
+    }
+
+    fn count(_count: u64) -> Self {
+        Self::Odd
+    }
+
+    fn number(_number: f64) -> Self {
+        Self::Odd
+    }
+
+    fn list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
+        <()>::list(list).map(|()| Self::Odd)
+    }
+
+    fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        <()>::object(map).map(|()| Self::Odd)
+    }
+}
+
+/// Whatever it is, it is passed over.
+impl Lenient<'_> for () {}
+
+impl Lenient<'_> for Flag {
+    fn flag(flag: bool) -> Self {
+        Self(Some(flag))
+    }
+}
+
+impl Lenient<'_> for Count {
+    fn count(count: u64) -> Self {
+        Self(Some(count))
+    }
+
+    fn number(number: f64) -> Self {
+        let whole = number >= 0.0 && number.fract() == 0.0 && number < u64::MAX as f64;
+        Self(whole.then_some(number as u64))
+    }
+}
+
+impl Lenient<'_> for Number {
+    fn count(count: u64) -> Self {
+        Self(Some(count as f64))
+    }
+
+    fn number(number: f64) -> Self {
+        Self(Some(number))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Lenient<'de> for Object<T> {
+    fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(|object| Self(Some(object)))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Lenient<'de> for List<T> {
+    fn list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            items.push(item);
+        }
+        Ok(Self(items))
+    }
+}
+
+macro_rules! read_leniently {
+    ($([$($generics:tt)*] $type:ty),* $(,)?) => {$(
+        impl<'de, $($generics)*> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                any_shape(deserializer)
+            }
+        }
+    )*};
+}
+
+read_leniently!([] Flag, [] Count, [] Number, [T: Deserialize<'de>] Object<T>, [T: Deserialize<'de>] List<T>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        any_shape(deserializer)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Word<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        any_shape(deserializer)
+    }
+}

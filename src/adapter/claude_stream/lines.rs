@@ -1,0 +1,345 @@
+//! The shapes of Claude Code's lines, as far as they are read: texts are borrowed, the rest is passed over.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, value::MapAccessDeserializer};
+use serde_json::Value;
+
+use super::lenient::{Count, Flag, Lenient, List, Number, Object, Text, Word, any_shape};
+
+/// A line of any type, in either direction.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Line<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(crate) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) subtype: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) parent_tool_use_id: Text<'a>,
+    // Of lines `assistant` and `user`.
+    #[serde(borrow)]
+    pub(crate) message: Object<Message<'a>>,
+    #[serde(borrow)]
+    pub(crate) tool_use_result: Object<ToolUseResult<'a>>,
+    #[serde(borrow)]
+    pub(crate) tool_result_meta: List<Object<ResultMeta<'a>>>,
+    pub(crate) is_api_error_message: Flag,
+    #[serde(rename = "isApiErrorMessage")]
+    pub(crate) is_api_error_message_camel: Flag,
+    #[serde(rename = "isSynthetic")]
+    pub(crate) is_synthetic: Flag,
+    #[serde(rename = "isMeta")]
+    pub(crate) is_meta: Flag,
+    #[serde(rename = "isReplay")]
+    pub(crate) is_replay: Flag,
+    // Of lines `stream_event`.
+    #[serde(borrow)]
+    pub(crate) event: Object<StreamEvent<'a>>,
+    #[serde(borrow)]
+    pub(crate) api_message_id: Text<'a>,
+    // Of lines `system`.
+    #[serde(borrow)]
+    pub(crate) cwd: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) model: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) claude_code_version: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) tool_use_id: Text<'a>,
+    pub(crate) attempt: Count,
+    pub(crate) max_retries: Count,
+    pub(crate) error_status: Count,
+    #[serde(borrow)]
+    pub(crate) error: Text<'a>,
+    // Of lines `result`.
+    pub(crate) is_error: Flag,
+    pub(crate) api_error_status: Count,
+    #[serde(borrow)]
+    pub(crate) terminal_reason: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) stop_reason: Word<'a>,
+    #[serde(borrow)]
+    pub(crate) result: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) errors: List<Text<'a>>,
+    pub(crate) total_cost_usd: Number,
+    pub(crate) usage: Object<TokenUsage>,
+    #[serde(rename = "modelUsage")]
+    pub(crate) model_usage: Object<BTreeMap<String, Object<ModelUsage>>>,
+    #[serde(borrow)]
+    pub(crate) permission_denials: List<Object<Denial<'a>>>,
+    // Of the control protocol.
+    #[serde(borrow)]
+    pub(crate) request: Object<ControlRequest<'a>>,
+    #[serde(borrow)]
+    pub(crate) response: Object<ControlResponse<'a>>,
+}
+
+/// A message of the model, or one to it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Message<'a> {
+    #[serde(borrow)]
+    pub(crate) id: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) model: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) content: Content<'a>,
+}
+
+/// What a message or a result holds: a text alone is one block of text.
+#[derive(Debug, Default)]
+pub(crate) struct Content<'a>(pub(crate) Vec<Block<'a>>);
+
+/// A content block.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Block<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(crate) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) text: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) thinking: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) id: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) name: Text<'a>,
+    pub(crate) input: Option<Value>,
+    #[serde(borrow)]
+    pub(crate) tool_use_id: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) content: Content<'a>,
+    pub(crate) is_error: Flag,
+    #[serde(borrow)]
+    pub(crate) source: Object<Source<'a>>,
+}
+
+/// Where the bytes of an image or a document come from.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Source<'a> {
+    #[serde(borrow)]
+    pub(crate) media_type: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) data: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) url: Text<'a>,
+}
+
+/// An event of the model's API, passed on with `--include-partial-messages`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct StreamEvent<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(crate) kind: Text<'a>,
+    pub(crate) index: Count,
+    #[serde(borrow)]
+    pub(crate) message: Object<Message<'a>>,
+    #[serde(borrow)]
+    pub(crate) content_block: Object<Block<'a>>,
+    #[serde(borrow)]
+    pub(crate) delta: Object<Delta<'a>>,
+}
+
+/// A piece of a content block.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Delta<'a> {
+    #[serde(rename = "type", borrow)]
+    pub(crate) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) text: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) thinking: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) partial_json: Text<'a>,
+}
+
+/// What a tool itself gave back; a text where it failed, which is then nothing here.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ToolUseResult<'a> {
+    #[serde(rename = "filePath", borrow)]
+    pub(crate) file_path: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) content: Text<'a>,
+    #[serde(rename = "originalFile", borrow)]
+    pub(crate) original: Text<'a>,
+    #[serde(rename = "oldString", borrow)]
+    pub(crate) old_string: Text<'a>,
+    #[serde(rename = "newString", borrow)]
+    pub(crate) new_string: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) edits: List<Object<Edit<'a>>>,
+    #[serde(borrow)]
+    pub(crate) notebook_path: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) original_file: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) updated_file: Text<'a>,
+}
+
+/// One of several changes to a file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Edit<'a> {
+    #[serde(borrow)]
+    pub(crate) old_string: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) new_string: Text<'a>,
+}
+
+/// What the program says of a result beside its text.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ResultMeta<'a> {
+    #[serde(borrow)]
+    pub(crate) id: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) non_execution_kind: Text<'a>,
+    #[serde(borrow)]
+    pub(crate) permission_decision: Object<Decision<'a>>,
+}
+
+/// What was decided about a call.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Decision<'a> {
+    #[serde(borrow)]
+    pub(crate) decision: Text<'a>,
+}
+
+/// A call that was refused, as the result line lists it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Denial<'a> {
+    #[serde(borrow)]
+    pub(crate) tool_use_id: Text<'a>,
+}
+
+/// Tokens in the words of the model's API.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct TokenUsage {
+    pub(crate) input_tokens: Count,
+    pub(crate) output_tokens: Count,
+    pub(crate) cache_read_input_tokens: Count,
+    pub(crate) cache_creation_input_tokens: Count,
+    pub(crate) output_tokens_details: Object<OutputDetails>,
+}
+
+/// What output tokens were spent on.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct OutputDetails {
+    pub(crate) thinking_tokens: Count,
+}
+
+/// Tokens and money that one model took.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct ModelUsage {
+    pub(crate) input_tokens: Count,
+    pub(crate) output_tokens: Count,
+    pub(crate) cache_read_input_tokens: Count,
+    pub(crate) cache_creation_input_tokens: Count,
+    pub(crate) thinking_tokens: Count,
+    #[serde(rename = "costUSD")]
+    pub(crate) cost_usd: Number,
+}
+
+/// A request of the control protocol.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ControlRequest<'a> {
+    #[serde(borrow)]
+    pub(crate) subtype: Text<'a>,
+}
+
+/// A response of the control protocol.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct ControlResponse<'a> {
+    #[serde(borrow)]
+    pub(crate) response: Object<PermissionAnswer<'a>>,
+}
+
+/// The answer to `can_use_tool`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct PermissionAnswer<'a> {
+    #[serde(borrow)]
+    pub(crate) behavior: Text<'a>,
+    pub(crate) interrupt: Flag,
+}
+
+impl<'a> Line<'a> {
+    /// The sub-agent that the line is about.
+    pub(crate) fn parent(&self) -> Option<String> {
+        self.parent_tool_use_id.owned()
+    }
+
+    /// Whether a line of the type `result` is one of Claude Code's.
+    pub(crate) fn is_outcome(&self) -> bool {
+        self.subtype.get().is_some() || self.is_error.0.is_some() || self.result.0.is_some()
+    }
+
+    /// Whether the program says that it stands for an error of the model's API.
+    pub(crate) fn is_api_error(&self) -> bool {
+        self.is_api_error_message.is_true() || self.is_api_error_message_camel.is_true()
+    }
+}
+
+impl<'a> Block<'a> {
+    fn of_text(text: Cow<'a, str>) -> Self {
+        Self { kind: Text(Some(Cow::Borrowed("text"))), text: Text(Some(text)), ..Self::default() }
+    }
+}
+
+impl<'de: 'a, 'a> Lenient<'de> for Content<'a> {
+    fn text(text: Cow<'de, str>) -> Self {
+        Self(vec![Block::of_text(text)])
+    }
+
+    fn list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        let mut blocks = Vec::new();
+        while let Some(Element(block)) = list.next_element()? {
+            blocks.extend(block);
+        }
+        Ok(Self(blocks))
+    }
+
+    fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        Ok(Self(vec![Block::deserialize(MapAccessDeserializer::new(map))?]))
+    }
+}
+
+/// An element of a list of blocks.
+#[derive(Default)]
+struct Element<'a>(Option<Block<'a>>);
+
+impl<'de: 'a, 'a> Lenient<'de> for Element<'a> {
+    fn text(text: Cow<'de, str>) -> Self {
+        Self(Some(Block::of_text(text)))
+    }
+
+    fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        Block::deserialize(MapAccessDeserializer::new(map)).map(|block| Self(Some(block)))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        any_shape(deserializer)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Element<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        any_shape(deserializer)
+    }
+}

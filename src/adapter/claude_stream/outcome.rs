@@ -1,0 +1,232 @@
+//! What a `result` line says: what was spent, and how the agent ended its turn.
+
+use crate::adapter::{Answer, errors};
+use crate::trace::{ErrorCategory, StopReason, Usage, UsageScope};
+use crate::values::Pattern;
+
+use super::lenient::{Count, Word};
+use super::lines::{Line, ModelUsage};
+
+/// What is known of a turn beside its `result` line.
+#[derive(Debug, Default)]
+pub(crate) struct Turn<'a> {
+    /// The agent was asked to stop, or says that it was.
+    pub(crate) interrupted: bool,
+    /// The last thing shown was an API's error, in the place of an answer.
+    pub(crate) api_error: Option<&'a str>,
+    /// The final text.
+    pub(crate) said: &'a str,
+    /// Texts by which the agent tells an error as an answer.
+    pub(crate) error_text: &'a [Pattern],
+}
+
+/// How the agent ended the turn.
+pub(crate) fn answer(line: &Line<'_>, turn: &Turn<'_>) -> Answer {
+    let ended = |reason| Answer::Ended { reason, detail: None };
+    let no_answer = |detail: &str| Answer::Failed { category: ErrorCategory::Protocol, detail: detail.to_owned() };
+    if !line.is_outcome() {
+        return no_answer("a result line that says nothing of a result");
+    }
+    let stop_reason = match &line.stop_reason {
+        Word::Absent => "",
+        Word::Said(word) => word.as_ref(),
+        Word::Odd => return no_answer("a stop reason that is no text"),
+    };
+    let told = told(line);
+    let terminal = line.terminal_reason.or_empty();
+    let subtype = line.subtype.or_empty();
+    match subtype {
+        "error_max_turns" => return Answer::Ended { reason: StopReason::MaxTurns, detail: told },
+        "error_max_budget_usd" => return Answer::Ended { reason: StopReason::MaxBudget, detail: told },
+        _ => {}
+    }
+    let is_error = line.is_error.is_true() || subtype.starts_with("error") || terminal == "api_error";
+    let detail = told.unwrap_or_else(|| subtype.to_owned());
+    if let Some(category) = line.api_error_status.0.and_then(errors::by_status) {
+        return Answer::Failed { category, detail };
+    }
+    if is_error {
+        if turn.interrupted || terminal.starts_with("aborted") {
+            return ended(StopReason::Cancelled);
+        }
+        // The program words these as API errors, yet the model did answer, and this is how.
+        match stop_reason {
+            "refusal" => return ended(StopReason::Refusal),
+            "max_tokens" => return ended(StopReason::MaxTokens),
+            _ => {}
+        }
+        let category = match errors::by_text(&detail) {
+            ErrorCategory::Protocol if terminal == "api_error" => ErrorCategory::Provider,
+            category => category,
+        };
+        return Answer::Failed { category, detail };
+    }
+    match stop_reason {
+        "max_tokens" => ended(StopReason::MaxTokens),
+        "refusal" => ended(StopReason::Refusal),
+        "" | "end_turn" | "stop_sequence" | "tool_use" => match shown_error(line, turn) {
+            Some(text) => Answer::Failed { category: errors::by_text(text), detail: text.to_owned() },
+            None => ended(StopReason::EndTurn),
+        },
+        other => Answer::Ended { reason: StopReason::Other, detail: Some(other.to_owned()) },
+    }
+}
+
+/// The agent's words for what went wrong: `errors`, else `result`.
+fn told(line: &Line<'_>) -> Option<String> {
+    let errors: Vec<&str> = line.errors.0.iter().filter_map(|error| error.get()).collect();
+    if errors.is_empty() { line.result.owned() } else { Some(errors.join("; ")) }
+}
+
+/// An error in the place of an answer.
+fn shown_error<'a>(line: &'a Line<'_>, turn: &Turn<'a>) -> Option<&'a str> {
+    let known = |text: &str| turn.error_text.iter().any(|pattern| pattern.is_match(text));
+    turn.api_error.or_else(|| [line.result.or_empty(), turn.said].into_iter().find(|text| known(text)))
+}
+
+/// What the line reports as spent. `modelUsage` counts the whole session with its sub-agents, and agrees with the
+/// cost; without it there are the figures of the turn, and the cost in a report of its own.
+pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
+    let mut session = Usage::of(UsageScope::Session);
+    session.cost_usd = line.total_cost_usd.0;
+    let models: Vec<(&String, &ModelUsage)> = match &line.model_usage.0 {
+        Some(models) => models.iter().filter_map(|(name, usage)| Some((name, usage.0.as_ref()?))).collect(),
+        None => Vec::new(),
+    };
+    let sum = |figure: fn(&ModelUsage) -> &Count| {
+        // A figure that only some of the models have is unknown, not the sum of those.
+        models.iter().map(|(_, usage)| figure(usage).0).try_fold(0u64, |sum, n| Some(sum.saturating_add(n?)))
+    };
+    if !models.is_empty() {
+        session.input_tokens = sum(|usage| &usage.input_tokens);
+        session.output_tokens = sum(|usage| &usage.output_tokens);
+        session.cache_read_tokens = sum(|usage| &usage.cache_read_input_tokens);
+        session.cache_write_tokens = sum(|usage| &usage.cache_creation_input_tokens);
+        session.thought_tokens = sum(|usage| &usage.thinking_tokens);
+        if session.cost_usd.is_none() {
+            session.cost_usd = models.iter().map(|(_, usage)| usage.cost_usd.0).sum();
+        }
+        session.model = only_model(line);
+    }
+    let mut usages = Vec::new();
+    if session.input_tokens.is_none()
+        && session.output_tokens.is_none()
+        && let Some(usage) = &line.usage.0
+    {
+        let mut turn = Usage::of(UsageScope::Turn);
+        turn.input_tokens = usage.input_tokens.0;
+        turn.output_tokens = usage.output_tokens.0;
+        turn.cache_read_tokens = usage.cache_read_input_tokens.0;
+        turn.cache_write_tokens = usage.cache_creation_input_tokens.0;
+        turn.thought_tokens = usage.output_tokens_details.0.as_ref().and_then(|details| details.thinking_tokens.0);
+        usages.push(turn);
+    }
+    usages.push(session);
+    usages
+}
+
+/// The model, where the line names exactly one.
+pub(crate) fn only_model(line: &Line<'_>) -> Option<String> {
+    let models = line.model_usage.0.as_ref()?;
+    let mut names = models.keys();
+    names.next().filter(|_| names.next().is_none()).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(json: &str) -> Line<'_> {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn every_ending_has_its_reason() {
+        let ended = |reason| Answer::Ended { reason, detail: None };
+        let failed = |category, detail: &str| Answer::Failed { category, detail: detail.to_owned() };
+        for (json, expected) in [
+            (r#"{"subtype":"success","stop_reason":"end_turn"}"#, ended(StopReason::EndTurn)),
+            (r#"{"subtype":"success"}"#, ended(StopReason::EndTurn)),
+            (r#"{"subtype":"success","stop_reason":"max_tokens"}"#, ended(StopReason::MaxTokens)),
+            (r#"{"subtype":"success","is_error":true,"stop_reason":"refusal"}"#, ended(StopReason::Refusal)),
+            (
+                r#"{"subtype":"success","stop_reason":"pause_turn"}"#,
+                Answer::Ended { reason: StopReason::Other, detail: Some("pause_turn".into()) },
+            ),
+            (
+                r#"{"subtype":"error_max_budget_usd","is_error":true,"errors":["Reached maximum budget ($1)"]}"#,
+                Answer::Ended { reason: StopReason::MaxBudget, detail: Some("Reached maximum budget ($1)".into()) },
+            ),
+            (
+                r#"{"subtype":"error_during_execution","is_error":true,"errors":["boom","bang"]}"#,
+                failed(ErrorCategory::Protocol, "boom; bang"),
+            ),
+            (
+                r#"{"subtype":"error_during_execution","is_error":true,"terminal_reason":"aborted_streaming"}"#,
+                ended(StopReason::Cancelled),
+            ),
+            (
+                r#"{"subtype":"success","is_error":true,"api_error_status":401,"result":"no"}"#,
+                failed(ErrorCategory::Auth, "no"),
+            ),
+            (
+                r#"{"subtype":"success","is_error":true,"api_error_status":529,"result":"no"}"#,
+                failed(ErrorCategory::RateLimit, "no"),
+            ),
+            (
+                r#"{"subtype":"success","is_error":true,"terminal_reason":"api_error","result":"gone"}"#,
+                failed(ErrorCategory::Provider, "gone"),
+            ),
+            (
+                r#"{"subtype":"success","stop_reason":"end_turn","result":"API Error: 500 oops"}"#,
+                failed(ErrorCategory::Provider, "API Error: 500 oops"),
+            ),
+            (r#"{"total_cost_usd":1}"#, failed(ErrorCategory::Protocol, "a result line that says nothing of a result")),
+            (
+                r#"{"subtype":"success","stop_reason":["end_turn"]}"#,
+                failed(ErrorCategory::Protocol, "a stop reason that is no text"),
+            ),
+            (r#"{"subtype":"success","stop_reason":null}"#, ended(StopReason::EndTurn)),
+            (r#"{"subtype":"error_new","is_error":true}"#, failed(ErrorCategory::Protocol, "error_new")),
+        ] {
+            let error_text = ["^API Error".parse().unwrap()];
+            let turn = Turn { error_text: &error_text, ..Turn::default() };
+            assert_eq!(answer(&line(json), &turn), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn an_interrupt_makes_an_aborted_turn_cancelled() {
+        let line = line(r#"{"subtype":"error_during_execution","is_error":true,"errors":["boom"]}"#);
+        let turn = Turn { interrupted: true, ..Turn::default() };
+        assert_eq!(answer(&line, &turn), Answer::Ended { reason: StopReason::Cancelled, detail: None });
+    }
+
+    #[test]
+    fn models_add_up_and_an_unknown_figure_stays_unknown() {
+        let usages = usages(&line(
+            r#"{"total_cost_usd":0.5,"usage":{"input_tokens":9,"output_tokens":9},"modelUsage":{
+                "a":{"inputTokens":1,"outputTokens":2,"cacheReadInputTokens":3},
+                "b":{"inputTokens":10,"outputTokens":20}}}"#,
+        ));
+        assert_eq!(usages.len(), 1);
+        assert_eq!(usages[0].scope, UsageScope::Session);
+        assert_eq!((usages[0].input_tokens, usages[0].output_tokens), (Some(11), Some(22)));
+        assert_eq!((usages[0].cache_read_tokens, usages[0].cost_usd), (None, Some(0.5)));
+        assert_eq!(usages[0].model, None);
+    }
+
+    #[test]
+    fn without_model_usage_the_turn_is_counted() {
+        for json in [
+            r#"{"total_cost_usd":0.5,"usage":{"input_tokens":9,"output_tokens":8}}"#,
+            r#"{"total_cost_usd":0.5,"usage":{"input_tokens":9,"output_tokens":8},"modelUsage":{}}"#,
+        ] {
+            let usages = usages(&line(json));
+            assert_eq!(usages.len(), 2, "{json}");
+            assert_eq!((usages[0].scope, usages[0].input_tokens), (UsageScope::Turn, Some(9)));
+            assert_eq!((usages[1].scope, usages[1].cost_usd), (UsageScope::Session, Some(0.5)));
+            assert_eq!(usages[1].input_tokens, None);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Messages that are told twice, in pieces and whole: remembers what the pieces said, so that nothing is said twice.
+
+use serde_json::Value;
+
+use crate::trace::recorder::Voice;
+
+use super::tools::fullness;
+
+/// The message that one speaker is streaming.
+#[derive(Debug, Default)]
+pub(crate) struct Streamed {
+    /// The message's id.
+    pub(crate) message: String,
+    blocks: Vec<StreamedBlock>,
+}
+
+#[derive(Debug)]
+struct StreamedBlock {
+    index: u64,
+    /// The block was told whole.
+    whole: bool,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    Text { voice: Voice, said: String, part: String },
+    Call(StreamedCall),
+}
+
+/// A call whose input comes in pieces.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StreamedCall {
+    /// The call's id.
+    pub(crate) id: String,
+    /// The tool's name.
+    pub(crate) name: String,
+    /// Its input so far, as JSON.
+    pub(crate) json: String,
+    /// How much the input that was recorded says.
+    pub(crate) recorded: usize,
+}
+
+/// How a block that is told whole stands to what was streamed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Whole {
+    /// It was streamed up to here; the rest goes on in this part.
+    Rest {
+        /// Bytes already said.
+        from: usize,
+        /// The part it belongs to.
+        part: String,
+    },
+    /// It is a block of its own.
+    New,
+    /// It is a block of its own, while a streamed one differs from it.
+    Differs,
+}
+
+impl Streamed {
+    /// A message that begins.
+    pub(crate) fn new(message: &str) -> Self {
+        Self { message: message.to_owned(), blocks: Vec::new() }
+    }
+
+    /// A block of text or thought begins, or goes on. Gives the part it belongs to, if the text is new:
+    /// what follows a block that was told whole was told with it.
+    pub(crate) fn text(
+        &mut self,
+        index: u64,
+        voice: Voice,
+        text: &str,
+        fresh: impl FnOnce() -> String,
+    ) -> Option<String> {
+        if let Some(block) = self.blocks.iter_mut().find(|block| block.index == index) {
+            return match &mut block.what {
+                What::Text { said, part, .. } if !block.whole => {
+                    said.push_str(text);
+                    Some(part.clone())
+                }
+                _ => None,
+            };
+        }
+        let part = fresh();
+        let what = What::Text { voice, said: text.to_owned(), part: part.clone() };
+        self.blocks.push(StreamedBlock { index, whole: false, what });
+        Some(part)
+    }
+
+    /// A call begins.
+    pub(crate) fn call(&mut self, index: u64, id: &str, name: &str) {
+        let call = StreamedCall { id: id.to_owned(), name: name.to_owned(), ..StreamedCall::default() };
+        self.blocks.retain(|block| block.index != index);
+        self.blocks.push(StreamedBlock { index, whole: false, what: What::Call(call) });
+    }
+
+    /// A piece of a call's input.
+    pub(crate) fn input(&mut self, index: u64, json: &str) {
+        let block = self.blocks.iter_mut().find(|block| block.index == index);
+        if let Some(What::Call(call)) = block.map(|block| &mut block.what) {
+            call.json.push_str(json);
+        }
+    }
+
+    /// The call at this place.
+    pub(crate) fn call_at(&mut self, index: u64) -> Option<&mut StreamedCall> {
+        self.blocks.iter_mut().find(|block| block.index == index).and_then(|block| block.what.call())
+    }
+
+    /// The call with this id.
+    pub(crate) fn call_of(&mut self, id: &str) -> Option<&mut StreamedCall> {
+        self.blocks.iter_mut().filter_map(|block| block.what.call()).find(|call| call.id == id)
+    }
+
+    /// Every call.
+    pub(crate) fn calls(&mut self) -> impl Iterator<Item = &mut StreamedCall> {
+        self.blocks.iter_mut().filter_map(|block| block.what.call())
+    }
+
+    /// A block of text or thought is told whole.
+    pub(crate) fn whole(&mut self, voice: Voice, text: &str) -> Whole {
+        let mut differs = false;
+        for block in &mut self.blocks {
+            let What::Text { voice: spoken, said, part } = &mut block.what else { continue };
+            if block.whole || *spoken != voice {
+                continue;
+            }
+            if text.starts_with(said.as_str()) || said.starts_with(text) {
+                block.whole = true;
+                return Whole::Rest { from: said.len().min(text.len()), part: part.clone() };
+            }
+            differs = true;
+        }
+        if differs { Whole::Differs } else { Whole::New }
+    }
+}
+
+impl What {
+    fn call(&mut self) -> Option<&mut StreamedCall> {
+        match self {
+            What::Call(call) => Some(call),
+            What::Text { .. } => None,
+        }
+    }
+}
+
+impl StreamedCall {
+    /// The streamed input, where it is complete and says more than what was recorded.
+    pub(crate) fn fuller(&self) -> Option<Value> {
+        let input: Value = serde_json::from_str(&self.json).ok()?;
+        (fullness(&input) > self.recorded).then_some(input)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_told_whole_adds_only_what_is_missing() {
+        let mut streamed = Streamed::new("m");
+        let part = streamed.text(0, Voice::Agent, "one ", || "p".into()).unwrap();
+        assert_eq!(streamed.text(0, Voice::Agent, "two", || "q".into()).as_deref(), Some("p"));
+        assert_eq!(streamed.whole(Voice::Thought, "one two"), Whole::New);
+        assert_eq!(streamed.whole(Voice::Agent, "one two three"), Whole::Rest { from: 7, part });
+        assert_eq!(streamed.text(0, Voice::Agent, " three", || "q".into()), None, "it was told with the whole");
+        assert_eq!(streamed.whole(Voice::Agent, "one two three"), Whole::New, "a block is told whole once");
+    }
+
+    #[test]
+    fn a_block_that_differs_is_said() {
+        let mut streamed = Streamed::new("m");
+        streamed.text(0, Voice::Agent, "one", || "p".into());
+        streamed.text(1, Voice::Agent, "two", || "q".into());
+        assert_eq!(streamed.whole(Voice::Agent, "two"), Whole::Rest { from: 3, part: "q".into() });
+        assert_eq!(streamed.whole(Voice::Agent, "three"), Whole::Differs);
+    }
+
+    #[test]
+    fn the_fuller_input_is_kept() {
+        let mut call = StreamedCall { json: r#"{"a":1,"b":2}"#.into(), ..StreamedCall::default() };
+        assert!(call.fuller().is_some());
+        call.recorded = 2;
+        assert!(call.fuller().is_none());
+        call = StreamedCall { json: r#"{"a":1,"b"#.into(), ..StreamedCall::default() };
+        assert!(call.fuller().is_none(), "it is not complete");
+    }
+}

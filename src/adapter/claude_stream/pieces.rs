@@ -1,0 +1,160 @@
+//! The lines of `--include-partial-messages`: pieces of messages that are told whole besides.
+
+use super::Translator;
+use super::lines::{Line, StreamEvent};
+use super::partial::Streamed;
+use super::tools;
+use crate::trace::recorder::{CallSaid, Part, Recorder, Voice};
+
+impl Translator {
+    pub(super) fn stream_event(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
+        let Some(event) = &line.event.0 else { return recorder.notice("unknown_line", text) };
+        let parent = line.parent();
+        match event.kind.or_empty() {
+            "message_start" => {
+                self.settle(&parent, recorder);
+                if parent.is_none() {
+                    self.turn.spoken = true;
+                }
+                let message = event.message.0.as_ref();
+                if parent.is_none()
+                    && let Some(message) = message
+                {
+                    self.model(message, recorder);
+                }
+                let id = message.and_then(|message| message.id.get()).unwrap_or(line.api_message_id.or_empty());
+                self.streamed.insert(parent, Streamed::new(id));
+            }
+            "content_block_start" => self.block_start(line, event, &parent, recorder),
+            "content_block_delta" => self.block_delta(line, event, &parent, recorder),
+            "content_block_stop" => {
+                let id =
+                    event.index.0.and_then(|index| Some(self.streamed.get_mut(&parent)?.call_at(index)?.id.clone()));
+                if let Some(id) = id {
+                    self.fill_call(&parent, &id, recorder);
+                }
+            }
+            "message_delta" | "message_stop" | "ping" => {}
+            // The program tries again, or says in its result what came of it.
+            "error" => recorder.notice("api_error", text),
+            _ => recorder.notice("unknown_line", text),
+        }
+    }
+
+    fn block_start(
+        &mut self,
+        line: &Line<'_>,
+        event: &StreamEvent<'_>,
+        parent: &Option<String>,
+        recorder: &mut Recorder,
+    ) {
+        let (Some(index), Some(block)) = (event.index.0, &event.content_block.0) else { return };
+        match block.kind.or_empty() {
+            "text" => self.piece(line, index, Voice::Agent, parent, block.text.or_empty(), recorder),
+            "thinking" => self.piece(line, index, Voice::Thought, parent, block.thinking.or_empty(), recorder),
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+                let (Some(id), Some(name)) = (block.id.get(), block.name.get()) else { return };
+                let streamed = self.stream_of(line, parent);
+                // What was told whole before its pieces is no new call.
+                let recorded = block.input.as_ref().map_or(0, tools::fullness);
+                streamed.call(index, id, name);
+                if let Some(call) = streamed.call_at(index) {
+                    call.recorded = recorded;
+                }
+                let message = Some(streamed.message.clone()).filter(|id| !id.is_empty());
+                self.call(parent, message.as_deref(), id, name, block.input.clone(), recorder);
+            }
+            _ => {}
+        }
+    }
+
+    fn block_delta(
+        &mut self,
+        line: &Line<'_>,
+        event: &StreamEvent<'_>,
+        parent: &Option<String>,
+        recorder: &mut Recorder,
+    ) {
+        let (Some(index), Some(delta)) = (event.index.0, &event.delta.0) else { return };
+        match delta.kind.or_empty() {
+            "text_delta" => self.piece(line, index, Voice::Agent, parent, delta.text.or_empty(), recorder),
+            "thinking_delta" => self.piece(line, index, Voice::Thought, parent, delta.thinking.or_empty(), recorder),
+            "input_json_delta" => {
+                if let Some(streamed) = self.streamed.get_mut(parent) {
+                    streamed.input(index, delta.partial_json.or_empty());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn piece(
+        &mut self,
+        line: &Line<'_>,
+        index: u64,
+        voice: Voice,
+        parent: &Option<String>,
+        text: &str,
+        recorder: &mut Recorder,
+    ) {
+        let fresh = self.fresh_part();
+        if let Some(part) = self.stream_of(line, parent).text(index, voice, text, || fresh) {
+            recorder.say(voice, parent.clone(), text, Part::Of(part));
+        }
+    }
+
+    /// What this speaker is streaming. The beginning of the message may be missing.
+    fn stream_of(&mut self, line: &Line<'_>, parent: &Option<String>) -> &mut Streamed {
+        self.streamed.entry(parent.clone()).or_insert_with(|| Streamed::new(line.api_message_id.or_empty()))
+    }
+
+    /// Records the input that was streamed for a call, where it says more than what is known.
+    fn fill_call(&mut self, parent: &Option<String>, id: &str, recorder: &mut Recorder) {
+        let Some(call) = self.streamed.get_mut(parent).and_then(|it| it.call_of(id)) else { return };
+        let Some(input) = call.fuller() else { return };
+        call.recorded = tools::fullness(&input);
+        call.json.clear();
+        let name = call.name.clone();
+        if !recorder.is_open(id) {
+            return;
+        }
+        let plan = tools::plan(&name, &input);
+        let locations = tools::locations(&input);
+        recorder.update(id, CallSaid { input: Some(input), locations, ..CallSaid::default() }, false);
+        if let Some(entries) = plan {
+            recorder.plan(parent.clone(), entries);
+        }
+    }
+
+    /// The call is about to end: whatever was streamed of its input is all there will be.
+    pub(super) fn settle_call(&mut self, id: &str, recorder: &mut Recorder) {
+        let parents: Vec<Option<String>> = self.streamed.keys().cloned().collect();
+        for parent in parents {
+            if self.streamed.get_mut(&parent).is_some_and(|it| it.call_of(id).is_some()) {
+                self.fill_call(&parent, id, recorder);
+            }
+        }
+    }
+
+    /// The message is over, or cut.
+    fn settle(&mut self, parent: &Option<String>, recorder: &mut Recorder) {
+        let Some(mut streamed) = self.streamed.remove(parent) else { return };
+        let calls: Vec<_> = streamed.calls().map(|call| call.clone()).collect();
+        self.streamed.insert(parent.clone(), streamed);
+        for call in calls {
+            if call.recorded == 0 && call.fuller().is_none() && !call.json.is_empty() && recorder.is_open(&call.id) {
+                recorder.notice("input_cut", format!("of the input of {} came only: {}", call.id, call.json));
+            }
+            self.fill_call(parent, &call.id, recorder);
+        }
+        self.streamed.remove(parent);
+    }
+
+    pub(super) fn settle_all(&mut self, recorder: &mut Recorder) {
+        let mut parents: Vec<Option<String>> = self.streamed.keys().cloned().collect();
+        parents.sort();
+        for parent in parents {
+            self.settle(&parent, recorder);
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! What Claude's tools are and what their calls and results say: kinds, files, plans, outputs, changes.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use crate::harness::{Manifest, ToolKinds};
+use crate::trace::recorder::{ResultSaid, Said};
+use crate::trace::{Attachment, FileDiff, Location, PlanEntry, ToolKind};
+
+use super::lenient::Text;
+use super::lines::{Block, Line, ResultMeta, ToolUseResult};
+
+/// The manifest of Claude Code that is built in. Its table of tools is the only one there is.
+#[expect(clippy::unwrap_used, reason = "the file is part of the program, and a test reads it")]
+pub(crate) static BUILT_IN: LazyLock<Manifest> =
+    LazyLock::new(|| serde_yaml::from_str(include_str!("../../../harnesses/claude-code-stream.yaml")).unwrap());
+
+/// Tool names to kinds: the manifest's own, then what is built in.
+pub(crate) struct Kinds {
+    own: ToolKinds,
+    known: HashMap<String, ToolKind>,
+}
+
+impl Kinds {
+    /// The kinds for sessions of this harness.
+    pub(crate) fn new(manifest: &Manifest) -> Self {
+        Self { own: manifest.tool_kinds.clone(), known: HashMap::new() }
+    }
+
+    /// The kind of a tool.
+    pub(crate) fn of(&mut self, name: &str) -> ToolKind {
+        if let Some(kind) = self.known.get(name) {
+            return *kind;
+        }
+        let kind = self.own.of(name).or_else(|| BUILT_IN.tool_kinds.of(name)).unwrap_or(ToolKind::Other);
+        self.known.insert(name.to_owned(), kind);
+        kind
+    }
+}
+
+/// How much an input says: its number of keys, or 1 for what is not an object.
+pub(crate) fn fullness(input: &Value) -> usize {
+    match input {
+        Value::Object(map) => map.len(),
+        value => usize::from(!crate::trace::recorder::is_empty(value)),
+    }
+}
+
+/// The file that a call is about.
+pub(crate) fn locations(input: &Value) -> Vec<Location> {
+    let path = ["file_path", "notebook_path"].iter().find_map(|key| input.get(key)?.as_str());
+    match path {
+        Some(path) if !path.is_empty() => {
+            vec![Location { path: path.to_owned(), line: input.get("offset").and_then(Value::as_u64) }]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The plan that a call of `TodoWrite` writes.
+pub(crate) fn plan(name: &str, input: &Value) -> Option<Vec<PlanEntry>> {
+    if name != "TodoWrite" {
+        return None;
+    }
+    let text = |todo: &Value, key: &str| todo.get(key).and_then(Value::as_str).map(str::to_owned);
+    let todos = input.get("todos")?.as_array()?;
+    Some(
+        todos
+            .iter()
+            .filter_map(|todo| {
+                let said = text(todo, "content").or_else(|| todo.as_str().map(str::to_owned))?;
+                Some(PlanEntry { text: said, status: text(todo, "status"), priority: text(todo, "priority") })
+            })
+            .collect(),
+    )
+}
+
+/// What a `tool_result` block says, with what its line says beside it.
+pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) -> ResultSaid {
+    let output = output(&block.content.0);
+    let failed = block.is_error.is_true();
+    let meta = line.tool_result_meta.0.iter().filter_map(|meta| meta.0.as_ref()).find(|meta| meta.id.get() == Some(id));
+    let outcome = outcome(failed, meta, &output);
+    // The line holds one such object, so with several results nobody could say whose it is.
+    let diffs = match &line.tool_use_result.0 {
+        Some(told) if alone && outcome == Said::Ok => diffs(told),
+        _ => Vec::new(),
+    };
+    ResultSaid {
+        outcome,
+        diffs,
+        exit_code: if failed { exit_code(&output) } else { None },
+        truncated: output.trim_start().starts_with("<persisted-output>"),
+        output: Some(output),
+    }
+}
+
+fn outcome(failed: bool, meta: Option<&ResultMeta<'_>>, output: &str) -> Said {
+    let decision = meta.and_then(|meta| meta.permission_decision.0.as_ref()).map(|said| said.decision.or_empty());
+    let kind = meta.map(|meta| meta.non_execution_kind.or_empty()).unwrap_or_default();
+    match (kind, decision) {
+        (_, Some("reject" | "deny")) => Said::Denied,
+        ("user-rejected" | "permission-rule" | "permission-denied", _) => Said::Denied,
+        ("interrupted" | "cancelled" | "aborted", _) => Said::Cancelled,
+        _ if failed && meta.is_none() && is_denial(output) => Said::Denied,
+        _ if failed => Said::Failed,
+        _ => Said::Ok,
+    }
+}
+
+/// The words of Claude Code for a call that was refused, from before it said so in a field.
+fn is_denial(output: &str) -> bool {
+    output.starts_with("The user doesn't want to proceed with this tool use")
+        || (output.starts_with("Claude requested permissions to ") && output.contains("haven't granted it yet"))
+        || (output.starts_with("Permission to use ") && output.contains("denied"))
+}
+
+/// The code in `Exit code N` at the start of a failed command's output.
+fn exit_code(output: &str) -> Option<i64> {
+    let rest = output.strip_prefix("Exit code ")?;
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
+/// The output as text. What is not text is named in its place.
+fn output(blocks: &[Block<'_>]) -> String {
+    let mut output = String::new();
+    for (n, block) in blocks.iter().enumerate() {
+        if n > 0 {
+            output.push('\n');
+        }
+        match block.kind.or_empty() {
+            "text" => output.push_str(block.text.or_empty()),
+            _ => {
+                let attachment = attachment(block);
+                let bytes = attachment.bytes.map(|n| format!(", {n} bytes")).unwrap_or_default();
+                let name = attachment.media_type.or(attachment.uri).map(|name| format!(" {name}")).unwrap_or_default();
+                output.push_str(&format!("[{}{name}{bytes}]", attachment.kind));
+            }
+        }
+    }
+    output
+}
+
+/// A block that is not text.
+pub(crate) fn attachment(block: &Block<'_>) -> Attachment {
+    let kind = block.kind.owned().unwrap_or_else(|| "unknown".to_owned());
+    let source = block.source.0.as_ref();
+    Attachment {
+        kind,
+        media_type: source.and_then(|source| source.media_type.owned()),
+        uri: source.and_then(|source| source.url.owned()),
+        bytes: source.and_then(|source| source.data.get()).map(|data| data.len() as u64),
+    }
+}
+
+/// The changes that Write, Edit, MultiEdit and NotebookEdit tell of.
+fn diffs(told: &ToolUseResult<'_>) -> Vec<FileDiff> {
+    let Some(path) = told.file_path.get().or(told.notebook_path.get()) else { return Vec::new() };
+    let diff = |old: Option<String>, new: &Text<'_>| FileDiff {
+        path: path.to_owned(),
+        old,
+        new: Some(new.or_empty().to_owned()),
+    };
+    let whole = |text: &Text<'_>| text.0.as_deref().map(str::to_owned);
+    // An edit that replaces nothing makes a new file.
+    let replaced = |text: &Text<'_>| if told.original.get().is_none() { text.owned() } else { whole(text) };
+    if told.updated_file.0.is_some() {
+        vec![diff(whole(&told.original_file), &told.updated_file)]
+    } else if !told.edits.0.is_empty() {
+        let edits = told.edits.0.iter().filter_map(|edit| edit.0.as_ref());
+        edits.map(|edit| diff(replaced(&edit.old_string), &edit.new_string)).collect()
+    } else if told.old_string.0.is_some() || told.new_string.0.is_some() {
+        vec![diff(replaced(&told.old_string), &told.new_string)]
+    } else if told.content.0.is_some() {
+        vec![diff(whole(&told.original), &told.content)]
+    } else {
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(json: &str) -> ResultSaid {
+        let line: Line<'_> = serde_json::from_str(json).unwrap();
+        let message = line.message.0.as_ref().unwrap();
+        result("t", &message.content.0[0], &line, message.content.0.len() == 1)
+    }
+
+    #[test]
+    fn the_built_in_table_knows_claudes_tools() {
+        let mut kinds = Kinds::new(&Manifest::bare(crate::adapter::Adapter::ClaudeCodeStream));
+        for (name, kind) in [
+            ("Read", ToolKind::Read),
+            ("NotebookRead", ToolKind::Read),
+            ("MultiEdit", ToolKind::Edit),
+            ("NotebookEdit", ToolKind::Edit),
+            ("Bash", ToolKind::Execute),
+            ("KillShell", ToolKind::Execute),
+            ("Monitor", ToolKind::Execute),
+            ("Grep", ToolKind::Search),
+            ("ToolSearch", ToolKind::Search),
+            ("WebSearch", ToolKind::Fetch),
+            ("Agent", ToolKind::Think),
+            ("TaskUpdate", ToolKind::Think),
+            ("ExitPlanMode", ToolKind::SwitchMode),
+            ("mcp__files__Read", ToolKind::Other),
+            ("SomethingNew", ToolKind::Other),
+        ] {
+            assert_eq!(kinds.of(name), kind, "{name}");
+            assert_eq!(kinds.of(name), kind, "{name}, the second time");
+        }
+    }
+
+    #[test]
+    fn the_manifests_own_kinds_come_first() {
+        let mut manifest = Manifest::bare(crate::adapter::Adapter::ClaudeCodeStream);
+        manifest.tool_kinds = ToolKinds(vec![("mcp__files__*".parse().unwrap(), ToolKind::Read)]);
+        let mut kinds = Kinds::new(&manifest);
+        assert_eq!(kinds.of("mcp__files__Read"), ToolKind::Read);
+        assert_eq!(kinds.of("Bash"), ToolKind::Execute);
+    }
+
+    #[test]
+    fn the_manifests_agree() {
+        assert_eq!(BUILT_IN.name, "claude-code-stream");
+        assert_eq!(BUILT_IN.adapter, crate::adapter::Adapter::ClaudeCodeStream);
+        let other: Manifest = serde_yaml::from_str(include_str!("../../../harnesses/claude-code.yaml")).unwrap();
+        assert_eq!(other.adapter, crate::adapter::Adapter::OutputOnly);
+        assert_eq!((&other.env, &other.home, &other.error_text), (&BUILT_IN.env, &BUILT_IN.home, &BUILT_IN.error_text));
+    }
+
+    #[test]
+    fn a_denial_is_known_by_its_field_or_by_its_words() {
+        for json in [
+            r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"no","is_error":true}]},
+                "tool_result_meta":[{"id":"t","non_execution_kind":"user-rejected"}]}"#,
+            r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"no","is_error":true}]},
+                "tool_result_meta":[{"id":"t","permission_decision":{"decision":"reject"}}]}"#,
+            r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"t","is_error":true,
+                "content":"Claude requested permissions to use Bash, but you haven't granted it yet."}]}}"#,
+        ] {
+            assert_eq!(said(json).outcome, Said::Denied, "{json}");
+        }
+        let other = r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"no","is_error":true}]},
+            "tool_result_meta":[{"id":"u","non_execution_kind":"user-rejected"}]}"#;
+        assert_eq!(said(other).outcome, Said::Failed);
+    }
+
+    #[test]
+    fn outputs_are_text_and_name_what_is_not() {
+        let result = said(
+            r#"{"message":{"content":[{"type":"tool_result","tool_use_id":"t","content":[
+                {"type":"text","text":"one"},
+                {"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}},
+                "two"]}]}}"#,
+        );
+        assert_eq!(result.output.as_deref(), Some("one\n[image image/png, 4 bytes]\ntwo"));
+        assert_eq!(result.outcome, Said::Ok);
+        let result = said(
+            r#"{"message":{"content":[{"type":"tool_result","content":"<persisted-output>\nbig","tool_use_id":"t"}]}}"#,
+        );
+        assert!(result.truncated);
+    }
+
+    #[test]
+    fn an_exit_code_is_read_from_failures_only() {
+        let failed =
+            r#"{"message":{"content":[{"type":"tool_result","content":"Exit code 127\nno","is_error":true}]}}"#;
+        assert_eq!(said(failed).exit_code, Some(127));
+        let fine = r#"{"message":{"content":[{"type":"tool_result","content":"Exit code 3 means lost"}]}}"#;
+        assert_eq!(said(fine).exit_code, None);
+    }
+
+    #[test]
+    fn changes_come_from_what_the_tool_gave_back() {
+        let of = |told: &str| {
+            let line = format!(
+                r#"{{"message":{{"content":[{{"type":"tool_result","content":"ok"}}]}},"tool_use_result":{told}}}"#
+            );
+            said(&line).diffs.into_iter().map(|diff| (diff.path, diff.old, diff.new)).collect::<Vec<_>>()
+        };
+        let diff = |old: Option<&str>, new: &str| ("/f".to_owned(), old.map(str::to_owned), Some(new.to_owned()));
+        for (told, expected) in [
+            (r#"{"type":"create","filePath":"/f","content":"new","originalFile":null}"#, vec![diff(None, "new")]),
+            (r#"{"type":"update","filePath":"/f","content":"new","originalFile":"x"}"#, vec![diff(Some("x"), "new")]),
+            (r#"{"type":"update","filePath":"/f","content":"","originalFile":"x"}"#, vec![diff(Some("x"), "")]),
+            (r#"{"filePath":"/f","oldString":"a","newString":"b","originalFile":"a c"}"#, vec![diff(Some("a"), "b")]),
+            (r#"{"filePath":"/f","oldString":"","newString":"b","originalFile":null}"#, vec![diff(None, "b")]),
+            (
+                r#"{"filePath":"/f","originalFile":"a b","edits":[
+                    {"old_string":"a","new_string":"x"},{"old_string":"b","new_string":""}]}"#,
+                vec![diff(Some("a"), "x"), diff(Some("b"), "")],
+            ),
+            (r#"{"notebook_path":"/f","original_file":"1","updated_file":"2"}"#, vec![diff(Some("1"), "2")]),
+            (r#"{"type":"text","file":{"filePath":"/f","content":"seed"}}"#, vec![]),
+            (r#""Error: no""#, vec![]),
+        ] {
+            assert_eq!(of(told), expected, "{told}");
+        }
+    }
+
+    #[test]
+    fn todos_are_a_plan() {
+        let input = serde_json::json!({"todos": [{"content": "one", "status": "pending"}, {"status": "odd"}, 5]});
+        let plan = plan("TodoWrite", &input).unwrap();
+        assert_eq!(plan.len(), 1);
+        assert_eq!((plan[0].text.as_str(), plan[0].status.as_deref()), ("one", Some("pending")));
+        assert_eq!(super::plan("Bash", &input), None);
+    }
+}
