@@ -178,9 +178,6 @@ impl Translation {
                 self.recorder.mark_end();
             }
             EngineLine::Interrupted => self.ending.interrupted = true,
-            EngineLine::Prompt { text } => {
-                self.recorder.say(crate::trace::recorder::Voice::User, None, text, crate::trace::recorder::Part::Block);
-            }
             EngineLine::Cancel => self.recorder.cancel_open(),
             EngineLine::Prompt { text } => self.recorder.say(Voice::User, None, text, Part::Block),
             EngineLine::Priced { cost_usd, model, .. } => {
