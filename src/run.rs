@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::Verdict;
+use crate::values::Fraction;
+use crate::verdict::{PassTrials, Verdict};
 
 pub mod folder;
 pub mod journal;
 pub mod names;
+pub mod temporary;
 
 /// The version of the run folder that this program writes; it refuses to read a higher one.
 pub const VERSION: u32 = 1;
@@ -51,22 +53,25 @@ pub struct CaseRecord {
     pub id: String,
     /// Its file.
     pub path: PathBuf,
+    /// The folder its id counts from.
+    #[serde(default)]
+    pub root: PathBuf,
     /// Digest of everything it is made from.
     pub digest: String,
     /// Its tags.
     #[serde(default)]
     pub tags: Vec<String>,
     /// How many of a cell's trials must pass: `all`, `any` or a share.
-    pub pass: String,
+    pub pass: PassTrials,
     /// The mean from which a trial passes.
-    pub threshold: f64,
+    pub threshold: Fraction,
     /// The limits it ran under.
     pub limits: serde_json::Value,
     /// The policy that answered.
     pub interaction: String,
     /// `capability` or `regression`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
+    #[serde(default)]
+    pub kind: crate::case::CaseKind,
 }
 
 /// A harness in `run.json`.
@@ -101,6 +106,21 @@ pub struct TrialRecord {
     pub skip: Option<String>,
 }
 
+impl HarnessRecord {
+    /// What to ask for it by: the path of its manifest where it came from one outside of `harnesses/`, else its name.
+    pub fn origin_or_name(&self) -> String {
+        let in_folder = std::path::Path::new(&self.origin).parent().is_some_and(|folder| folder.ends_with("harnesses"));
+        if self.origin.ends_with(".yaml") && !in_folder { self.origin.clone() } else { self.name.clone() }
+    }
+}
+
+impl TrialRecord {
+    /// Its place in a journal.
+    pub fn key(&self) -> journal::TrialKey {
+        (self.case.clone(), self.harness.clone(), self.arm.clone(), self.trial)
+    }
+}
+
 /// How a run was run, as far as a resumed one must do the same.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
@@ -125,9 +145,6 @@ pub struct RunOptions {
     pub max_time: Option<crate::values::Time>,
     /// The run ends with the first failure.
     pub fail_fast: bool,
-    /// Seed of whatever is drawn.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
 }
 
 /// Which workspaces are kept.

@@ -1,6 +1,6 @@
 //! Runs the trials of a plan: several at once, journalled, retried, and stopped when the user or a budget says so.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub struct Run<'a> {
     pub options: &'a RunOptions,
     /// What every trial shares.
     pub engine: Arc<Engine>,
+    /// Trials that are run again although they have finished.
+    pub redo: &'a HashSet<journal::TrialKey>,
 }
 
 /// What became of a run.
@@ -61,11 +63,11 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
     let mut queue: VecDeque<(&TrialRecord, u32)> = VecDeque::new();
     let mut skipped = 0;
     for trial in run.trials {
-        let state = states.get(&key(trial)).cloned().unwrap_or_default();
+        let state = states.get(&trial.key()).cloned().unwrap_or_default();
         match (&trial.skip, state.finished) {
             (Some(_), _) => skipped += 1,
-            (None, Some(_)) => {}
-            (None, None) => queue.push_back((trial, state.attempts + 1)),
+            (None, Some(_)) if !run.redo.contains(&trial.key()) => {}
+            (None, _) => queue.push_back((trial, state.attempts + 1)),
         }
     }
     tell(RunEvent::Planned { trials: queue.len(), skipped });
@@ -98,7 +100,7 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
             Outcome::Interrupted => ran.interrupted = true,
             Outcome::Done(result) => {
                 budget.add(&result);
-                let planned = run.trials.iter().find(|planned| key(planned) == key(&trial));
+                let planned = run.trials.iter().find(|planned| planned.key() == trial.key());
                 let again = retry(run, &trial, &result, number).zip(planned);
                 match again {
                     Some((pause, planned)) if !ran.interrupted && ran.why.is_none() => {
@@ -122,10 +124,6 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
         tell(RunEvent::NotRun { count: ran.not_run, why });
     }
     Ok(ran)
-}
-
-fn key(trial: &TrialRecord) -> journal::TrialKey {
-    (trial.case.clone(), trial.harness.clone(), trial.arm.clone(), trial.trial)
 }
 
 /// The next trial whose harness may run one more at once.

@@ -1,0 +1,56 @@
+//! `evals report`: the report of a run, in a format.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use super::{CliError, RunsFolder};
+use crate::report::Report;
+use crate::report::format::{self, Format, ReporterArg};
+use crate::report::text::Look;
+use crate::run::folder;
+use crate::run::write_whole;
+
+#[derive(Debug, clap::Args)]
+pub struct ReportArgs {
+    /// A run's id, a start of it, a label, a path, or latest
+    #[arg(default_value = "latest")]
+    run: String,
+    /// The format
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Where it goes
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    folder: RunsFolder,
+}
+
+pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
+    let folder = folder::find(&args.folder.runs, &args.run)?;
+    let record = folder.record()?;
+    let results = folder.results(&record)?;
+    let not_run = record.trials.len() - results.len();
+    let report = Report::new(&record, results, not_run, &folder.path);
+    write(&report, &ReporterArg { format: args.format, path: args.output.clone() })?;
+    Ok(0)
+}
+
+/// Writes a report to where it is wanted.
+pub fn write(report: &Report, reporter: &ReporterArg) -> Result<(), CliError> {
+    match &reporter.path {
+        Some(path) => {
+            if let Some(parent) = path.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            write_whole(path, |out| format::write(reporter.format, report, &Look::plain(), out))?;
+        }
+        None => {
+            let stdout = std::io::stdout();
+            let look = Look::of(&stdout, None);
+            let mut out = stdout.lock();
+            let written = format::write(reporter.format, report, &look, &mut out).and_then(|()| out.flush());
+            super::import::ignore_closed_pipe(written)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,366 @@
+//! `evals run`: reads, plans, runs, reports. Also goes on with a run that was cut short.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::inputs::{self, Inputs};
+use super::stop::{INTERRUPTED, on_interrupt};
+use super::{CliError, RunsFolder};
+use crate::case::Case;
+use crate::grader::Grader;
+use crate::interaction::Interaction;
+use crate::plan::{Asked, AskedModel, plan};
+use crate::report::format::ReporterArg;
+use crate::report::progress::Display;
+use crate::report::{self, Report};
+use crate::run::folder::RunFolder;
+use crate::run::journal::TrialKey;
+use crate::run::temporary::Temporary;
+use crate::run::{self, CaseRecord, HarnessRecord, Keep, RunOptions, RunRecord, TrialRecord, names};
+use crate::runner::{self, Ran, Run};
+use crate::trial::Engine;
+use crate::values::Time;
+
+mod resume;
+
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
+    /// Cases, or folders of them (default: cases/)
+    paths: Vec<PathBuf>,
+    /// Harness by name, or the path of a manifest; repeatable (default: the case's, else the built-in demo)
+    #[arg(long = "harness", value_name = "NAME")]
+    harnesses: Vec<String>,
+    /// Model to ask for; each is one more column to compare; repeatable
+    #[arg(long = "model", value_name = "[HARNESS=]MODEL")]
+    models: Vec<String>,
+    /// Trials of each cell
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    trials: Option<u32>,
+    /// Trials at once (default: the cores)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Keep cases whose id matches; repeatable
+    #[arg(long = "case", value_name = "GLOB")]
+    cases: Vec<String>,
+    /// Keep cases with this tag; repeatable
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// Run only part K of N
+    #[arg(long, value_name = "K/N", value_parser = shard)]
+    shard: Option<(u32, u32)>,
+    /// A name for the run
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
+    /// Override the cases' policy: auto-approve, auto-reject, manual, or its YAML
+    #[arg(long, value_name = "POLICY")]
+    interaction: Option<Interaction>,
+    /// Override a limit: time=2m, cost-usd=1.50 …; repeatable
+    #[arg(long = "limit", value_name = "KEY=VALUE")]
+    limits: Vec<String>,
+    #[command(flatten)]
+    folder: RunsFolder,
+    /// Go on with a run that was cut short
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["harnesses", "models", "trials", "cases", "tags", "shard", "label", "limits", "interaction"])]
+    resume: Option<String>,
+    /// What to do where a case or a manifest has changed since the run began
+    #[arg(long, value_name = "HOW", requires = "resume")]
+    changed: Option<resume::Changed>,
+    /// With --resume: run these again, too
+    #[arg(long, value_name = "WHICH", requires = "resume")]
+    rerun: Option<resume::Rerun>,
+    /// Also write a report: table, json, jsonl; repeatable
+    #[arg(long = "reporter", value_name = "FORMAT[=PATH]")]
+    reporters: Vec<ReporterArg>,
+    /// Which workspaces to keep
+    #[arg(long, value_enum, default_value_t = Keep::Failed, value_name = "WHICH")]
+    keep_workspace: Keep,
+    /// Try errored trials so many times more
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    retries: u32,
+    /// Start no more trials when this much is spent
+    #[arg(long, value_name = "USD")]
+    max_cost: Option<f64>,
+    /// Start no more trials after this time
+    #[arg(long, value_name = "T")]
+    max_time: Option<Time>,
+    /// Start no more trials when one has failed
+    #[arg(long)]
+    fail_fast: bool,
+    /// Print the plan and start nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Plain lines in the place of the live display
+    #[arg(long)]
+    no_progress: bool,
+    /// Price table in the place of the built-in one (default: prices.yaml where the command runs, if it is there)
+    #[arg(long, value_name = "FILE")]
+    prices: Option<PathBuf>,
+}
+
+fn shard(text: &str) -> Result<(u32, u32), String> {
+    let wrong = || format!("`{text}` is not K/N with 1 ≤ K ≤ N, such as 1/4");
+    let (part, of) = text.split_once('/').ok_or_else(wrong)?;
+    let (part, of): (u32, u32) = (part.parse().map_err(|_| wrong())?, of.parse().map_err(|_| wrong())?);
+    if part == 0 || part > of { Err(wrong()) } else { Ok((part, of)) }
+}
+
+pub fn run(args: RunArgs) -> Result<u8, CliError> {
+    prices(args.prices.as_deref())?;
+    let prepared = match &args.resume {
+        Some(name) => resume::prepare(&args, name)?,
+        None => match fresh(&args)? {
+            Some(prepared) => prepared,
+            None => return Ok(0),
+        },
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::unreadable(format!("could not start the runtime: {error}")))?;
+    let done = runtime.block_on(carry_out(&args, &prepared));
+    // What an agent's process left running in the background of the runtime must not hold the program.
+    runtime.shutdown_background();
+    let ran = done?;
+    let code = report_on(&args, &prepared, &ran)?;
+    Ok(if ran.interrupted { INTERRUPTED } else { code })
+}
+
+/// A run that is ready to be carried out.
+struct Prepared {
+    folder: RunFolder,
+    record: RunRecord,
+    cases: HashMap<String, (Arc<Case>, Arc<Vec<Grader>>)>,
+    manifests: BTreeMap<String, Arc<crate::harness::Manifest>>,
+    interaction: Option<Interaction>,
+    redo: HashSet<TrialKey>,
+}
+
+fn prices(path: Option<&Path>) -> Result<(), CliError> {
+    let default = Path::new("prices.yaml");
+    let Some(path) = path.or_else(|| default.is_file().then_some(default)) else { return Ok(()) };
+    let text = crate::yaml::read(path).map_err(|error| CliError::all([error]))?;
+    crate::price::replace(path, &text).map_err(|error| CliError::all([error]))
+}
+
+/// Reads and plans a new run. Nothing is written until everything is read.
+fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
+    let mut inputs = inputs::read(&inputs::cases_or_default(&args.paths), &args.harnesses)?;
+    override_limits(&mut inputs.cases, &args.limits)?;
+    let asked = Asked {
+        harnesses: inputs.harnesses.clone(),
+        models: args.models.iter().map(|text| asked_model(text, &inputs)).collect(),
+        trials: args.trials,
+        cases: args.cases.clone(),
+        tags: args.tags.clone(),
+        shard: args.shard,
+        interaction: args.interaction.clone(),
+    };
+    let trials = plan(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked).map_err(CliError::unreadable)?;
+    for notice in &inputs.notices {
+        writeln!(std::io::stderr(), "note: {notice}")?;
+    }
+    if args.dry_run {
+        print_plan(&inputs, &trials)?;
+        return Ok(None);
+    }
+    let record = record_of(args, &inputs, trials)?;
+    let folder = RunFolder::create(&args.folder.runs, &record)?;
+    Ok(Some(ready(folder, record, inputs, args.interaction.clone(), HashSet::new())))
+}
+
+fn ready(
+    folder: RunFolder,
+    record: RunRecord,
+    inputs: Inputs,
+    interaction: Option<Interaction>,
+    redo: HashSet<TrialKey>,
+) -> Prepared {
+    let Inputs { cases, mut graders, catalog, .. } = inputs;
+    let cases = cases.into_iter().filter_map(|case| {
+        let graders = graders.remove(&case.id)?;
+        Some((case.id.clone(), (Arc::new(case), graders)))
+    });
+    let manifests = catalog.entries().map(|entry| (entry.manifest.name.clone(), Arc::new(entry.manifest.clone())));
+    Prepared { folder, record, cases: cases.collect(), manifests: manifests.collect(), interaction, redo }
+}
+
+/// `HARNESS=MODEL` only where what stands before the sign is a harness: a model's own name may hold one.
+fn asked_model(text: &str, inputs: &Inputs) -> AskedModel {
+    match text.split_once('=') {
+        Some((harness, model)) if inputs.catalog.get(harness).is_ok() => {
+            AskedModel { harness: Some(harness.to_owned()), model: model.to_owned() }
+        }
+        _ => AskedModel { harness: None, model: text.to_owned() },
+    }
+}
+
+fn override_limits(cases: &mut [Case], limits: &[String]) -> Result<(), CliError> {
+    for limit in limits {
+        let Some((key, value)) = limit.split_once('=') else {
+            return Err(CliError::unreadable(format!("`--limit {limit}` is not KEY=VALUE, such as time=2m")));
+        };
+        for case in cases.iter_mut() {
+            case.limits
+                .set(key, value)
+                .map_err(|error| CliError::unreadable(format!("`--limit {limit}`: {error}")))?;
+        }
+    }
+    Ok(())
+}
+
+fn record_of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<RunRecord, CliError> {
+    let now = jiff::Timestamp::now();
+    let used = |case: &&Case| trials.iter().any(|trial| trial.case == case.id);
+    let mut cases = Vec::new();
+    for case in inputs.cases.iter().filter(used) {
+        cases.push(case_record(case, args.interaction.as_ref())?);
+    }
+    let harnesses = inputs.catalog.entries().filter(|entry| {
+        trials.iter().any(|trial| trial.harness == entry.manifest.name)
+    });
+    Ok(RunRecord {
+        version: run::VERSION,
+        run: names::new_run_id(now),
+        started: now.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
+        evals: env!("CARGO_PKG_VERSION").to_owned(),
+        argv: std::env::args().skip(1).collect(),
+        label: args.label.clone(),
+        cases,
+        harnesses: harnesses
+            .map(|entry| HarnessRecord {
+                name: entry.manifest.name.clone(),
+                origin: entry.origin.to_string(),
+                digest: entry.digest(),
+                manifest: entry.manifest.clone(),
+            })
+            .collect(),
+        trials,
+        options: RunOptions {
+            jobs: args.jobs.map_or_else(default_jobs, usize::from),
+            keep_workspace: args.keep_workspace,
+            interaction: args.interaction.as_ref().map(Interaction::to_yaml),
+            limits: args.limits.clone(),
+            retries: args.retries,
+            max_cost: args.max_cost,
+            max_time: args.max_time,
+            fail_fast: args.fail_fast,
+        },
+        derived_from: None,
+    })
+}
+
+fn case_record(case: &Case, interaction: Option<&Interaction>) -> Result<CaseRecord, CliError> {
+    let digest = case.digest().map_err(|error| {
+        CliError::unreadable(format!("{}: a file of case `{}` cannot be read: {error}", case.file.display(), case.id))
+    })?;
+    Ok(CaseRecord {
+        id: case.id.clone(),
+        path: case.file.clone(),
+        root: case.root.clone(),
+        digest,
+        tags: case.tags.clone(),
+        pass: case.pass.trials,
+        threshold: case.pass.threshold,
+        limits: serde_json::to_value(case.limits).unwrap_or_default(),
+        interaction: interaction.unwrap_or(&case.interaction).word().to_owned(),
+        kind: case.kind,
+    })
+}
+
+fn default_jobs() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Prints what would be run, what would be skipped and why, and which agents are not installed.
+fn print_plan(inputs: &Inputs, trials: &[TrialRecord]) -> Result<(), CliError> {
+    let mut out = std::io::stdout().lock();
+    let mut cells: Vec<(&TrialRecord, u32)> = Vec::new();
+    for trial in trials {
+        match cells.last_mut() {
+            Some((first, count)) if (&first.case, &first.harness, &first.arm) == (&trial.case, &trial.harness, &trial.arm) => {
+                *count += 1;
+            }
+            _ => cells.push((trial, 1)),
+        }
+    }
+    for (trial, count) in &cells {
+        let column = report::cells::column_name(&trial.harness, &trial.arm);
+        match &trial.skip {
+            Some(reason) => writeln!(out, "skip  {}  {column}  {reason}", trial.case)?,
+            None => writeln!(out, "run   {}  {column}  {count} ×", trial.case)?,
+        }
+    }
+    let runs = trials.iter().filter(|trial| trial.skip.is_none()).count();
+    writeln!(out, "{runs} trials, {} skipped", trials.len() - runs)?;
+    let used: HashSet<&str> = trials.iter().map(|trial| trial.harness.as_str()).collect();
+    for entry in inputs.catalog.entries().filter(|entry| used.contains(entry.manifest.name.as_str())) {
+        if let Some(missing) = super::harness::missing_program(&entry.manifest) {
+            let install = entry.manifest.install.as_deref().map(|line| format!("; install it with: {line}"));
+            writeln!(
+                out,
+                "harness `{}` is not installed: program `{missing}` is not on PATH{}",
+                entry.manifest.name,
+                install.unwrap_or_default()
+            )?;
+        }
+    }
+    Ok(())
+}
+
+async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError> {
+    let temporary = Temporary::make()
+        .map_err(|error| CliError::unreadable(format!("could not make a private temporary folder: {error}")))?;
+    let this_program = std::env::current_exe()
+        .map_err(|error| CliError::unreadable(format!("could not find this program itself: {error}")))?;
+    let env = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut options = prepared.record.options.clone();
+    if let Some(jobs) = args.jobs {
+        options.jobs = usize::from(jobs);
+    }
+    let engine = Arc::new(Engine {
+        env: env.collect(),
+        this_program,
+        keep: options.keep_workspace,
+        interrupt: on_interrupt(),
+        temporary: temporary.path().to_owned(),
+    });
+    let plain = args.no_progress || std::env::var_os("CI").is_some() || !std::io::stderr().is_terminal();
+    let mut display = Display::new(plain);
+    let run = Run {
+        folder: &prepared.folder,
+        trials: &prepared.record.trials,
+        cases: &prepared.cases,
+        manifests: &prepared.manifests,
+        interaction: prepared.interaction.clone(),
+        options: &options,
+        engine,
+        redo: &prepared.redo,
+    };
+    let ran = runner::run(&run, |event| display.event(&event)).await;
+    display.finish();
+    Ok(ran?)
+}
+
+fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran) -> Result<u8, CliError> {
+    let results = prepared.folder.results_of_trials(&prepared.record)?;
+    prepared.folder.write_results(&results)?;
+    let not_run = prepared.record.trials.len() - results.len();
+    let report = Report::new(&prepared.record, results, not_run, &prepared.folder.path);
+    let mut shown = false;
+    for reporter in &args.reporters {
+        shown |= reporter.path.is_none();
+        super::report::write(&report, reporter)?;
+    }
+    if !shown {
+        super::report::write(&report, &ReporterArg::table())?;
+    }
+    let mut err = std::io::stderr().lock();
+    if ran.not_run > 0 || ran.interrupted {
+        let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
+        writeln!(err, "{why}; {not_run} trials were not run")?;
+        writeln!(err, "go on with: evals run --resume {}", report::commands::run_word(&prepared.record, &prepared.folder.path))?;
+    }
+    Ok(report::exit_code(&report))
+}

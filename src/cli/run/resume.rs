@@ -1,0 +1,112 @@
+//! Going on with a run: the plan is the one in `run.json`; what has changed since then is named, not overlooked.
+
+use std::collections::HashSet;
+
+use clap::ValueEnum;
+
+use super::{Prepared, RunArgs, override_limits, ready};
+use crate::case::Case;
+use crate::cli::{CliError, inputs};
+use crate::interaction::Interaction;
+use crate::run::journal::{self, TrialKey};
+use crate::run::{RunRecord, TrialRecord, folder};
+use crate::verdict::Verdict;
+
+/// What to do where a case or a manifest has changed since the run began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Changed {
+    /// Keep what has finished, and go on with what is there now
+    Keep,
+    /// Run the trials of what has changed again
+    Rerun,
+}
+
+/// Which finished trials are run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Rerun {
+    /// Those that were errored
+    Errored,
+    /// Those that could not be judged
+    Ungraded,
+}
+
+/// Opens a run and reads again what it was made from.
+pub fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
+    let mut run = folder::find(&args.folder.runs, name)?;
+    let record = run.record()?;
+    run.lock()?;
+    let harnesses: Vec<String> = record.harnesses.iter().map(|harness| harness.origin_or_name()).collect();
+    let paths: Vec<_> = record.cases.iter().map(|case| case.path.clone()).collect();
+    let mut inputs = inputs::read(&paths, &harnesses)?;
+    restore_ids(&mut inputs.cases, &mut inputs.graders, &record);
+    override_limits(&mut inputs.cases, &record.options.limits)?;
+    let changed = changed(&inputs, &record)?;
+    let states = journal::read(&run.journal())?;
+    let mut redo: HashSet<TrialKey> = HashSet::new();
+    match (changed.is_empty(), args.changed) {
+        (true, _) | (false, Some(Changed::Keep)) => {}
+        (false, Some(Changed::Rerun)) => {
+            let affected = |trial: &&TrialRecord| changed.contains(&trial.case) || changed.contains(&trial.harness);
+            redo.extend(record.trials.iter().filter(affected).map(TrialRecord::key));
+        }
+        (false, None) => {
+            let names: Vec<String> = changed.iter().map(|name| format!("`{name}`")).collect();
+            return Err(CliError::unreadable(format!(
+                "since run {} began, {} changed; go on with what is there now by --changed keep, or run those trials again by --changed rerun",
+                record.run,
+                names.join(", ")
+            )));
+        }
+    }
+    if let Some(rerun) = args.rerun {
+        let wanted = match rerun {
+            Rerun::Errored => Verdict::Errored,
+            Rerun::Ungraded => Verdict::Ungraded,
+        };
+        let again = states.iter().filter(|(_, state)| state.finished == Some(wanted));
+        redo.extend(again.map(|(key, _)| key.clone()));
+    }
+    let interaction = match &record.options.interaction {
+        Some(text) => Some(text.parse::<Interaction>().map_err(CliError::unreadable)?),
+        None => None,
+    };
+    Ok(ready(run, record, inputs, interaction, redo))
+}
+
+/// Ids count from a root that a list of files does not tell; the record does.
+fn restore_ids(
+    cases: &mut [Case],
+    graders: &mut std::collections::HashMap<String, std::sync::Arc<Vec<crate::grader::Grader>>>,
+    record: &RunRecord,
+) {
+    for case in cases {
+        let known = record.cases.iter().find(|known| known.path == case.file);
+        if let Some(known) = known.filter(|known| known.id != case.id) {
+            if let Some(ready) = graders.remove(&case.id) {
+                graders.insert(known.id.clone(), ready);
+            }
+            case.id.clone_from(&known.id);
+        }
+    }
+}
+
+/// The cases and harnesses that are not what they were.
+fn changed(inputs: &inputs::Inputs, record: &RunRecord) -> Result<Vec<String>, CliError> {
+    let mut changed = Vec::new();
+    for known in &record.cases {
+        let now = inputs.cases.iter().find(|case| case.id == known.id);
+        let digest = now.map(Case::digest).transpose().map_err(|error| {
+            CliError::unreadable(format!("a file of case `{}` cannot be read: {error}", known.id))
+        })?;
+        if digest.as_deref() != Some(known.digest.as_str()) {
+            changed.push(known.id.clone());
+        }
+    }
+    for known in &record.harnesses {
+        let now = inputs.catalog.get(&known.name).ok().map(|entry| entry.digest());
+        if now.as_deref() != Some(known.digest.as_str()) {
+            changed.push(known.name.clone());
+        }
+    }
+    Ok(changed)
+}

@@ -1,0 +1,71 @@
+//! The engine's private folder in the system's temporary one, and what engines that died left there.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+/// How the folders are named, so that they are known again.
+const PREFIX: &str = "evals-run-";
+
+/// The private folder of one engine. It vanishes with it.
+#[derive(Debug)]
+pub struct Temporary {
+    path: PathBuf,
+    lock: File,
+}
+
+impl Temporary {
+    /// Makes the folder, and removes those of engines that are gone.
+    ///
+    /// # Errors
+    /// The file system refused.
+    pub fn make() -> io::Result<Self> {
+        let system = std::env::temp_dir();
+        tidy(&system);
+        let path = (0..100)
+            .map(|n| system.join(format!("{PREFIX}{}-{n}", std::process::id())))
+            .find(|path| fs::DirBuilder::new().mode(0o700).create(path).is_ok())
+            .ok_or_else(|| io::Error::other(format!("no folder could be made in {}", system.display())))?;
+        let lock = File::create(path.join(".lock"))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self { path, lock })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+        let _ = flock(&self.lock, FlockOperation::Unlock);
+    }
+}
+
+/// Removes the folders of this user's engines that are gone: nobody holds their lock.
+fn tidy(system: &Path) {
+    let user = rustix::process::getuid().as_raw();
+    for entry in fs::read_dir(system).into_iter().flatten().flatten() {
+        let ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && entry.metadata().is_ok_and(|meta| meta.is_dir() && meta.uid() == user);
+        if !ours {
+            continue;
+        }
+        let held = File::open(entry.path().join(".lock"))
+            .is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err());
+        // An engine that has just made its folder may not have locked it yet.
+        let young = entry
+            .metadata()
+            .and_then(|meta| meta.modified())
+            .is_ok_and(|at| at.elapsed().is_ok_and(|age| age.as_secs() < 60));
+        let unlocked = entry.path().join(".lock").exists();
+        if !held && (unlocked || !young) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
