@@ -1,6 +1,7 @@
 //! A trace-grading evaluation engine for coding agents.
 pub mod adapter;
 pub mod grade;
+pub mod grader;
 pub mod harness;
 pub mod result;
 pub mod shell;
