@@ -265,10 +265,10 @@ mod tests {
             usage: &UsageTotal::default(),
             output: "",
             duration_ms: None,
-            workspace: Some(Path::new("/nowhere/workspace")),
+            workspace: Some(Path::new("/nowhere/w")),
             change: None,
             case_folder: Path::new("/nowhere"),
-            shell: &Shell { folder: "/nowhere/workspace".into(), env },
+            shell: &Shell { folder: "/nowhere/w".into(), env },
         };
         grader.judge_run("`it`", &command, &ran, &evidence)
     }
@@ -323,7 +323,7 @@ mod tests {
             assert!(!scored(judge(&grader, exited(1), "", "")).passed, "{line}");
             assert!(scored(judge(&format!("{{run: {line}, exit: 127}}"), exited(127), "", "")).passed, "{line}");
         }
-        for line in ["./made-by-agent", "sh missing", "exit 127", "cd src && x", "/nowhere/workspace/x", "(x)"] {
+        for line in ["./made-by-agent", "sh missing", "exit 127", "cd src && x", "/nowhere/w/x", "(x)"] {
             assert!(!scored(judge(&format!("run: {line}"), exited(127), "", "")).passed, "{line}");
         }
     }
