@@ -3,6 +3,7 @@ pub mod adapter;
 pub mod demo;
 pub mod environment;
 pub mod grade;
+pub mod grader;
 pub mod harness;
 pub mod lines;
 pub mod process;

@@ -464,6 +464,20 @@ pub struct ToolResult {
     pub truncated: bool,
 }
 
+impl ToolResult {
+    /// The result of a call that nobody ever told the end of.
+    pub fn unfinished(call: &str) -> Self {
+        Self {
+            call: call.to_owned(),
+            status: CallStatus::Unfinished,
+            output: None,
+            diffs: Vec::new(),
+            exit_code: None,
+            truncated: false,
+        }
+    }
+}
+
 /// A change to one file, as the agent showed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileDiff {

@@ -81,6 +81,16 @@ impl Joiner {
         }
     }
 
+    /// The calls that are left at the end of the Trace: one without a result is unfinished.
+    pub fn rest(&mut self) -> Vec<Call> {
+        for waiting in &mut self.waiting {
+            let (seq, at_ms, call) = (waiting.seq, waiting.at_ms, &waiting.call.call);
+            waiting.result.get_or_insert_with(|| (seq, at_ms, ToolResult::unfinished(call)));
+        }
+        self.open.clear();
+        self.ready()
+    }
+
     fn at(&mut self, number: u64) -> Option<&mut Waiting> {
         let index = number.checked_sub(self.first)?;
         self.waiting.get_mut(index as usize)

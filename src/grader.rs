@@ -1,0 +1,222 @@
+//! Graders: each judges one aspect of a Trial. This is the closed list of their kinds; a file below it is one kind.
+//!
+//! A [`GraderEntry`] is what a case says, a [`Grader`] what is left when every `use` is resolved, and a
+//! [`Grading`] the judgement of one Trial, made while its events go by.
+
+use std::path::Path;
+
+use crate::grade::Grade;
+use crate::shell::Shell;
+use crate::trace::usage::UsageTotal;
+use crate::trace::{Event, Header, Stop};
+use crate::workspace::change::Change;
+
+mod assign;
+mod beside;
+mod checks;
+mod entry;
+mod grading;
+mod library;
+mod lists;
+pub mod matcher;
+mod words;
+
+mod budget;
+mod command;
+mod diff;
+mod files;
+mod model;
+mod output;
+mod permissions;
+mod stop;
+mod tool_calls;
+
+pub use entry::{Common, GraderEntry, Use, What};
+pub use grading::{Grading, unique_names};
+pub use library::{GraderError, Library, NamedGrader, expand};
+pub use lists::OneOrList;
+pub use matcher::Subject;
+
+/// The kinds of grader: one line each, and all that reads, writes and describes them follows from it.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $variant:ident($body:ty) = $word:literal),* $(,)?) => {
+        /// What a grader judges, with what it was told to look for.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Kind {
+            $($(#[$doc])* $variant($body)),*
+        }
+
+        impl Kind {
+            /// The word of each kind, as it stands in cases.
+            pub const WORDS: &'static [&'static str] = &[$($word),*];
+
+            /// The kind's word.
+            pub fn word(&self) -> &'static str {
+                match self {
+                    $(Kind::$variant(_) => $word),*
+                }
+            }
+
+            /// Reads the body of the kind that a word names; the word is one of [`Kind::WORDS`].
+            fn read<'de, D: serde::Deserializer<'de>>(word: &str, body: D) -> Result<Self, D::Error> {
+                match word {
+                    $($word => <$body as serde::Deserialize>::deserialize(body).map(Kind::$variant),)*
+                    other => Err(serde::de::Error::custom(format_args!("unknown grader `{other}`"))),
+                }
+            }
+
+            /// The body as JSON, without the keys that every grader takes.
+            fn body_json(&self) -> serde_json::Result<serde_json::Value> {
+                match self {
+                    $(Kind::$variant(body) => serde_json::to_value(body)),*
+                }
+            }
+
+            /// Word and schema of each body, without the keys that every grader takes.
+            fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
+                vec![$(($word, <$body as schemars::JsonSchema>::json_schema(generator))),*]
+            }
+
+            fn body(&self) -> &dyn Body {
+                match self {
+                    $(Kind::$variant(body) => body),*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// The final answer.
+    Output(output::Output) = "output",
+    /// Files in the workspace.
+    Files(files::Files) = "files",
+    /// A command's exit code and output.
+    Command(command::RunCommand) = "command",
+    /// What changed in the workspace.
+    Diff(diff::Diff) = "diff",
+    /// Which calls were made.
+    ToolCalls(tool_calls::ToolCalls) = "tool-calls",
+    /// What the agent asked for, and what became of it.
+    Permissions(permissions::Permissions) = "permissions",
+    /// How the session ended.
+    Stop(stop::StopIs) = "stop",
+    /// What it cost.
+    Budget(budget::Budget) = "budget",
+    /// Which model answered.
+    Model(model::ModelIs) = "model",
+}
+
+/// A grader as it is applied: its kind, and what it counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grader {
+    /// Its name in the case; [`unique_names`] tells graders of the same name apart.
+    pub name: String,
+    /// Its weight in the mean.
+    pub weight: f64,
+    /// Whether its failure fails the trial.
+    pub gate: bool,
+    /// Whether it is only reported.
+    pub diagnostic: bool,
+    /// What it judges.
+    pub kind: Kind,
+}
+
+impl Grader {
+    /// Whether its grade can change a verdict.
+    pub fn counts(&self) -> bool {
+        !self.diagnostic && (self.gate || self.weight > 0.0)
+    }
+
+    /// Files beside the case that it compares with, as they are written there.
+    pub fn named_files(&self) -> Vec<&Path> {
+        match &self.kind {
+            Kind::Files(files) => files.named_files().collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What a case's graders lack for its verdict to mean anything.
+///
+/// # Errors
+/// The case asserts nothing: the reason says why and what to do.
+pub fn refuse_empty(graders: &[Grader]) -> Result<(), String> {
+    for (grader, name) in graders.iter().zip(unique_names(graders)) {
+        if let Some(reason) = grader.kind.body().refusal() {
+            return Err(format!("the grader `{name}` {reason}"));
+        }
+    }
+    if graders.is_empty() {
+        Err("the case has no grader, so it asserts nothing; add one under `graders`".to_owned())
+    } else if graders.iter().all(|grader| grader.diagnostic) {
+        Err("every grader of the case is diagnostic, so it asserts nothing; let at least one count".to_owned())
+    } else if !graders.iter().any(Grader::counts) {
+        Err("every grader of the case has weight 0, so it asserts nothing; let at least one count".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
+/// What a grader of one kind was told: the part of it that differs from kind to kind.
+trait Body {
+    /// Why it can't be applied: it has nothing to check, or contradicts itself. The text goes on from its name.
+    fn refusal(&self) -> Option<String>;
+
+    /// Someone who watches one Trial go by; nothing for a kind that only runs once the Trial is over.
+    fn judge(&self) -> Option<Box<dyn Judge>>;
+
+    /// Whether its judge looks at calls: joining them with their results is work that others are spared.
+    fn sees_calls(&self) -> bool {
+        false
+    }
+}
+
+/// Watches the events of one Trial, keeps only what it needs of them, and gives a Grade at the end.
+pub trait Judge: Send {
+    /// Takes the next event.
+    fn event(&mut self, _event: &Event) {}
+
+    /// Takes the next call with its result. Calls come in the order in which they were announced.
+    fn call(&mut self, _call: &Subject<'_>) {}
+
+    /// Says how it was.
+    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade;
+}
+
+/// What is known of a Trial when it is over, beside its events.
+#[derive(Clone, Copy)]
+pub struct Evidence<'a> {
+    /// The header, complete.
+    pub header: &'a Header,
+    /// How the session ended.
+    pub stop: &'a Stop,
+    /// What it spent.
+    pub usage: &'a UsageTotal,
+    /// The final answer; empty where there was none.
+    pub output: &'a str,
+    /// From the first prompt to the answer; absent where nobody measured it.
+    pub duration_ms: Option<u64>,
+    /// The workspace as it is graded; absent where it is gone.
+    pub workspace: Option<&'a Path>,
+    /// What became of the workspace; absent where nobody measured it.
+    pub change: Option<&'a Change>,
+    /// The folder of the case file, from which the paths in it count.
+    pub case_folder: &'a Path,
+    /// Runs grading commands in the workspace.
+    pub shell: &'a Shell,
+}
+
+impl Evidence<'_> {
+    /// The grade of a grader that needs to see calls, where none can be seen.
+    fn without_tracing(&self) -> Option<Grade> {
+        (!self.header.capabilities.tracing)
+            .then(|| Grade::ungraded("could not be judged, because the harness shows no tool calls"))
+    }
+
+    /// The grade of a grader that needs to see requests, where the agent cannot ask.
+    fn without_interaction(&self) -> Option<Grade> {
+        (!self.header.capabilities.interaction)
+            .then(|| Grade::ungraded("could not be judged, because the harness has no way to ask for permission"))
+    }
+}

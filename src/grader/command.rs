@@ -1,0 +1,330 @@
+//! `command`: runs a command in the workspace and judges how it ends.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use super::checks::Checks;
+use super::lists::{OneOrList, said};
+use super::{Body, Evidence, Judge, words};
+use crate::grade::Grade;
+use crate::shell::{Command, KEPT, Ran};
+use crate::trace::Exit;
+use crate::values::{Pattern, Time};
+
+/// Commands end within this time where the case says nothing.
+const TIMEOUT: Time = Time(Duration::from_secs(300));
+/// Lines of a command's output that a reason shows.
+const TAIL_LINES: usize = 8;
+/// Characters of each of its outputs that a reason shows.
+const TAIL_CHARS: usize = 400;
+
+/// A command, and how it has to end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RunCommand {
+    /// A line for `sh -c`, or a list of a program and its arguments.
+    pub run: Run,
+    /// The exit code it ends with.
+    #[serde(default)]
+    pub exit: i32,
+    /// How long it may take; then it fails.
+    #[serde(default = "five_minutes")]
+    pub timeout: Time,
+    /// Its standard output contains this text, or each of these.
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub stdout_contains: Option<OneOrList<String>>,
+    /// This regular expression matches its standard output, or each of these; unanchored.
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub stdout_regex: Option<OneOrList<Pattern>>,
+}
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Run {
+    /// A line for `sh -c`.
+    Line(String),
+    /// A program and its arguments.
+    Program(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for Run {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct LineOrProgram;
+        impl<'de> Visitor<'de> for LineOrProgram {
+            type Value = Run;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a command line, or a list of a program and its arguments")
+            }
+
+            fn visit_str<E: Error>(self, line: &str) -> Result<Run, E> {
+                Ok(Run::Line(line.to_owned()))
+            }
+
+            // `run: true` is a command, too, and `True` is none.
+            fn visit_bool<E: Error>(self, flag: bool) -> Result<Run, E> {
+                Ok(Run::Line(flag.to_string()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Run, A::Error> {
+                let mut words = Vec::new();
+                while let Some(word) = seq.next_element()? {
+                    words.push(word);
+                }
+                Ok(Run::Program(words))
+            }
+        }
+        deserializer.deserialize_any(LineOrProgram)
+    }
+}
+
+impl JsonSchema for Run {
+    fn schema_name() -> Cow<'static, str> {
+        "Run".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "a line for `sh -c`, or a list of a program and its arguments",
+            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
+        })
+    }
+}
+
+fn five_minutes() -> Time {
+    TIMEOUT
+}
+
+impl Body for RunCommand {
+    fn refusal(&self) -> Option<String> {
+        let texts = self.stdout_contains.iter().flat_map(OneOrList::iter);
+        let patterns = self.stdout_regex.iter().flat_map(OneOrList::iter);
+        let runs = match &self.run {
+            Run::Line(line) => line.trim(),
+            Run::Program(words) => words.first().map_or("", |program| program.trim()),
+        };
+        if runs.is_empty() {
+            Some("runs nothing: `run` is empty".to_owned())
+        } else if texts.map(String::as_str).chain(patterns.map(|pattern| pattern.0.as_str())).any(str::is_empty) {
+            Some("checks nothing: an expectation of its standard output is empty".to_owned())
+        } else if self.timeout.0.is_zero() {
+            Some("has a `timeout` of nothing, which no command meets".to_owned())
+        } else {
+            None
+        }
+    }
+
+    fn judge(&self) -> Option<Box<dyn Judge>> {
+        None
+    }
+}
+
+impl RunCommand {
+    /// Runs the command and judges how it ended.
+    pub async fn grade(&self, evidence: &Evidence<'_>) -> Grade {
+        if evidence.workspace.is_none() {
+            return Grade::ungraded("could not be judged, because the workspace is not there");
+        }
+        let (command, shown) = match &self.run {
+            Run::Line(line) => (Command::Line(line.clone()), line.clone()),
+            Run::Program(words) => (Command::Program(words.clone()), words.join(" ")),
+        };
+        let shown = format!("`{}`", words::short(&shown, 200));
+        match evidence.shell.run(&command, None, self.timeout.0).await {
+            Err(error) => Grade::ungraded(format!("{shown} could not be started: {error}")),
+            Ok(ran) => self.judge_run(&shown, &command, &ran, evidence),
+        }
+    }
+
+    fn judge_run(&self, shown: &str, command: &Command, ran: &Ran, evidence: &Evidence<'_>) -> Grade {
+        let tail = tail(ran);
+        let mut checks = Checks::default();
+        let ended = match ran.exit {
+            None => {
+                return Grade::fail(format!(
+                    "{shown} took longer than its timeout of {} and was ended{tail}",
+                    self.timeout
+                ));
+            }
+            Some(Exit { code: Some(127), .. }) if self.exit != 127 && is_not_installed(command, evidence) => {
+                return Grade::ungraded(format!("{shown} could not be started: its program is not installed{tail}"));
+            }
+            Some(Exit { code: Some(code), .. }) => {
+                let holds = code == self.exit;
+                let not = if holds { String::new() } else { format!(", not with {}{tail}", self.exit) };
+                (holds, format!("{shown} exited with {code}{not}"))
+            }
+            Some(Exit { signal: Some(signal), .. }) => (false, format!("{shown} was ended by signal {signal}{tail}")),
+            Some(Exit { code: None, signal: None }) => (false, format!("{shown} ended without an exit code{tail}")),
+        };
+        checks.either(ended.0, ended.1, []);
+        let stdout = String::from_utf8_lossy(&ran.stdout);
+        let mut expect = |holds: bool, what: String| {
+            if holds {
+                checks.held(format!("its output {what}"), []);
+            } else if ran.stdout.len() >= KEPT {
+                checks
+                    .unknown(format!("the end of the output of {shown} that was kept does not show whether it {what}"));
+            } else {
+                checks.violated(format!("the output of {shown} is not one that {what}{tail}"), []);
+            }
+        };
+        for text in self.stdout_contains.iter().flat_map(OneOrList::iter) {
+            expect(stdout.contains(text.as_str()), format!("contains `{}`", words::short(text, 100)));
+        }
+        for pattern in self.stdout_regex.iter().flat_map(OneOrList::iter) {
+            expect(pattern.is_match(&stdout), format!("matches /{pattern}/"));
+        }
+        checks.grade()
+    }
+}
+
+/// The last lines that a command printed, as the end of a reason.
+fn tail(ran: &Ran) -> String {
+    // What went wrong is mostly said on standard error, but many test runners say it on standard output.
+    let mut told = String::new();
+    for (name, bytes) in [("stderr", &ran.stderr), ("stdout", &ran.stdout)] {
+        let text = String::from_utf8_lossy(bytes);
+        let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(TAIL_LINES)..].join(" | ");
+        if !last.is_empty() {
+            let skipped = last.chars().count().saturating_sub(TAIL_CHARS);
+            let cut = if skipped > 0 { "…" } else { "" };
+            told.push_str(&format!("; {name}: {cut}{}", last.chars().skip(skipped).collect::<String>()));
+        }
+    }
+    told
+}
+
+/// Whether a line's own program is not on this machine: then not the agent's work failed, but the grader.
+/// A path within the workspace is the agent's work.
+fn is_not_installed(command: &Command, evidence: &Evidence<'_>) -> bool {
+    let Command::Line(line) = command else { return false };
+    let is_setting = |word: &&str| word.split_once('=').is_some_and(|(name, _)| is_name(name));
+    let Some(program) = line.split_whitespace().find(|word| !is_setting(word)) else { return false };
+    if program.starts_with('/') {
+        let in_workspace = evidence.workspace.is_some_and(|workspace| Path::new(program).starts_with(workspace));
+        return program.chars().all(is_plain) && !in_workspace && !Path::new(program).exists();
+    }
+    let path = evidence.shell.env.get("PATH").map(String::as_str).unwrap_or_default();
+    !program.contains('/')
+        && program.chars().all(is_plain)
+        && !SHELL_WORDS.contains(&program)
+        && !std::env::split_paths(path).any(|folder| folder.join(program).exists())
+}
+
+fn is_name(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_.+/".contains(c)
+}
+
+/// Words that a shell knows without a program.
+const SHELL_WORDS: [&str; 34] = [
+    ".", ":", "alias", "bg", "break", "case", "cd", "command", "continue", "eval", "exec", "exit", "export", "for",
+    "function", "getopts", "hash", "if", "jobs", "local", "read", "readonly", "return", "set", "shift", "source",
+    "time", "times", "trap", "ulimit", "umask", "unset", "until", "while",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::grade::Score;
+    use crate::shell::Shell;
+    use crate::trace::usage::UsageTotal;
+    use crate::trace::{Header, Seen, Stop, StopReason};
+
+    /// Judges how a command ended, without running it.
+    fn judge(grader: &str, exit: Option<Exit>, stdout: &str, stderr: &str) -> Grade {
+        let grader: RunCommand = serde_yaml::from_str(grader).unwrap();
+        let command = match &grader.run {
+            Run::Line(line) => Command::Line(line.clone()),
+            Run::Program(words) => Command::Program(words.clone()),
+        };
+        let env = BTreeMap::from([("PATH".to_owned(), "/bin:/usr/bin".to_owned())]);
+        let ran = Ran { exit, stdout: stdout.into(), stderr: stderr.into() };
+        let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit: None };
+        let evidence = Evidence {
+            header: &Header::new("acp", Seen { tracing: false, interaction: false }),
+            stop: &stop,
+            usage: &UsageTotal::default(),
+            output: "",
+            duration_ms: None,
+            workspace: Some(Path::new("/nowhere/w")),
+            change: None,
+            case_folder: Path::new("/nowhere"),
+            shell: &Shell { folder: "/nowhere/w".into(), env },
+        };
+        grader.judge_run("`it`", &command, &ran, &evidence)
+    }
+
+    fn exited(code: i32) -> Option<Exit> {
+        Some(Exit { code: Some(code), signal: None })
+    }
+
+    fn scored(grade: Grade) -> Score {
+        match grade {
+            Grade::Scored(score) => score,
+            Grade::Ungraded { reason } => panic!("ungraded: {reason}"),
+        }
+    }
+
+    #[test]
+    fn the_exit_code_decides() {
+        assert!(scored(judge("run: x", exited(0), "", "")).passed);
+        assert!(scored(judge("{run: [x], exit: 3}", exited(3), "", "")).passed);
+        let failed = scored(judge("run: cargo test", exited(101), "out\n", "one\n\ntwo\n"));
+        assert!(!failed.passed);
+        assert_eq!(failed.reason, "`it` exited with 101, not with 0; stderr: one | two; stdout: out");
+        let killed = scored(judge("run: x", Some(Exit { code: None, signal: Some(9) }), "", ""));
+        assert_eq!((killed.passed, killed.reason.as_str()), (false, "`it` was ended by signal 9"));
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_fails() {
+        let late = scored(judge("{run: x, timeout: 2s}", None, "still here", ""));
+        assert!(!late.passed);
+        assert_eq!(late.reason, "`it` took longer than its timeout of 2s and was ended; stdout: still here");
+    }
+
+    #[test]
+    fn what_it_prints_can_be_checked() {
+        let grader = "{run: x, stdout-contains: [good, fine], stdout-regex: '^all'}";
+        assert!(scored(judge(grader, exited(0), "all good, fine", "")).passed);
+        let half = scored(judge(grader, exited(0), "all good", ""));
+        assert_eq!((half.passed, half.value.get()), (false, 0.75));
+        assert!(half.reason.contains("contains `fine`"), "{}", half.reason);
+        // Only the end of it was kept, so what is missing may have stood before.
+        let long = "x".repeat(KEPT);
+        assert!(matches!(judge(grader, exited(0), &long, ""), Grade::Ungraded { .. }));
+        assert!(!scored(judge(grader, exited(1), &long, "")).passed);
+    }
+
+    #[test]
+    fn a_program_that_is_not_installed_is_not_the_agents_failure() {
+        for line in ["no-such-program-here --flag", "A=1 no-such-program-here", "/no/such/program"] {
+            let grader = format!("run: {line}");
+            assert!(matches!(judge(&grader, exited(127), "", "not found"), Grade::Ungraded { .. }), "{line}");
+            assert!(!scored(judge(&grader, exited(1), "", "")).passed, "{line}");
+            assert!(scored(judge(&format!("{{run: {line}, exit: 127}}"), exited(127), "", "")).passed, "{line}");
+        }
+        for line in ["./made-by-agent", "sh missing", "exit 127", "cd src && x", "/nowhere/w/x", "(x)"] {
+            assert!(!scored(judge(&format!("run: {line}"), exited(127), "", "")).passed, "{line}");
+        }
+    }
+}

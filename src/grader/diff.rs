@@ -1,0 +1,107 @@
+//! `diff`: which files the Trial changed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::checks::Checks;
+use super::lists::filled;
+use super::{Body, Evidence, Judge, words};
+use crate::grade::Grade;
+use crate::values::PathGlob;
+
+/// Which files have to change, and which may.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Diff {
+    /// Nothing but files that fit one of these changed; nothing at all is allowed.
+    #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<PathGlob>,
+    /// For each of these, a file that fits was created.
+    #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub created: Vec<PathGlob>,
+    /// For each of these, a file that fits was changed.
+    #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<PathGlob>,
+    /// For each of these, a file that fits was deleted.
+    #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub deleted: Vec<PathGlob>,
+    /// Nothing changed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub none: bool,
+}
+
+impl Body for Diff {
+    fn refusal(&self) -> Option<String> {
+        let Self { only, created, changed, deleted, none } = self;
+        let mut lists = [("only", only), ("created", created), ("changed", changed), ("deleted", deleted)].into_iter();
+        let empty = |glob: &PathGlob| glob.to_string().is_empty();
+        if let Some((key, _)) = lists.clone().find(|(_, globs)| globs.iter().any(empty)) {
+            return Some(format!("checks nothing: `{key}` has an empty glob"));
+        }
+        if *none && [created, changed, deleted].into_iter().any(|globs| !globs.is_empty()) {
+            return Some("contradicts itself: with `none` nothing may change, so no file can".to_owned());
+        }
+        (!none && lists.all(|(_, globs)| globs.is_empty()))
+            .then(|| "checks nothing; say what may change, for example `only: [\"src/**\"]`".to_owned())
+    }
+
+    fn judge(&self) -> Option<Box<dyn Judge>> {
+        Some(Box::new(DiffJudge(self.clone())))
+    }
+}
+
+struct DiffJudge(Diff);
+
+impl Judge for DiffJudge {
+    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+        let Some(change) = evidence.change else {
+            return Grade::ungraded("could not be judged, because the change of the workspace is not known");
+        };
+        let Diff { only, created, changed, deleted, none } = self.0;
+        let mut checks = Checks::default();
+        let told = |paths: &[(&str, &str)]| {
+            words::first_few(paths.iter().map(|(path, what)| format!("`{path}` ({what})")), 10)
+        };
+        let all: Vec<(&str, &str)> = change.all().collect();
+        if none {
+            let reason = if all.is_empty() {
+                "nothing changed".to_owned()
+            } else {
+                format!("nothing may change, and these did: {}", told(&all))
+            };
+            checks.either(all.is_empty(), reason, []);
+        }
+        if !only.is_empty() {
+            let outside: Vec<(&str, &str)> =
+                all.iter().copied().filter(|(path, _)| !only.iter().any(|glob| glob.is_match(path))).collect();
+            let allowed = words::any_of(only.iter().map(|glob| format!("`{glob}`")));
+            let reason = if outside.is_empty() {
+                format!("nothing outside of {allowed} changed")
+            } else {
+                format!("only {allowed} may change, and these did: {}", told(&outside))
+            };
+            checks.either(outside.is_empty(), reason, []);
+        }
+        let lists = [
+            ("created", created, &change.created),
+            ("changed", changed, &change.changed),
+            ("deleted", deleted, &change.deleted),
+        ];
+        for (word, globs, paths) in lists {
+            for glob in globs {
+                match paths.iter().find(|path| glob.is_match(path)) {
+                    Some(path) => checks.held(format!("`{path}` was {word}"), []),
+                    None => {
+                        let what = if all.is_empty() {
+                            "nothing changed".to_owned()
+                        } else {
+                            format!("the changes are {}", told(&all))
+                        };
+                        checks.violated(format!("no file that fits `{glob}` was {word}; {what}"), []);
+                    }
+                }
+            }
+        }
+        checks.grade()
+    }
+}

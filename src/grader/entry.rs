@@ -1,0 +1,377 @@
+//! How a grader is read from a case: a map of one key, whose body also takes the keys every grader takes.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::Kind;
+use super::beside::{Beside, Split};
+
+/// A grader as a case says it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GraderEntry {
+    /// The keys that every grader takes.
+    pub common: Common,
+    /// The rest.
+    pub what: What,
+}
+
+/// A grader, or the name of one.
+#[derive(Debug, Clone, PartialEq)]
+pub enum What {
+    /// One that stands here.
+    Kind(Kind),
+    /// One that stands in `graders/`.
+    Use(Use),
+}
+
+/// A named grader from `graders/`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Use {
+    /// Its name: the file's, without extension.
+    pub grader: String,
+}
+
+/// The keys that every grader takes; absent where the case does not say.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Common {
+    /// Its name in reports.
+    pub name: Option<String>,
+    /// Its weight in the mean; 1 where nobody says.
+    pub weight: Option<f64>,
+    /// Whether its failure fails the trial.
+    pub gate: Option<bool>,
+    /// Whether it is only reported.
+    pub diagnostic: Option<bool>,
+}
+
+/// The word for a named grader.
+const USE: &str = "use";
+
+impl GraderEntry {
+    /// What it lacks to assert anything. The text goes on from the grader's name. What was read from a file was
+    /// asked already.
+    pub fn asserts_nothing(&self) -> Option<String> {
+        match &self.what {
+            What::Kind(kind) => kind.body().refusal(),
+            What::Use(named) => named.grader.is_empty().then(|| "names no grader".to_owned()),
+        }
+    }
+
+    /// Its kind's word, or `use`.
+    pub fn word(&self) -> &'static str {
+        match &self.what {
+            What::Kind(kind) => kind.word(),
+            What::Use(_) => USE,
+        }
+    }
+}
+
+impl Beside for Common {
+    const KEYS: &'static [&'static str] = &["name", "weight", "gate", "diagnostic"];
+
+    fn read<'de, A: MapAccess<'de>>(&mut self, key: &'static str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "name" => self.name = Some(map.next_value::<Name>()?.0),
+            "weight" => self.weight = Some(map.next_value::<Weight>()?.0),
+            "gate" => self.gate = Some(map.next_value()?),
+            _ => self.diagnostic = Some(map.next_value()?),
+        }
+        Ok(())
+    }
+}
+
+struct Name(String);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = Name;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a name")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Name, E> {
+                if text.trim().is_empty() {
+                    Err(E::custom("a name must not be empty"))
+                } else {
+                    Ok(Name(text.to_owned()))
+                }
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+struct Weight(f64);
+
+impl<'de> Deserialize<'de> for Weight {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+        impl Visitor<'_> for Number {
+            type Value = Weight;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a weight: a number from 0 up")
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Weight, E> {
+                Ok(Weight(number as f64))
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Weight, E> {
+                self.visit_f64(number as f64)
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Weight, E> {
+                if number.is_finite() && number >= 0.0 {
+                    Ok(Weight(number))
+                } else {
+                    Err(E::custom(format_args!("a weight is a finite number from 0 up, not `{number}`")))
+                }
+            }
+        }
+        deserializer.deserialize_any(Number)
+    }
+}
+
+impl<'de> Deserialize<'de> for Use {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameOrMap;
+        impl<'de> Visitor<'de> for NameOrMap {
+            type Value = Use;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a grader, or a map such as `{grader: NAME, gate: true}`")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Use, E> {
+                Ok(Use { grader: name.to_owned() })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Use, A::Error> {
+                let mut grader = None;
+                while let Some(GraderKey) = map.next_key()? {
+                    if grader.replace(map.next_value::<Name>()?.0).is_some() {
+                        return Err(A::Error::duplicate_field("grader"));
+                    }
+                }
+                grader.map(|grader| Use { grader }).ok_or_else(|| A::Error::missing_field("grader"))
+            }
+        }
+        deserializer.deserialize_any(NameOrMap)
+    }
+}
+
+/// The one key of a `use` body of its own.
+struct GraderKey;
+
+impl<'de> Deserialize<'de> for GraderKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Key;
+        impl Visitor<'_> for Key {
+            type Value = GraderKey;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`grader`")
+            }
+
+            fn visit_str<E: Error>(self, key: &str) -> Result<GraderKey, E> {
+                match key {
+                    "grader" => Ok(GraderKey),
+                    _ => Err(E::unknown_field(key, &["grader", "name", "weight", "gate", "diagnostic"])),
+                }
+            }
+        }
+        deserializer.deserialize_identifier(Key)
+    }
+}
+
+impl<'de> Deserialize<'de> for GraderEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entry;
+        impl<'de> Visitor<'de> for Entry {
+            type Value = GraderEntry;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a grader: a map of one key, such as `command: {run: cargo test}`")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<GraderEntry, A::Error> {
+                let Some(KindWord(word)) = map.next_key()? else {
+                    return Err(A::Error::custom("this grader is empty; it is a map of one key, its kind"));
+                };
+                let entry = map.next_value_seed(EntryBody(word))?;
+                map.next_key_seed(NoMore(word))?;
+                Ok(entry)
+            }
+        }
+        deserializer.deserialize_map(Entry)
+    }
+}
+
+/// The key of a grader: a word that is known.
+pub(super) struct KindWord(pub &'static str);
+
+impl KindWord {
+    /// The word, where it names a grader.
+    pub(super) fn known(word: &str) -> Option<Self> {
+        Kind::WORDS.iter().copied().chain([USE]).find(|known| *known == word).map(KindWord)
+    }
+}
+
+impl<'de> Deserialize<'de> for KindWord {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Word;
+        impl Visitor<'_> for Word {
+            type Value = KindWord;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the kind of a grader")
+            }
+
+            fn visit_str<E: Error>(self, word: &str) -> Result<KindWord, E> {
+                KindWord::known(word).ok_or_else(|| {
+                    let known: Vec<String> =
+                        Kind::WORDS.iter().chain(&[USE]).map(|known| format!("`{known}`")).collect();
+                    E::custom(format_args!("unknown grader `{word}`, expected one of {}", known.join(", ")))
+                })
+            }
+        }
+        deserializer.deserialize_identifier(Word)
+    }
+}
+
+/// Reads the body below a grader's key, and refuses one that checks nothing.
+pub(super) struct EntryBody(pub &'static str);
+
+impl<'de> DeserializeSeed<'de> for EntryBody {
+    type Value = GraderEntry;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<GraderEntry, D::Error> {
+        let word = self.0;
+        let mut common = Common::default();
+        let body = Split { inner: deserializer, beside: &mut common };
+        let what = match word {
+            USE => What::Use(Use::deserialize(body)?),
+            _ => What::Kind(Kind::read(word, body)?),
+        };
+        let entry = GraderEntry { common, what };
+        match entry.asserts_nothing() {
+            Some(reason) => Err(D::Error::custom(format_args!("the grader `{word}` {reason}"))),
+            None => Ok(entry),
+        }
+    }
+}
+
+/// Refuses a second key, at that key.
+struct NoMore(&'static str);
+
+impl<'de> DeserializeSeed<'de> for NoMore {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for NoMore {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the end of the grader")
+    }
+
+    fn visit_str<E: Error>(self, key: &str) -> Result<(), E> {
+        let word = self.0;
+        Err(E::custom(if KindWord::known(key).is_some() {
+            format!("a grader has one key, and this one has `{word}` already; begin another with `- {key}:`")
+        } else {
+            format!(
+                "a grader has one key, and this one has `{word}` already; write `{key}` below it: `{word}: {{{key}: …}}`"
+            )
+        }))
+    }
+}
+
+impl Serialize for GraderEntry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error;
+        let mut body = match &self.what {
+            What::Kind(kind) => kind.body_json().map_err(S::Error::custom)?,
+            What::Use(named) => serde_json::json!({"grader": named.grader}),
+        };
+        if let Value::Object(map) = &mut body {
+            let Common { name, weight, gate, diagnostic } = &self.common;
+            let common = [
+                ("name", name.clone().map(Value::from)),
+                ("weight", weight.map(Value::from)),
+                ("gate", gate.map(Value::from)),
+                ("diagnostic", diagnostic.map(Value::from)),
+            ];
+            map.extend(common.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        }
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(self.word(), &body)?;
+        map.end()
+    }
+}
+
+impl JsonSchema for GraderEntry {
+    fn schema_name() -> Cow<'static, str> {
+        "Grader".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut kinds: Vec<Value> = Vec::new();
+        for (word, mut body) in Kind::schemas(generator) {
+            add_properties(&mut body, &common_properties());
+            kinds.push(one_key(word, body.to_value()));
+        }
+        let mut named = json_schema!({
+            "type": "object",
+            "properties": {"grader": {"type": "string", "description": "its file in graders/, without .yaml"}},
+            "required": ["grader"],
+            "additionalProperties": false
+        });
+        add_properties(&mut named, &common_properties());
+        kinds.push(one_key(USE, serde_json::json!({"oneOf": [{"type": "string"}, named]})));
+        json_schema!({"description": "a grader: a map of one key", "oneOf": kinds})
+    }
+}
+
+fn one_key(word: &str, body: Value) -> Value {
+    let mut properties = serde_json::Map::new();
+    properties.insert(word.to_owned(), body);
+    serde_json::json!({
+        "type": "object",
+        "properties": properties,
+        "required": [word],
+        "additionalProperties": false
+    })
+}
+
+fn common_properties() -> Value {
+    serde_json::json!({
+        "name": {"type": "string", "minLength": 1, "description": "its name in reports"},
+        "weight": {"type": "number", "minimum": 0, "default": 1, "description": "its weight in the mean"},
+        "gate": {"type": "boolean", "default": false, "description": "its failure fails the trial"},
+        "diagnostic": {"type": "boolean", "default": false, "description": "reported, never counted"}
+    })
+}
+
+/// Adds properties to the schema of an object.
+pub(super) fn add_properties(schema: &mut Schema, more: &Value) {
+    let object = schema.ensure_object();
+    let properties = object.entry("properties").or_insert_with(|| serde_json::json!({}));
+    if let (Value::Object(properties), Value::Object(more)) = (properties, more) {
+        properties.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
+    }
+}

@@ -1,0 +1,256 @@
+//! `files`: what lies in the workspace when the agent has stopped.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::checks::Checks;
+use super::lists::{OneOrList, filled, filled_map};
+use super::{Body, Evidence, Judge, words};
+use crate::grade::Grade;
+use crate::values::{PathGlob, Pattern};
+
+/// The most that is read of one file.
+const LARGEST: u64 = 256 << 20;
+
+/// What the workspace has to hold. Paths are relative to it and stay in it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Files {
+    /// For each of these, a file or folder that fits is there.
+    #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub exists: Vec<PathGlob>,
+    /// For each of these, no file or folder that fits is there.
+    #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<PathGlob>,
+    /// Each file contains this text, or each of these.
+    #[serde(deserialize_with = "filled_map", skip_serializing_if = "BTreeMap::is_empty")]
+    pub contains: BTreeMap<String, OneOrList<String>>,
+    /// This regular expression matches each file, or each of these; unanchored.
+    #[serde(deserialize_with = "filled_map", skip_serializing_if = "BTreeMap::is_empty")]
+    pub matches: BTreeMap<String, OneOrList<Pattern>>,
+    /// Each file is the same, byte for byte, as a file beside the case.
+    #[serde(deserialize_with = "filled_map", skip_serializing_if = "BTreeMap::is_empty")]
+    pub equals: BTreeMap<String, PathBuf>,
+}
+
+impl Files {
+    /// Files beside the case that it compares with.
+    pub fn named_files(&self) -> impl Iterator<Item = &Path> {
+        self.equals.values().map(PathBuf::as_path)
+    }
+
+    /// Makes the files it compares with count from a folder.
+    pub fn count_from(&mut self, folder: &Path) {
+        for file in self.equals.values_mut() {
+            *file = folder.join(&*file);
+        }
+    }
+}
+
+impl Body for Files {
+    fn refusal(&self) -> Option<String> {
+        let Self { exists, absent, contains, matches, equals } = self;
+        let globs = exists.iter().chain(absent).map(ToString::to_string);
+        let paths = contains.keys().chain(matches.keys()).chain(equals.keys()).cloned();
+        for path in globs.chain(paths) {
+            if path.is_empty() {
+                return Some("checks nothing: a path in it is empty".to_owned());
+            }
+            if Path::new(&path).components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
+                return Some(format!("looks at `{path}`, which is not a path within the workspace"));
+            }
+        }
+        if let Some(path) = contains.iter().find(|(_, texts)| texts.iter().any(String::is_empty)).map(|(path, _)| path)
+        {
+            return Some(format!("checks nothing: the text for `{path}` under `contains` is empty"));
+        }
+        let empty = |patterns: &OneOrList<Pattern>| patterns.iter().any(|pattern| pattern.0.as_str().is_empty());
+        if let Some(path) = matches.iter().find(|(_, patterns)| empty(patterns)).map(|(path, _)| path) {
+            return Some(format!("checks nothing: the regular expression for `{path}` under `matches` is empty"));
+        }
+        if let Some((path, _)) = equals.iter().find(|(_, file)| file.as_os_str().is_empty()) {
+            return Some(format!("checks nothing: the file for `{path}` under `equals` is not named"));
+        }
+        (*self == Files::default())
+            .then(|| "checks nothing; say what has to be there, for example `exists: [\"src/**\"]`".to_owned())
+    }
+
+    fn judge(&self) -> Option<Box<dyn Judge>> {
+        Some(Box::new(FilesJudge(self.clone())))
+    }
+}
+
+struct FilesJudge(Files);
+
+impl Judge for FilesJudge {
+    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+        let Some(workspace) = evidence.workspace.and_then(|path| path.canonicalize().ok()) else {
+            return Grade::ungraded("could not be judged, because the workspace is not there");
+        };
+        let mut checks = Checks::default();
+        for glob in &self.0.exists {
+            match find(&workspace, glob) {
+                Ok(Some(path)) => checks.held(format!("`{path}` exists"), []),
+                Ok(None) => checks.violated(format!("nothing that fits `{glob}` exists"), []),
+                Err(error) => checks.unknown(format!("`{glob}` could not be looked for: {error}")),
+            }
+        }
+        for glob in &self.0.absent {
+            match find(&workspace, glob) {
+                Ok(None) => checks.held(format!("nothing that fits `{glob}` exists"), []),
+                Ok(Some(path)) => checks.violated(format!("`{path}` exists, and nothing that fits `{glob}` may"), []),
+                Err(error) => checks.unknown(format!("`{glob}` could not be looked for: {error}")),
+            }
+        }
+        for (path, texts) in &self.0.contains {
+            let content = content(&mut checks, &workspace, path);
+            for text in texts.iter() {
+                let Some(content) = &content else { continue };
+                let holds = holds_bytes(content, text);
+                let word = if holds { "contains" } else { "does not contain" };
+                checks.either(holds, format!("`{path}` {word} `{}`", words::short(text, 200)), []);
+            }
+        }
+        for (path, patterns) in &self.0.matches {
+            let content = content(&mut checks, &workspace, path);
+            for pattern in patterns.iter() {
+                let Some(content) = &content else { continue };
+                let holds = pattern.is_match(&String::from_utf8_lossy(content));
+                let word = if holds { "matches" } else { "does not match" };
+                checks.either(holds, format!("`{path}` {word} /{pattern}/"), []);
+            }
+        }
+        for (path, file) in &self.0.equals {
+            let wanted = match fs::read(evidence.case_folder.join(file)) {
+                Ok(wanted) => wanted,
+                Err(error) => {
+                    checks.unknown(format!("`{}` of the case could not be read: {error}", file.display()));
+                    continue;
+                }
+            };
+            if let Some(content) = content(&mut checks, &workspace, path) {
+                let holds = content == wanted;
+                let reason = if holds {
+                    format!("`{path}` is the same as `{}`", file.display())
+                } else {
+                    format!("`{path}` differs from `{}` {}", file.display(), first_difference(&content, &wanted))
+                };
+                checks.either(holds, reason, []);
+            }
+        }
+        checks.grade()
+    }
+}
+
+/// What a file holds. That it is not there, or is not a file of the workspace, is noted as a violation.
+fn content(checks: &mut Checks, workspace: &Path, path: &str) -> Option<Vec<u8>> {
+    match read_within(workspace, path) {
+        Ok(content) => Some(content),
+        Err(Unreadable::Not(reason)) => {
+            checks.violated(format!("`{path}` {reason}"), []);
+            None
+        }
+        Err(Unreadable::Unknown(reason)) => {
+            checks.unknown(format!("`{path}` {reason}"));
+            None
+        }
+    }
+}
+
+/// Why a file could not be read: through what the agent did, or through something else.
+enum Unreadable {
+    Not(String),
+    Unknown(String),
+}
+
+/// Reads a file of the workspace. An agent may have put anything there: links that lead out, pipes that never end.
+fn read_within(workspace: &Path, path: &str) -> Result<Vec<u8>, Unreadable> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Unreadable::Not("does not exist".to_owned()),
+        _ => Unreadable::Unknown(format!("could not be read: {error}")),
+    };
+    let real = workspace.join(path).canonicalize().map_err(failed)?;
+    if !real.starts_with(workspace) {
+        return Err(Unreadable::Not("is a link that leads out of the workspace".to_owned()));
+    }
+    if !fs::metadata(&real).map_err(failed)?.is_file() {
+        return Err(Unreadable::Not("is not a file".to_owned()));
+    }
+    let mut content = Vec::new();
+    File::open(&real).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut content)).map_err(failed)?;
+    if content.len() as u64 > LARGEST {
+        return Err(Unreadable::Unknown(format!("is larger than {} MiB", LARGEST >> 20)));
+    }
+    Ok(content)
+}
+
+/// The first path that fits a glob, in the order of names. Links are found, and not followed.
+fn find(workspace: &Path, glob: &PathGlob) -> io::Result<Option<String>> {
+    let glob_text = glob.to_string();
+    let is_plain = |part: &&str| !part.contains(['*', '?', '[', ']', '{', '}', '\\']);
+    let parts: Vec<&str> = glob_text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let plain: Vec<&str> = parts.iter().copied().take_while(is_plain).collect();
+    // The plain beginning of a glob leads to where it is worth looking.
+    let mut start = PathBuf::new();
+    for (n, part) in plain.iter().enumerate() {
+        start.push(part);
+        match fs::symlink_metadata(workspace.join(&start)) {
+            Ok(_) if n + 1 == parts.len() => return Ok(Some(start.to_string_lossy().into_owned())),
+            Ok(metadata) if metadata.is_dir() => {}
+            Ok(metadata) if metadata.is_symlink() && leads_to_folder(workspace, &start) => {}
+            Ok(_) => return Ok(None),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let mut folders = vec![start];
+    while let Some(folder) = folders.pop() {
+        let mut entries = fs::read_dir(workspace.join(&folder))?.collect::<io::Result<Vec<_>>>()?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        let mut below = Vec::new();
+        for entry in entries {
+            let path = folder.join(entry.file_name());
+            let text = path.to_string_lossy();
+            if glob.is_match(&text) {
+                return Ok(Some(text.into_owned()));
+            }
+            if entry.file_type()?.is_dir() {
+                below.push(path);
+            }
+        }
+        folders.extend(below.into_iter().rev());
+    }
+    Ok(None)
+}
+
+/// Whether a link within the workspace leads to a folder within it.
+fn leads_to_folder(workspace: &Path, link: &Path) -> bool {
+    workspace.join(link).canonicalize().is_ok_and(|real| real.starts_with(workspace) && real.is_dir())
+}
+
+fn holds_bytes(content: &[u8], text: &str) -> bool {
+    // A regular expression finds bytes in linear time; only a huge text is too much for one.
+    match regex::bytes::Regex::new(&regex::escape(text)) {
+        Ok(pattern) => pattern.is_match(content),
+        Err(_) => content.windows(text.len()).any(|window| window == text.as_bytes()),
+    }
+}
+
+fn first_difference(content: &[u8], wanted: &[u8]) -> String {
+    let same = content.iter().zip(wanted).take_while(|(a, b)| a == b).count();
+    let line = content[..same].iter().filter(|byte| **byte == b'\n').count() + 1;
+    if same == content.len() {
+        format!("in line {line}: it ends, and the other goes on")
+    } else if same == wanted.len() {
+        format!("in line {line}: the other ends, and it goes on")
+    } else {
+        format!("in line {line}")
+    }
+}

@@ -1,0 +1,287 @@
+//! Named graders from `graders/`, and how `use` takes them from there.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+use super::entry::{EntryBody, KindWord};
+use super::{Common, Grader, GraderEntry, Kind, What};
+
+/// The named graders that a case may use; a later one of the same name takes the earlier one's place.
+#[derive(Debug, Clone, Default)]
+pub struct Library(BTreeMap<String, NamedGrader>);
+
+/// The file of a named grader.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedGrader {
+    /// Where it is, for people: a path, or what it is built into.
+    pub origin: String,
+    /// Its folder, from which the paths in it count; absent where it is built in.
+    pub folder: Option<PathBuf>,
+    /// What it says.
+    pub text: String,
+}
+
+/// Why a `use` could not be resolved.
+#[derive(Debug, thiserror::Error)]
+pub enum GraderError {
+    /// There is no grader of that name.
+    #[error("there is no grader named `{name}` in graders/{}", did_you_mean(.nearest.as_deref()))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The name that is nearest to it.
+        nearest: Option<String>,
+    },
+    /// Its file could not be understood.
+    #[error("{origin}: {source}")]
+    Unreadable {
+        /// The file.
+        origin: String,
+        /// What it says.
+        text: String,
+        /// What is wrong, and where.
+        source: serde_yaml::Error,
+    },
+    /// Graders that use each other in a circle.
+    #[error("graders use each other in a circle: {}", .0.join(" uses "))]
+    Circle(Vec<String>),
+}
+
+fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default()
+}
+
+impl Library {
+    /// Adds a named grader.
+    pub fn insert(&mut self, name: impl Into<String>, grader: NamedGrader) {
+        self.0.insert(name.into(), grader);
+    }
+
+    /// Adds every `NAME.yaml` of a folder; a folder that is not there adds nothing.
+    ///
+    /// # Errors
+    /// The folder or a file in it could not be read.
+    pub fn add_folder(&mut self, folder: &Path) -> io::Result<()> {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let path = entry?.path();
+            let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".yaml")) else { continue };
+            let text = fs::read_to_string(&path)
+                .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+            let origin = path.display().to_string();
+            self.insert(name, NamedGrader { origin, folder: Some(folder.to_path_buf()), text });
+        }
+        Ok(())
+    }
+
+    /// A named grader.
+    pub fn get(&self, name: &str) -> Option<&NamedGrader> {
+        self.0.get(name)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &NamedGrader)> {
+        self.0.iter().map(|(name, grader)| (name.as_str(), grader))
+    }
+
+    fn nearest(&self, name: &str) -> Option<String> {
+        let scored = self.0.keys().map(|known| (strsim::jaro_winkler(name, known), known));
+        let best = scored.filter(|(score, _)| *score > 0.7).max_by(|a, b| a.0.total_cmp(&b.0));
+        best.map(|(_, known)| known.clone())
+    }
+}
+
+impl NamedGrader {
+    /// Its description, and the graders it holds.
+    ///
+    /// # Errors
+    /// It is not YAML, or not the file of a grader.
+    pub fn read(&self) -> Result<NamedFile, GraderError> {
+        serde_yaml::from_str(&self.text).map_err(|source| GraderError::Unreadable {
+            origin: self.origin.clone(),
+            text: self.text.clone(),
+            source,
+        })
+    }
+}
+
+/// The graders of a case, every `use` resolved. What a `use` says of name, weight, gate and diagnostic goes before
+/// what the named grader says of itself.
+///
+/// # Errors
+/// A `use` names no grader, an unreadable one, or one that leads back to itself.
+pub fn expand(entries: &[GraderEntry], library: &Library) -> Result<Vec<Grader>, GraderError> {
+    let mut graders = Vec::new();
+    expand_into(&mut graders, entries, &Common::default(), library, &mut Vec::new(), None)?;
+    Ok(graders)
+}
+
+fn expand_into(
+    graders: &mut Vec<Grader>,
+    entries: &[GraderEntry],
+    over: &Common,
+    library: &Library,
+    using: &mut Vec<String>,
+    folder: Option<&Path>,
+) -> Result<(), GraderError> {
+    for entry in entries {
+        let common = Common {
+            name: over.name.clone().or_else(|| entry.common.name.clone()),
+            weight: over.weight.or(entry.common.weight),
+            gate: over.gate.or(entry.common.gate),
+            diagnostic: over.diagnostic.or(entry.common.diagnostic),
+        };
+        match &entry.what {
+            What::Kind(kind) => {
+                let mut kind = kind.clone();
+                if let (Kind::Files(files), Some(folder)) = (&mut kind, folder) {
+                    files.count_from(folder);
+                }
+                // A grader without a name of its own goes by the one it was used by.
+                let name = common.name.or_else(|| using.last().cloned()).unwrap_or_else(|| kind.word().to_owned());
+                graders.push(Grader {
+                    name,
+                    weight: common.weight.unwrap_or(1.0),
+                    gate: common.gate.unwrap_or(false),
+                    diagnostic: common.diagnostic.unwrap_or(false),
+                    kind,
+                });
+            }
+            What::Use(named) => {
+                let name = &named.grader;
+                if let Some(start) = using.iter().position(|used| used == name) {
+                    let circle = using[start..].iter().chain([name]).cloned().collect();
+                    return Err(GraderError::Circle(circle));
+                }
+                let Some(found) = library.get(name) else {
+                    return Err(GraderError::Unknown { name: name.clone(), nearest: library.nearest(name) });
+                };
+                let file = found.read()?;
+                using.push(name.clone());
+                expand_into(graders, &file.graders, &common, library, using, found.folder.as_deref())?;
+                using.pop();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the file of a named grader says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedFile {
+    /// One line for people.
+    pub description: Option<String>,
+    /// Its graders.
+    pub graders: Vec<GraderEntry>,
+}
+
+impl<'de> Deserialize<'de> for NamedFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct File;
+        impl<'de> Visitor<'de> for File {
+            type Value = NamedFile;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a named grader: a map of `description` and `grader` or `graders`")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<NamedFile, A::Error> {
+                let mut description: Option<String> = None;
+                let mut graders: Option<Vec<GraderEntry>> = None;
+                while let Some(key) = map.next_key::<FileKey>()? {
+                    let read = match key {
+                        FileKey::Description => {
+                            if description.replace(map.next_value()?).is_some() {
+                                return Err(A::Error::duplicate_field("description"));
+                            }
+                            continue;
+                        }
+                        FileKey::Graders => map.next_value::<Entries>()?.0,
+                        FileKey::Kind(KindWord(word)) => vec![map.next_value_seed(EntryBody(word))?],
+                    };
+                    if graders.replace(read).is_some() {
+                        return Err(A::Error::custom(
+                            "the graders of this file stand in two places; put them in one list below `graders`",
+                        ));
+                    }
+                }
+                let graders = graders.ok_or_else(|| A::Error::missing_field("graders"))?;
+                Ok(NamedFile { description, graders })
+            }
+        }
+        deserializer.deserialize_map(File)
+    }
+}
+
+/// A key of a named grader's file: the one grader may also stand there without `grader`.
+enum FileKey {
+    Description,
+    Graders,
+    Kind(KindWord),
+}
+
+impl<'de> Deserialize<'de> for FileKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Key;
+        impl Visitor<'_> for Key {
+            type Value = FileKey;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`description`, `grader` or `graders`")
+            }
+
+            fn visit_str<E: Error>(self, key: &str) -> Result<FileKey, E> {
+                match key {
+                    "description" => Ok(FileKey::Description),
+                    "grader" | "graders" => Ok(FileKey::Graders),
+                    _ => KindWord::known(key)
+                        .map(FileKey::Kind)
+                        .ok_or_else(|| E::unknown_field(key, &["description", "grader", "graders"])),
+                }
+            }
+        }
+        deserializer.deserialize_identifier(Key)
+    }
+}
+
+/// A grader, or a list of them.
+struct Entries(Vec<GraderEntry>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrMore;
+        impl<'de> Visitor<'de> for OneOrMore {
+            type Value = Entries;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a grader or a list of graders")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Entries, A::Error> {
+                let one = GraderEntry::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                Ok(Entries(vec![one]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Entries, A::Error> {
+                let mut list = Vec::new();
+                while let Some(entry) = seq.next_element()? {
+                    list.push(entry);
+                }
+                if list.is_empty() {
+                    Err(A::Error::custom("this list is empty: it would check nothing"))
+                } else {
+                    Ok(Entries(list))
+                }
+            }
+        }
+        deserializer.deserialize_any(OneOrMore)
+    }
+}

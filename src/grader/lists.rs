@@ -1,0 +1,141 @@
+//! How lists and optional values are read: one value or several, and never an empty one by accident.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserialize, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Serialize, Serializer};
+
+/// One value, or a list of at least one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OneOrList<T>(pub Vec<T>);
+
+impl<T> OneOrList<T> {
+    /// The values.
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.0.iter()
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrList<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Values<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Values<T> {
+            type Value = OneOrList<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value or a list of values")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                T::deserialize(text.into_deserializer()).map(|one| OneOrList(vec![one]))
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            // What was written is lost by now: 1.50 is 1.5 here, and True is true.
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
+                Err(E::custom(format_args!("a text that looks like the number {number} must stand in quotes")))
+            }
+
+            fn visit_bool<E: Error>(self, flag: bool) -> Result<Self::Value, E> {
+                Err(E::custom(format_args!("a text that looks like the truth value {flag} must stand in quotes")))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+                collect(seq).map(OneOrList)
+            }
+        }
+        deserializer.deserialize_any(Values(PhantomData))
+    }
+}
+
+impl<T: Serialize> Serialize for OneOrList<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_slice() {
+            [one] => one.serialize(serializer),
+            list => list.serialize(serializer),
+        }
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for OneOrList<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("OneOrListOf{}", T::schema_name()).into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = generator.subschema_for::<T>();
+        json_schema!({"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]})
+    }
+}
+
+/// Reads a list of at least one value.
+pub fn filled<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    struct List<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Vec<T>, A::Error> {
+            collect(seq)
+        }
+    }
+    deserializer.deserialize_seq(List(PhantomData))
+}
+
+/// Reads a map of at least one entry, each key once.
+pub fn filled_map<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, T>, D::Error> {
+    struct Map<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Map<T> {
+        type Value = BTreeMap<String, T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a map")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut read = BTreeMap::new();
+            while let Some(key) = map.next_key::<String>()? {
+                let value = map.next_value()?;
+                if read.contains_key(&key) {
+                    return Err(A::Error::custom(format_args!("`{key}` stands here twice")));
+                }
+                read.insert(key, value);
+            }
+            if read.is_empty() { Err(A::Error::custom("this map is empty: it would check nothing")) } else { Ok(read) }
+        }
+    }
+    deserializer.deserialize_map(Map(PhantomData))
+}
+
+/// Reads an optional value that, where its key is written, has to be there.
+pub fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+fn collect<'de, A: SeqAccess<'de>, T: Deserialize<'de>>(mut seq: A) -> Result<Vec<T>, A::Error> {
+    let mut list = Vec::new();
+    while let Some(value) = seq.next_element()? {
+        list.push(value);
+    }
+    if list.is_empty() { Err(A::Error::custom("this list is empty: it would check nothing")) } else { Ok(list) }
+}

@@ -1,0 +1,287 @@
+//! Matchers: which calls a grader, a rule or a policy means.
+
+use std::cell::OnceCell;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::lists::{OneOrList, said};
+use super::words;
+use crate::trace::calls::Call;
+use crate::trace::{CallStatus, FileDiff, ToolCall, ToolKind, view};
+use crate::values::{NameGlob, PathGlob, Pattern};
+
+/// Which calls are meant. Every key that is said has to fit.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Matcher {
+    /// What the tool does: one kind or several.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<OneOrList<ToolKind>>,
+    /// The tool's name; `*` is anything.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub name: Option<NameGlob>,
+    /// A path it touches, relative to the workspace; `*` stays within a folder, `**` crosses.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathGlob>,
+    /// A regular expression over its input as one line of JSON: keys sorted, no blanks, 1.0 written 1.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub input: Option<Pattern>,
+    /// A regular expression over its command.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub command: Option<Pattern>,
+    /// Arguments that are among its own; those within objects too, lists as they are.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub args: Option<Map<String, Value>>,
+    /// How it ended: one status, several, or `any`.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub status: Option<OneOrList<Status>>,
+    /// Who made it.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Speaker>,
+}
+
+/// How a call ended, as a matcher asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Carried out, without an error.
+    Ok,
+    /// Carried out, with an error.
+    Error,
+    /// Refused.
+    Denied,
+    /// Cancelled.
+    Cancelled,
+    /// The agent never said.
+    Unfinished,
+    /// However it ended.
+    Any,
+}
+
+impl Status {
+    fn fits(self, status: CallStatus) -> bool {
+        match self {
+            Status::Ok => status == CallStatus::Ok,
+            Status::Error => status == CallStatus::Error,
+            Status::Denied => status == CallStatus::Denied,
+            Status::Cancelled => status == CallStatus::Cancelled,
+            Status::Unfinished => status == CallStatus::Unfinished,
+            Status::Any => true,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::Error => "error",
+            Status::Denied => "denied",
+            Status::Cancelled => "cancelled",
+            Status::Unfinished => "unfinished",
+            Status::Any => "any",
+        }
+    }
+}
+
+/// Who made a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Speaker {
+    /// The main agent.
+    Main,
+    /// A sub-agent.
+    Sub,
+    /// Either.
+    Any,
+}
+
+/// A call as matchers see it. What takes work to find is found once, when it is first asked for.
+#[derive(Debug)]
+pub struct Subject<'a> {
+    /// `seq` of the call.
+    pub seq: u64,
+    /// `seq` of its result.
+    pub result_seq: u64,
+    /// The call.
+    pub call: &'a ToolCall,
+    /// The sub-agent that made it.
+    pub parent: Option<&'a str>,
+    /// How it ended.
+    pub status: CallStatus,
+    diffs: &'a [FileDiff],
+    workspace: Option<&'a str>,
+    paths: OnceCell<Vec<String>>,
+    input: OnceCell<Option<String>>,
+    command: OnceCell<Option<String>>,
+}
+
+impl<'a> Subject<'a> {
+    /// A call that has its result.
+    pub fn of(call: &'a Call, workspace: Option<&'a str>) -> Self {
+        Self {
+            seq: call.seq,
+            result_seq: call.result_seq,
+            parent: call.parent.as_deref(),
+            status: call.status,
+            diffs: &call.diffs,
+            ..Self::open(&call.call, workspace)
+        }
+    }
+
+    /// A call that has no result yet, such as one that a policy is asked about.
+    pub fn open(call: &'a ToolCall, workspace: Option<&'a str>) -> Self {
+        Self {
+            seq: 0,
+            result_seq: 0,
+            call,
+            parent: None,
+            status: CallStatus::Unfinished,
+            diffs: &[],
+            workspace,
+            paths: OnceCell::new(),
+            input: OnceCell::new(),
+            command: OnceCell::new(),
+        }
+    }
+
+    /// The paths it touches, relative to the workspace where they lie in it.
+    pub fn paths(&self) -> &[String] {
+        self.paths
+            .get_or_init(|| view::paths(self.call.input.as_ref(), &self.call.locations, self.diffs, self.workspace))
+    }
+
+    /// The paths it shows outside of its input: there a command's working folder may stand.
+    pub fn shown_paths(&self) -> Vec<String> {
+        view::paths(None, &self.call.locations, self.diffs, self.workspace)
+    }
+
+    /// Its input as one line of JSON; absent where the agent never showed it.
+    pub fn input(&self) -> Option<&str> {
+        self.input.get_or_init(|| self.call.input.as_ref().map(view::canonical)).as_deref()
+    }
+
+    /// The command it runs.
+    pub fn command(&self) -> Option<&str> {
+        self.command.get_or_init(|| view::command(self.call.input.as_ref())).as_deref()
+    }
+
+    /// The call in a few words.
+    pub fn label(&self) -> String {
+        let kind = self.call.kind;
+        if let Some(command) = self.command() {
+            format!("{kind} `{}`", words::short(command, 60))
+        } else if let Some(path) = self.paths().first() {
+            format!("{kind} {}", words::short(path, 60))
+        } else if let Some(name) = self.call.name.as_ref().or(self.call.title.as_ref()) {
+            format!("{kind} ({})", words::short(name, 60))
+        } else {
+            kind.to_string()
+        }
+    }
+}
+
+impl Matcher {
+    /// Whether a call fits that is wanted: where no status is named, one that was carried out.
+    pub fn finds(&self, call: &Subject<'_>) -> bool {
+        (self.status.is_some() || call.status.carried_out()) && self.fits(call)
+    }
+
+    /// Whether a call fits, however it ended where no status is named.
+    pub fn fits(&self, call: &Subject<'_>) -> bool {
+        let Self { kind, name, path, input, command, args, status, agent } = self;
+        kind.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| *kind == call.call.kind))
+            && name.as_ref().is_none_or(|glob| call.call.name.as_ref().is_some_and(|name| glob.is_match(name)))
+            && status.as_ref().is_none_or(|list| list.iter().any(|status| status.fits(call.status)))
+            && agent.is_none_or(|agent| match agent {
+                Speaker::Main => call.parent.is_none(),
+                Speaker::Sub => call.parent.is_some(),
+                Speaker::Any => true,
+            })
+            && path.as_ref().is_none_or(|glob| call.paths().iter().any(|path| glob.is_match(path)))
+            && command.as_ref().is_none_or(|pattern| call.command().is_some_and(|text| pattern.is_match(text)))
+            && input.as_ref().is_none_or(|pattern| call.input().is_some_and(|text| pattern.is_match(text)))
+            && args.as_ref().is_none_or(|wanted| match &call.call.input {
+                Some(Value::Object(input)) => holds_all(input, wanted),
+                _ => false,
+            })
+    }
+
+    /// Why it means nothing: no key, or an empty expectation.
+    pub fn refusal(&self) -> Option<&'static str> {
+        let Self { kind, name, path, input, command, args, status, agent } = self;
+        let empty = |text: Option<String>| text.is_some_and(|text| text.is_empty());
+        let keyless = kind.is_none() && status.is_none() && agent.is_none() && args.is_none();
+        if keyless && name.is_none() && path.is_none() && input.is_none() && command.is_none() {
+            Some("has no key, so it would match any call; say which calls, for example `kind: edit`")
+        } else if empty(name.as_ref().map(ToString::to_string)) {
+            Some("has an empty `name`")
+        } else if empty(path.as_ref().map(ToString::to_string)) {
+            Some("has an empty `path`")
+        } else if empty(input.as_ref().map(ToString::to_string)) {
+            Some("has an empty `input`")
+        } else if empty(command.as_ref().map(ToString::to_string)) {
+            Some("has an empty `command`")
+        } else if args.as_ref().is_some_and(Map::is_empty) {
+            Some("has empty `args`")
+        } else {
+            None
+        }
+    }
+}
+
+/// The first of a list of matchers that means nothing. The text goes on from the grader's name.
+pub fn refuse_list<'a>(key: &str, matchers: impl IntoIterator<Item = &'a Matcher>) -> Option<String> {
+    let mut numbered = matchers.into_iter().zip(1..);
+    numbered.find_map(|(matcher, n)| Some(format!("checks nothing: entry {n} of `{key}` {}", matcher.refusal()?)))
+}
+
+/// Whether every expected entry is among the actual ones; objects are compared the same way, lists as they are.
+fn holds_all(actual: &Map<String, Value>, expected: &Map<String, Value>) -> bool {
+    expected.iter().all(|(key, expected)| match (actual.get(key), expected) {
+        (Some(Value::Object(actual)), Value::Object(expected)) => holds_all(actual, expected),
+        (Some(actual), expected) => same(actual, expected),
+        (None, _) => false,
+    })
+}
+
+/// Whether two values are equal, where 1.0 is 1.
+pub fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            if a.is_f64() || b.is_f64() {
+                a.as_f64() == b.as_f64()
+            } else {
+                a == b
+            }
+        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+impl fmt::Display for Matcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, name, path, input, command, args, status, agent } = self;
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend(kind.as_ref().map(|kinds| words::any_of(kinds.iter().map(ToString::to_string))));
+        parts.extend(name.as_ref().map(|glob| format!("name {glob}")));
+        parts.extend(path.as_ref().map(ToString::to_string));
+        parts.extend(command.as_ref().map(|pattern| format!("command /{pattern}/")));
+        parts.extend(input.as_ref().map(|pattern| format!("input /{pattern}/")));
+        let args = args.as_ref().map(|args| view::canonical(&Value::Object(args.clone())));
+        parts.extend(args.map(|args| format!("args {}", words::short(&args, 80))));
+        let status = status.as_ref().map(|list| words::any_of(list.iter().map(|status| status.word().to_owned())));
+        parts.extend(status.map(|status| format!("status {status}")));
+        parts.extend(agent.map(|agent| match agent {
+            Speaker::Main => "by the main agent".to_owned(),
+            Speaker::Sub => "by a sub-agent".to_owned(),
+            Speaker::Any => "by any agent".to_owned(),
+        }));
+        write!(f, "`{}`", parts.join(" "))
+    }
+}

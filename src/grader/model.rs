@@ -1,0 +1,39 @@
+//! `model`: which model answered.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Body, Evidence, Judge};
+use crate::grade::Grade;
+use crate::values::NameGlob;
+
+/// Which model has to answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ModelIs {
+    /// The model that the agent says answered; `*` is anything.
+    pub effective: NameGlob,
+}
+
+impl Body for ModelIs {
+    fn refusal(&self) -> Option<String> {
+        self.effective.to_string().is_empty().then(|| "checks nothing: `effective` is empty".to_owned())
+    }
+
+    fn judge(&self) -> Option<Box<dyn Judge>> {
+        Some(Box::new(ModelJudge(self.clone())))
+    }
+}
+
+struct ModelJudge(ModelIs);
+
+impl Judge for ModelJudge {
+    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+        let wanted = &self.0.effective;
+        match &evidence.header.model.effective {
+            None => Grade::ungraded("could not be judged, because the agent did not say which model answered"),
+            Some(model) if wanted.is_match(model) => Grade::pass(format!("the model is `{model}`")),
+            Some(model) => Grade::fail(format!("the model is `{model}`, which is not `{wanted}`")),
+        }
+    }
+}

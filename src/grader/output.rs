@@ -1,0 +1,155 @@
+//! `output`: what the agent said in the end.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::checks::Checks;
+use super::lists::{OneOrList, said};
+use super::{Body, Evidence, Judge, words};
+use crate::grade::Grade;
+use crate::trace::{Body as EventBody, Event, Role};
+use crate::values::Pattern;
+
+/// What masked secrets begin with.
+const REDACTED: &str = "[redacted:";
+
+/// What the final answer has to be. Trailing white space is not compared.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Output {
+    /// It is this text, or one of these.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub equals: Option<OneOrList<String>>,
+    /// It contains this text, or each of these.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub contains: Option<OneOrList<String>>,
+    /// It does not contain this text, nor any of these.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub not_contains: Option<OneOrList<String>>,
+    /// This regular expression matches it, or each of these; unanchored.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub regex: Option<OneOrList<Pattern>>,
+    /// This regular expression does not match it, nor any of these; unanchored.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub not_regex: Option<OneOrList<Pattern>>,
+    /// It shows no masked secret.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_secrets: bool,
+    /// `equals`, `contains` and `not-contains` take upper and lower case for the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ignore_case: bool,
+}
+
+impl Body for Output {
+    fn refusal(&self) -> Option<String> {
+        let Self { equals, contains, not_contains, regex, not_regex, no_secrets, ignore_case: _ } = self;
+        let texts = [("equals", equals), ("contains", contains), ("not-contains", not_contains)];
+        let patterns = [("regex", regex), ("not-regex", not_regex)];
+        let is_empty = |list: &Option<OneOrList<String>>| {
+            list.iter().flat_map(OneOrList::iter).any(|text| text.trim_end().is_empty())
+        };
+        if let Some((key, _)) = texts.iter().find(|(_, list)| is_empty(list)) {
+            return Some(format!("checks nothing: `{key}` is empty"));
+        }
+        let is_empty = |list: &Option<OneOrList<Pattern>>| {
+            list.iter().flat_map(OneOrList::iter).any(|pattern| pattern.0.as_str().is_empty())
+        };
+        if let Some((key, _)) = patterns.iter().find(|(_, list)| is_empty(list)) {
+            return Some(format!("checks nothing: `{key}` is empty"));
+        }
+        let nothing = texts.iter().all(|(_, list)| list.is_none()) && patterns.iter().all(|(_, list)| list.is_none());
+        (nothing && !no_secrets).then(|| "checks nothing; say what the output has to be, for example `contains`".into())
+    }
+
+    fn judge(&self) -> Option<Box<dyn Judge>> {
+        Some(Box::new(OutputJudge { wanted: self.clone(), said_at: None }))
+    }
+}
+
+struct OutputJudge {
+    wanted: Output,
+    said_at: Option<u64>,
+}
+
+impl Judge for OutputJudge {
+    fn event(&mut self, event: &Event) {
+        match &event.body {
+            EventBody::Message(message) if message.role == Role::Agent && event.parent.is_none() => {
+                self.said_at = Some(event.seq);
+            }
+            // Where the answer is in no message, only the stop holds it.
+            EventBody::Stop(_) => self.said_at = self.said_at.or(Some(event.seq)),
+            _ => {}
+        }
+    }
+
+    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+        self.wanted.grade(evidence.output, self.said_at)
+    }
+}
+
+impl Output {
+    fn grade(&self, output: &str, said_at: Option<u64>) -> Grade {
+        let output = output.trim_end();
+        let folded = |text: &str| if self.ignore_case { text.to_lowercase() } else { text.to_owned() };
+        let compared = folded(output);
+        let shown = if output.is_empty() { "empty".to_owned() } else { format!("`{}`", words::short(output, 200)) };
+        let mut checks = Checks::default();
+        if let Some(texts) = &self.equals {
+            let is = texts.iter().any(|text| folded(text.trim_end()) == compared);
+            let wanted = words::any_of(texts.iter().map(|text| format!("`{}`", words::short(text, 200))));
+            let reason = if is {
+                format!("the output is {shown}")
+            } else {
+                format!("the output is not {wanted}; it is {shown}")
+            };
+            checks.either(is, reason, said_at);
+        }
+        for text in self.contains.iter().flat_map(OneOrList::iter) {
+            let holds = compared.contains(&folded(text.trim_end()));
+            let text = words::short(text, 200);
+            let reason = if holds {
+                format!("the output contains `{text}`")
+            } else {
+                format!("the output does not contain `{text}`; it is {shown}")
+            };
+            checks.either(holds, reason, said_at);
+        }
+        for text in self.not_contains.iter().flat_map(OneOrList::iter) {
+            let holds = !compared.contains(&folded(text.trim_end()));
+            let text = words::short(text, 200);
+            let reason = if holds {
+                format!("the output does not contain `{text}`")
+            } else {
+                format!("the output contains `{text}`, and must not; it is {shown}")
+            };
+            checks.either(holds, reason, said_at);
+        }
+        for pattern in self.regex.iter().flat_map(OneOrList::iter) {
+            let holds = pattern.is_match(output);
+            let reason = if holds {
+                format!("the output matches /{pattern}/")
+            } else {
+                format!("the output does not match /{pattern}/; it is {shown}")
+            };
+            checks.either(holds, reason, said_at);
+        }
+        for pattern in self.not_regex.iter().flat_map(OneOrList::iter) {
+            let found = pattern.0.find(output).map(|found| words::short(found.as_str(), 100));
+            let reason = match &found {
+                None => format!("the output does not match /{pattern}/"),
+                Some(found) => format!("the output matches /{pattern}/ with `{found}`, and must not"),
+            };
+            checks.either(found.is_none(), reason, said_at);
+        }
+        if self.no_secrets {
+            let found = output.find(REDACTED).map(|start| words::short(&output[start..], 60));
+            let reason = match &found {
+                None => "the output shows no secret".to_owned(),
+                Some(found) => format!("the output shows a secret, masked as `{found}`"),
+            };
+            checks.either(found.is_none(), reason, said_at);
+        }
+        checks.grade()
+    }
+}

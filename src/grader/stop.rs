@@ -1,0 +1,55 @@
+//! `stop`: how the session ended.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::checks::Checks;
+use super::lists::OneOrList;
+use super::{Body, Evidence, Judge, words};
+use crate::grade::Grade;
+use crate::trace::{Body as EventBody, Event, StopReason};
+
+/// How the session has to end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct StopIs {
+    /// With this reason, or one of these.
+    pub reason: OneOrList<StopReason>,
+}
+
+impl Body for StopIs {
+    fn refusal(&self) -> Option<String> {
+        self.reason.0.is_empty().then(|| "checks nothing: `reason` is empty".to_owned())
+    }
+
+    fn judge(&self) -> Option<Box<dyn Judge>> {
+        Some(Box::new(StopJudge { wanted: self.clone(), stopped_at: None }))
+    }
+}
+
+struct StopJudge {
+    wanted: StopIs,
+    stopped_at: Option<u64>,
+}
+
+impl Judge for StopJudge {
+    fn event(&mut self, event: &Event) {
+        if let EventBody::Stop(_) = event.body {
+            self.stopped_at = Some(event.seq);
+        }
+    }
+
+    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+        let stop = evidence.stop;
+        let holds = self.wanted.reason.iter().any(|reason| *reason == stop.reason);
+        let detail = stop.detail.as_ref().map(|detail| format!(" ({})", words::short(detail, 100))).unwrap_or_default();
+        let mut reason = format!("the session ended with {}{detail}", stop.reason.word());
+        if !holds {
+            let wanted = words::any_of(self.wanted.reason.iter().map(|reason| reason.word().to_owned()));
+            reason.push_str(&format!(", not with {wanted}"));
+        }
+        let mut checks = Checks::default();
+        checks.either(holds, reason, self.stopped_at);
+        checks.grade()
+    }
+}

@@ -1,0 +1,402 @@
+//! `tool-calls`: which calls the agent made, and which it must not make.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Deserializer, MapAccess};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+
+use super::assign::{Want, assign};
+use super::beside::{Beside, Split};
+use super::checks::Checks;
+use super::entry::add_properties;
+use super::lists::{filled, said};
+use super::matcher::{Matcher, refuse_list};
+use super::{Body, Evidence, Judge, Subject, words};
+use crate::grade::Grade;
+use crate::trace::ToolKind;
+
+/// Calls that are told in a reason, at most.
+const SHOWN: usize = 8;
+/// Events that one check points at, at most.
+const POINTED_AT: usize = 40;
+
+/// Which calls are wanted and which are not.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ToolCalls {
+    /// Each of these was carried out; different entries need different calls.
+    #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub require: Vec<Wanted>,
+    /// None of these was attempted.
+    #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub forbid: Vec<Matcher>,
+    /// These were carried out in this order; others may come between.
+    #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub order: Vec<Matcher>,
+    /// At least so many calls were carried out.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub min: Option<u64>,
+    /// At most so many calls were attempted.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub max: Option<u64>,
+    /// At most so many calls of a kind were attempted.
+    #[serde(deserialize_with = "filled_by_kind", skip_serializing_if = "BTreeMap::is_empty")]
+    pub max_by_kind: BTreeMap<ToolKind, u64>,
+    /// No call was attempted.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub none: bool,
+}
+
+fn filled_by_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<ToolKind, u64>, D::Error> {
+    let map = BTreeMap::<ToolKind, u64>::deserialize(deserializer)?;
+    if map.is_empty() { Err(serde::de::Error::custom("this map is empty: it would check nothing")) } else { Ok(map) }
+}
+
+/// Calls that are wanted, and how many.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    /// Which calls.
+    pub matcher: Matcher,
+    /// How many of them; one or more where the case says nothing.
+    pub count: Option<Count>,
+}
+
+/// How many calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Count {
+    /// At least so many.
+    #[serde(default = "one")]
+    pub min: u64,
+    /// No more than so many.
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub max: Option<u64>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl Wanted {
+    fn min(&self) -> u64 {
+        self.count.map_or(1, |count| count.min)
+    }
+
+    fn max(&self) -> Option<u64> {
+        self.count.and_then(|count| count.max)
+    }
+}
+
+impl Beside for Option<Count> {
+    const KEYS: &'static [&'static str] = &["count"];
+
+    fn read<'de, A: MapAccess<'de>>(&mut self, _: &'static str, map: &mut A) -> Result<(), A::Error> {
+        *self = Some(map.next_value()?);
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for Wanted {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut count = None;
+        let matcher = Matcher::deserialize(Split { inner: deserializer, beside: &mut count })?;
+        Ok(Self { matcher, count })
+    }
+}
+
+impl Serialize for Wanted {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error;
+        let mut matcher = serde_json::to_value(&self.matcher).map_err(S::Error::custom)?;
+        if let (Value::Object(map), Some(count)) = (&mut matcher, self.count) {
+            map.insert("count".to_owned(), serde_json::to_value(count).map_err(S::Error::custom)?);
+        }
+        matcher.serialize(serializer)
+    }
+}
+
+impl JsonSchema for Wanted {
+    fn schema_name() -> Cow<'static, str> {
+        "Wanted".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let count = generator.subschema_for::<Count>();
+        let mut schema = Matcher::json_schema(generator);
+        add_properties(&mut schema, &serde_json::json!({"count": count}));
+        schema
+    }
+}
+
+impl Body for ToolCalls {
+    fn refusal(&self) -> Option<String> {
+        let Self { require, forbid, order, min, max, max_by_kind, none } = self;
+        let lists = refuse_list("require", require.iter().map(|wanted| &wanted.matcher))
+            .or_else(|| refuse_list("forbid", forbid))
+            .or_else(|| refuse_list("order", order));
+        if lists.is_some() {
+            return lists;
+        }
+        for (wanted, n) in require.iter().zip(1..) {
+            match (wanted.min(), wanted.max()) {
+                (0, None) => return Some(format!("checks nothing: entry {n} of `require` wants 0 calls or more")),
+                (min, Some(max)) if min > max => {
+                    return Some(format!(
+                        "contradicts itself: entry {n} of `require` wants at least {min} and at most {max} calls"
+                    ));
+                }
+                _ => {}
+            }
+        }
+        let wants = !require.is_empty() || !order.is_empty() || max.is_some() || !max_by_kind.is_empty() || *none;
+        match (min, max) {
+            _ if *none
+                && (min.unwrap_or(0) > 0 || !order.is_empty() || require.iter().any(|wanted| wanted.min() > 0)) =>
+            {
+                Some("contradicts itself: with `none` there is no call, so none can be wanted".to_owned())
+            }
+            (Some(min), Some(max)) if min > max => {
+                Some(format!("contradicts itself: it wants at least {min} and at most {max} calls"))
+            }
+            (None | Some(0), _) if !wants && forbid.is_empty() => {
+                Some("checks nothing; say which calls, for example `require: [{kind: edit}]`".to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    fn sees_calls(&self) -> bool {
+        true
+    }
+
+    fn judge(&self) -> Option<Box<dyn Judge>> {
+        // More candidates than all entries demand together never help: one of the first is always free.
+        let demand = self.require.iter().map(Wanted::min).fold(0, u64::saturating_add);
+        Some(Box::new(CallsJudge {
+            require: self.require.iter().map(|_| Found::default()).collect(),
+            forbid: self.forbid.iter().map(|_| Found::default()).collect(),
+            kept: usize::try_from(demand).unwrap_or(usize::MAX),
+            wanted: self.clone(),
+            order: Vec::new(),
+            attempts: Found::default(),
+            carried_out: 0,
+            by_kind: BTreeMap::new(),
+            labels: Vec::new(),
+        }))
+    }
+}
+
+/// What is kept of calls that fit: how many they were, and the first of them.
+#[derive(Default)]
+struct Found {
+    count: u64,
+    first: Vec<u64>,
+    /// Events of those that were too many, with their results.
+    over: Vec<u64>,
+    /// The first one.
+    label: Option<String>,
+    /// Those that fit but were not carried out.
+    refused: u64,
+    refused_at: Option<u64>,
+}
+
+impl Found {
+    /// Takes one more, and remembers it where it is above the limit.
+    fn add(&mut self, call: &Subject<'_>, limit: Option<u64>) {
+        self.count += 1;
+        if limit.is_some_and(|limit| self.count > limit) && self.over.len() < POINTED_AT {
+            self.label.get_or_insert_with(|| call.label());
+            self.over.extend([call.seq, call.result_seq]);
+        }
+    }
+}
+
+impl Found {
+    /// Events of the calls that were too many, without their results.
+    fn over_calls(&self) -> Vec<u64> {
+        self.over.iter().copied().step_by(2).collect()
+    }
+}
+
+struct CallsJudge {
+    wanted: ToolCalls,
+    kept: usize,
+    require: Vec<Found>,
+    forbid: Vec<Found>,
+    /// `seq` of the calls that fit `order` so far.
+    order: Vec<u64>,
+    attempts: Found,
+    carried_out: u64,
+    by_kind: BTreeMap<ToolKind, Found>,
+    labels: Vec<String>,
+}
+
+impl Judge for CallsJudge {
+    fn call(&mut self, call: &Subject<'_>) {
+        if self.labels.len() < SHOWN {
+            self.labels.push(call.label());
+        }
+        let none = self.wanted.none.then_some(0);
+        self.attempts.add(call, self.wanted.max.into_iter().chain(none).min());
+        self.carried_out += u64::from(call.status.carried_out());
+        let kind = call.call.kind;
+        if let Some(limit) = self.wanted.max_by_kind.get(&kind) {
+            self.by_kind.entry(kind).or_default().add(call, Some(*limit));
+        }
+        for (wanted, found) in self.wanted.require.iter().zip(&mut self.require) {
+            if wanted.matcher.finds(call) {
+                found.add(call, wanted.max());
+                if found.first.len() < self.kept {
+                    found.first.push(call.seq);
+                }
+            } else if wanted.matcher.status.is_none() && wanted.matcher.fits(call) {
+                found.refused += 1;
+                found.refused_at.get_or_insert(call.seq);
+            }
+        }
+        for (matcher, found) in self.wanted.forbid.iter().zip(&mut self.forbid) {
+            if matcher.fits(call) {
+                found.add(call, Some(0));
+            }
+        }
+        // The earliest call that fits leaves the most for those that follow.
+        if let Some(next) = self.wanted.order.get(self.order.len())
+            && next.finds(call)
+        {
+            self.order.push(call.seq);
+        }
+    }
+
+    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+        if let Some(ungraded) = evidence.without_tracing() {
+            return ungraded;
+        }
+        let mut checks = Checks::default();
+        self.check_required(&mut checks);
+        for (matcher, found) in self.wanted.forbid.iter().zip(&self.forbid) {
+            match &found.label {
+                None => checks.held(format!("{matcher} was never called"), []),
+                Some(label) => checks.violated(
+                    format!("{matcher} is forbidden and was called {}: {label}", times(found)),
+                    found.over.iter().copied(),
+                ),
+            }
+        }
+        self.check_order(&mut checks);
+        self.check_counts(&mut checks);
+        checks.grade()
+    }
+}
+
+impl CallsJudge {
+    fn check_required(&self, checks: &mut Checks) {
+        let wants: Vec<Want<'_>> = self
+            .wanted
+            .require
+            .iter()
+            .zip(&self.require)
+            .map(|(wanted, found)| Want {
+                demand: usize::try_from(wanted.min()).unwrap_or(usize::MAX),
+                candidates: &found.first,
+            })
+            .collect();
+        let given = assign(&wants);
+        for ((wanted, found), given) in self.wanted.require.iter().zip(&self.require).zip(given) {
+            let matcher = &wanted.matcher;
+            let (count, min) = (found.count, wanted.min());
+            if let Some(max) = wanted.max().filter(|max| count > *max) {
+                let reason = format!(
+                    "{matcher} was called {count} times, at most {max} wanted ({})",
+                    words::events(&found.over_calls())
+                );
+                checks.violated(reason, found.over.iter().copied());
+            } else if let Some(given) = given {
+                checks.held(format!("{matcher} was called ({})", words::count(count, "time")), given);
+            } else if count >= min {
+                let at = words::events(&found.first);
+                let reason =
+                    format!("{matcher} has no call of its own: what fits it ({at}) is needed by other entries too");
+                checks.violated(reason, []);
+            } else {
+                let how_often = match count {
+                    0 => "was never called".to_owned(),
+                    count => format!("was called {} of {min} times", count),
+                };
+                let refused = match (found.refused, found.refused_at) {
+                    (refused, Some(at)) if refused > 0 => {
+                        format!(", and {} was refused or cancelled (event {at})", words::count(refused, "attempt"))
+                    }
+                    _ => String::new(),
+                };
+                checks.violated(format!("{matcher} {how_often}{refused}; {}", self.told_calls()), []);
+            }
+        }
+    }
+
+    fn check_order(&self, checks: &mut Checks) {
+        let order = &self.wanted.order;
+        match order.get(self.order.len()) {
+            _ if order.is_empty() => {}
+            None => {
+                checks.held(format!("the calls came in order ({})", words::events(&self.order)), self.order.clone())
+            }
+            Some(missing) => {
+                let after = match self.order.last() {
+                    Some(seq) => format!("after event {seq}, where {} was called, ", order[self.order.len() - 1]),
+                    None => String::new(),
+                };
+                let reason = format!("the order is broken: {after}{missing} was not called; {}", self.told_calls());
+                checks.violated(reason, self.order.clone());
+            }
+        }
+    }
+
+    fn check_counts(&self, checks: &mut Checks) {
+        let attempts = &self.attempts;
+        if let Some(min) = self.wanted.min {
+            let reason = format!("{} carried out, at least {min} wanted", words::count(self.carried_out, "call"));
+            checks.either(self.carried_out >= min, reason, []);
+        }
+        if let Some(max) = self.wanted.max {
+            let reason = format!("{} made, at most {max} allowed", words::count(attempts.count, "call"));
+            checks.either(attempts.count <= max, reason, attempts.over.iter().copied());
+        }
+        for (kind, max) in &self.wanted.max_by_kind {
+            let found = self.by_kind.get(kind);
+            let count = found.map_or(0, |found| found.count);
+            let reason = format!("{} of kind {kind} made, at most {max} allowed", words::count(count, "call"));
+            checks.either(count <= *max, reason, found.into_iter().flat_map(|found| found.over.iter().copied()));
+        }
+        if self.wanted.none {
+            let reason = match attempts.count {
+                0 => "no call was made".to_owned(),
+                count => format!("no call is allowed, and {} made; {}", was_were(count), self.told_calls()),
+            };
+            checks.either(attempts.count == 0, reason, attempts.over.iter().copied());
+        }
+    }
+
+    fn told_calls(&self) -> String {
+        let more = self.attempts.count.saturating_sub(self.labels.len() as u64);
+        match (self.labels.as_slice(), more) {
+            ([], _) => "there were no calls".to_owned(),
+            (labels, 0) => format!("the calls were: {}", labels.join(", ")),
+            (labels, more) => format!("the calls were: {} and {more} more", labels.join(", ")),
+        }
+    }
+}
+
+fn was_were(count: u64) -> String {
+    if count == 1 { "1 call was".to_owned() } else { format!("{count} calls were") }
+}
+
+fn times(found: &Found) -> String {
+    let at = words::events(&found.over_calls());
+    match found.count {
+        1 => format!("once ({at})"),
+        count => format!("{count} times ({at})"),
+    }
+}

@@ -1,0 +1,69 @@
+//! Puts values of any size into a reason that stays one readable line.
+
+/// The text on one line, with blanks for breaks, cut after so many characters.
+pub fn short(text: &str, limit: usize) -> String {
+    let mut line = String::new();
+    // A text may be megabytes long, and only its beginning is shown.
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(word.chars().take(limit + 1));
+        if line.len() > limit * 4 {
+            break;
+        }
+    }
+    let clean: String = line.chars().filter(|c| !c.is_control()).collect();
+    match clean.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}…", clean[..end].trim_end()),
+        None => clean,
+    }
+}
+
+/// `a`, `a or b`, `a, b or c`.
+pub fn any_of(words: impl IntoIterator<Item = String>) -> String {
+    let mut words: Vec<String> = words.into_iter().collect();
+    match words.pop() {
+        None => String::new(),
+        Some(last) if words.is_empty() => last,
+        Some(last) => format!("{} or {last}", words.join(", ")),
+    }
+}
+
+/// The first few of a list, and how many more there are.
+pub fn first_few<T: ToString>(list: impl IntoIterator<Item = T>, shown: usize) -> String {
+    let mut list = list.into_iter();
+    let words: Vec<String> = list.by_ref().take(shown).map(|word| short(&word.to_string(), 100)).collect();
+    match list.count() {
+        0 => words.join(", "),
+        more => format!("{} and {more} more", words.join(", ")),
+    }
+}
+
+/// `1 call`, `2 calls`.
+pub fn count(number: u64, word: &str) -> String {
+    if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
+}
+
+/// `event 3`, `events 3 and 4`, or the first few of them.
+pub fn events(seqs: &[u64]) -> String {
+    match seqs {
+        [one] => format!("event {one}"),
+        many => format!("events {}", first_few(many, 5)),
+    }
+}
+
+/// An amount of money without the noise of binary fractions.
+pub fn money(amount: f64) -> String {
+    let text = format!("{amount:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The first few sentences.
+pub fn first_few_long(list: &[String], shown: usize) -> String {
+    let told = list.iter().take(shown).cloned().collect::<Vec<String>>().join("; ");
+    match list.len().saturating_sub(shown) {
+        0 => told,
+        more => format!("{told} and {more} more"),
+    }
+}
