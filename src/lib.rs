@@ -2,6 +2,7 @@
 pub mod adapter;
 pub mod grade;
 pub mod harness;
+pub mod interaction;
 pub mod result;
 pub mod shell;
 pub mod trace;
@@ -9,3 +10,4 @@ pub mod values;
 pub mod verdict;
 pub mod wire;
 pub mod workspace;
+pub mod yaml;
