@@ -337,13 +337,39 @@ impl Default for Timeouts {
 }
 
 /// Whose home an agent sees.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Home {
     /// `home: user`: the user's own, which is a warning in every result.
     Named(HomeName),
     /// A private one.
     Private(PrivateHome),
+}
+
+// Not derived: an untagged enum forgets which key was wrong, and where.
+impl<'de> Deserialize<'de> for Home {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameOrMap;
+        impl<'de> serde::de::Visitor<'de> for NameOrMap {
+            type Value = Home;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("`user`, or a map such as `{copy: [.my-agent/login.json]}`")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Home, E> {
+                match name {
+                    "user" => Ok(Home::Named(HomeName::User)),
+                    other => Err(E::unknown_variant(other, &["user"])),
+                }
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Home, A::Error> {
+                PrivateHome::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(Home::Private)
+            }
+        }
+        deserializer.deserialize_any(NameOrMap)
+    }
 }
 
 /// A home by name.

@@ -116,7 +116,7 @@ pub struct Agent {
 }
 
 /// One thing that happened. The fields all events share stand here, the rest in [`Body`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Event {
     /// Position in the Trace, from 0 without gaps.
     pub seq: u64,
@@ -138,7 +138,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 /// The kinds of event.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Body {
     /// Something said, by the user or by the agent.
@@ -206,7 +206,7 @@ pub enum Role {
 }
 
 /// A message.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Message {
     /// Who spoke.
     pub role: Role,
@@ -316,7 +316,7 @@ impl fmt::Display for ToolKind {
 }
 
 /// A tool call.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ToolCall {
     /// The agent's own id, made unique where it was not.
     pub call: String,
@@ -349,7 +349,7 @@ pub struct Location {
 }
 
 /// The agent asks for permission.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PermissionRequest {
     /// The call it is about.
     pub call: String,
@@ -384,7 +384,7 @@ pub enum PermissionOutcome {
 }
 
 /// The answer to a permission request.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PermissionResponse {
     /// The call it is about.
     pub call: String,
@@ -444,7 +444,7 @@ impl CallStatus {
 }
 
 /// The result of a call.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ToolResult {
     /// The call it ends.
     pub call: String,
@@ -671,7 +671,7 @@ impl ErrorCategory {
 }
 
 /// The end of a session.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Stop {
     /// Why.
     pub reason: StopReason,

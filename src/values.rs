@@ -202,9 +202,10 @@ impl PartialEq for NameGlob {
     }
 }
 
-/// Serde and schema for a value that stands in a file as a text (or, for numbers, as a number).
+/// Serde and schema for a value that stands in a file as a text (or, for numbers, as a number). A regular expression
+/// or a glob is read as text even where YAML would see a number: `1.10` is not `1.1`.
 macro_rules! written_as_text {
-    ($type:ty, $name:literal, $schema:tt) => {
+    ($type:ty, $read:ident, $name:literal, $schema:tt) => {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct Text;
@@ -231,7 +232,7 @@ macro_rules! written_as_text {
                         number.to_string().parse().map_err(E::custom)
                     }
                 }
-                deserializer.deserialize_any(Text)
+                deserializer.$read(Text)
             }
         }
 
@@ -251,14 +252,14 @@ macro_rules! written_as_text {
     };
 }
 
-written_as_text!(Time, "a length of time such as 500ms, 90s or 5m", {
+written_as_text!(Time, deserialize_any, "a length of time such as 500ms, 90s or 5m", {
     "type": ["string", "number"],
     "description": "a length of time: 500ms, 90s, 5m, 1h30m; a bare number is seconds"
 });
-written_as_text!(Fraction, "a number from 0 to 1", {"type": "number", "minimum": 0, "maximum": 1});
-written_as_text!(Pattern, "a regular expression", {"type": "string", "format": "regex"});
-written_as_text!(PathGlob, "a glob", {"type": "string", "description": "a glob: `*` stays within a folder, `**` crosses"});
-written_as_text!(NameGlob, "a glob", {"type": "string", "description": "a glob: `*` is anything"});
+written_as_text!(Fraction, deserialize_any, "a number from 0 to 1", {"type": "number", "minimum": 0, "maximum": 1});
+written_as_text!(Pattern, deserialize_str, "a regular expression", {"type": "string", "format": "regex"});
+written_as_text!(PathGlob, deserialize_str, "a glob", {"type": "string", "description": "a glob: `*` stays within a folder, `**` crosses"});
+written_as_text!(NameGlob, deserialize_str, "a glob", {"type": "string", "description": "a glob: `*` is anything"});
 
 impl Serialize for Fraction {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

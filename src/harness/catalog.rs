@@ -1,1 +1,233 @@
-//! Finds manifests: built in, then the folder `harnesses/`, then `--harness path.yaml`; the last one wins by name.
+//! The harnesses that can be asked for by name: built in, from a folder, from a file. The last one wins.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+
+use super::{Manifest, ModelVia, PromptVia};
+use crate::adapter::Adapter;
+use crate::embedded;
+use crate::trace::view;
+use crate::yaml::{self, Part, Step, YamlError, words};
+
+/// Manifests by name.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    entries: BTreeMap<String, Entry>,
+    warnings: Vec<String>,
+}
+
+/// A manifest, and where it comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The manifest.
+    pub manifest: Manifest,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where a manifest comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// It is part of the program.
+    BuiltIn,
+    /// A file.
+    File(PathBuf),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::BuiltIn => f.write_str(embedded::ORIGIN),
+            Origin::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// A harness that nobody knows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
+#[error("no harness is named `{name}`")]
+#[diagnostic(help("{help}"))]
+pub struct UnknownHarness {
+    /// What was asked for.
+    pub name: String,
+    /// What was likely meant, and the way out.
+    pub help: String,
+}
+
+impl Catalog {
+    /// Reads manifests: those built in, those of a folder, which need not be there, and those of single files.
+    ///
+    /// # Errors
+    /// Everything that is wrong in any of them.
+    pub fn load(built_in: &[(&str, &str)], folder: &Path, extra: &[PathBuf]) -> Result<Self, Vec<YamlError>> {
+        let mut catalog = Self::default();
+        let mut errors = Vec::new();
+        for (name, text) in built_in {
+            let shown = PathBuf::from(format!("{name}.yaml ({})", embedded::ORIGIN));
+            catalog.add(&shown, (*text).to_owned(), Origin::BuiltIn, name, &mut errors);
+        }
+        let files = yaml::files(folder).into_iter().map(|(_, file)| file).chain(extra.iter().cloned());
+        for file in files {
+            match yaml::read(&file) {
+                Ok(text) => {
+                    let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                    catalog.add(&file, text, Origin::File(file.clone()), &stem, &mut errors);
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() { Ok(catalog) } else { Err(errors) }
+    }
+
+    /// Reads the manifests for a command: what `--harness` names by path is read too. Gives the names asked for.
+    ///
+    /// # Errors
+    /// As [`Catalog::load`].
+    pub fn for_command(folder: &Path, asked: &[String]) -> Result<(Self, Vec<String>), Vec<YamlError>> {
+        let files: Vec<PathBuf> = asked.iter().filter(|text| is_path(text)).map(PathBuf::from).collect();
+        let catalog = Self::load(&embedded::harnesses(), folder, &files)?;
+        let names = asked.iter().map(|text| {
+            let from = Origin::File(PathBuf::from(text));
+            let named = catalog.entries.iter().find(|(_, entry)| is_path(text) && entry.origin == from);
+            named.map_or_else(|| text.clone(), |(name, _)| name.clone())
+        });
+        let names = names.collect();
+        Ok((catalog, names))
+    }
+
+    fn add(&mut self, shown: &Path, text: String, origin: Origin, stem: &str, errors: &mut Vec<YamlError>) {
+        let manifest: Manifest = match yaml::parse(shown, &text) {
+            Ok(manifest) => manifest,
+            Err(error) => return errors.push(error),
+        };
+        let wrong = check(shown, &text, &manifest);
+        if !wrong.is_empty() {
+            return errors.extend(wrong);
+        }
+        let warnings = warnings(&manifest, stem);
+        self.warnings.extend(warnings.into_iter().map(|warning| format!("{}: {warning}", shown.display())));
+        self.entries.insert(manifest.name.clone(), Entry { manifest, origin });
+    }
+
+    /// The manifest of a name.
+    ///
+    /// # Errors
+    /// Nobody knows it.
+    pub fn get(&self, name: &str) -> Result<&Entry, UnknownHarness> {
+        self.entries.get(name).ok_or_else(|| UnknownHarness {
+            name: name.to_owned(),
+            help: format!(
+                "{}; `evals list harnesses` tells where each comes from, and a path such as ./agent.yaml names a file",
+                words::known_words(name, &self.names(), "harnesses")
+            ),
+        })
+    }
+
+    /// The names of all, sorted.
+    pub fn names(&self) -> Vec<&str> {
+        self.entries.keys().map(String::as_str).collect()
+    }
+
+    /// All of them, by name.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+
+    /// What a person should know though it is no error.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+impl Manifest {
+    /// A digest of what the manifest says, however it is written.
+    pub fn digest(&self) -> String {
+        let value = serde_json::to_value(self).unwrap_or_default();
+        blake3::hash(view::canonical(&value).as_bytes()).to_hex().to_string()
+    }
+}
+
+/// Whether `--harness` names a file.
+pub fn is_path(text: &str) -> bool {
+    text.ends_with(".yaml") || text.contains('/')
+}
+
+/// What the types cannot say of a manifest.
+fn check(path: &Path, text: &str, manifest: &Manifest) -> Vec<YamlError> {
+    use Step::{Item, Key};
+    let mut errors = Vec::new();
+    let mut add = |steps: &[Step<'_>], part, message: String, help: &str| {
+        errors.push(YamlError::at_steps(path, text, steps, part, message).with_help(help));
+    };
+    let name = &manifest.name;
+    if name.trim().is_empty() || is_path(name) || name.starts_with('.') || name.chars().any(char::is_control) {
+        let message = format!("`{}` cannot name a harness", words::short(name));
+        add(&[Key("name")], Part::Value, message, "a name is a word without `/`, and does not end in .yaml");
+    }
+    if manifest.command.first().is_none_or(|program| program.trim().is_empty()) && manifest.adapter != Adapter::Replay {
+        let message = "the harness has no command".to_owned();
+        add(&[Key("command")], Part::Key, message, "write `command: [program, argument]`");
+    }
+    if manifest.recording.is_some() && manifest.adapter != Adapter::Replay {
+        let message = "`recording` is for the adapter `replay` alone".to_owned();
+        add(&[Key("recording")], Part::Key, message, "remove it, or write `adapter: replay`");
+    }
+    let in_command = |word: &str| manifest.command.iter().any(|argument| argument.contains(word));
+    let in_env = |word: &str| manifest.env.set.values().any(|value| value.contains(word));
+    match manifest.model.via {
+        ModelVia::Flag if manifest.model.flag.is_none() && !in_command("{model}") => {
+            let message = "the model goes nowhere: no `flag` is named, and the command has no `{model}`".to_owned();
+            add(&[Key("model")], Part::Key, message, "write `model: {via: flag, flag: --model}`");
+        }
+        ModelVia::Env if manifest.model.env.is_none() && !in_env("{model}") => {
+            let message = "the model goes nowhere: no `env` is named".to_owned();
+            add(&[Key("model")], Part::Key, message, "write `model: {via: env, env: MY_MODEL}`");
+        }
+        _ => {}
+    }
+    for name in manifest.files.keys() {
+        if leaves_home(Path::new(name)) {
+            let message = format!("the file `{}` does not lie in the home", words::short(name));
+            add(&[Key("files"), Key(name)], Part::Key, message, "write a path relative to the home, without `..`");
+        }
+    }
+    if let super::Home::Private(home) = &manifest.home {
+        for (number, file) in home.copy.iter().enumerate().filter(|(_, file)| leaves_home(file)) {
+            let message = format!("`{}` does not lie in the home", file.display());
+            let help = "write a path relative to the home, without `..`";
+            add(&[Key("home"), Key("copy"), Item(number)], Part::Value, message, help);
+        }
+    }
+    if manifest.jobs == Some(0) {
+        add(&[Key("jobs")], Part::Value, "`jobs` is 0, so nothing could run".to_owned(), "write 1 or more");
+    }
+    errors
+}
+
+/// What is odd in a manifest, and may still be meant.
+fn warnings(manifest: &Manifest, stem: &str) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if manifest.name != stem {
+        warnings.push(format!("the harness is named `{}`, unlike its file", manifest.name));
+    }
+    let adapter = manifest.adapter;
+    let takes_prompt = matches!(adapter, Adapter::OutputOnly | Adapter::ClaudeCodeStream);
+    let named = manifest.command.iter().any(|argument| argument.contains("{prompt}"));
+    if takes_prompt && manifest.prompt_via != PromptVia::Stdin && !named {
+        warnings
+            .push("the command has no `{prompt}`, so the agent never sees it; or is `prompt-via: stdin` meant?".into());
+    }
+    if matches!(manifest.model.via, ModelVia::ConfigOption | ModelVia::SetModel) && takes_prompt {
+        warnings.push(format!("`{}` chooses no model over its protocol; is `via: flag` meant?", adapter.word()));
+    }
+    if manifest.model.via == ModelVia::None && manifest.model.default.is_some() {
+        warnings.push("a default model is named, and no way to choose it".to_owned());
+    }
+    warnings
+}
+
+fn leaves_home(path: &Path) -> bool {
+    let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    path.as_os_str().is_empty() || !path.components().all(inside)
+}

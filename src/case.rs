@@ -1,0 +1,397 @@
+//! Cases: a task for an agent and how the result is judged, ready to use: read, merged with its suites, checked.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::interaction::Interaction;
+use crate::trace::ErrorCategory;
+use crate::values::{Fraction, Pattern, Time};
+use crate::verdict::PassTrials;
+
+mod check;
+mod digest;
+pub mod find;
+mod graders;
+pub mod layer;
+mod load;
+mod paths;
+
+pub use graders::{GraderFolder, WrittenGrader};
+pub use load::{LoadContext, LoadError, Loaded, check_harnesses, load, load_all};
+
+/// A Case.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Its id: as written, or the path below the root without extension.
+    pub id: String,
+    /// One line for people.
+    pub description: Option<String>,
+    /// What it is for.
+    pub kind: CaseKind,
+    /// Words to choose cases by.
+    pub tags: Vec<String>,
+    /// The user's prompts, in order; at least one.
+    pub turns: Vec<String>,
+    /// The system prompt, where the case has one.
+    pub system_prompt: Option<String>,
+    /// The folder the agent works in.
+    pub workspace: Workspace,
+    /// Laid over the workspace before grading.
+    pub hidden: Option<PathBuf>,
+    /// Harnesses it is meant for; empty where it does not say.
+    pub harnesses: Vec<String>,
+    /// What a harness must be able to do.
+    pub requires: Requires,
+    /// How permission requests are answered.
+    pub interaction: Interaction,
+    /// What a trial may use up.
+    pub limits: Limits,
+    /// How often it is tried.
+    pub trials: u32,
+    /// Added to the agent's environment.
+    pub env: BTreeMap<String, String>,
+    /// What judges it: those of its suites first.
+    pub graders: Vec<WrittenGrader>,
+    /// When it passes.
+    pub pass: Pass,
+    /// A reference solution.
+    pub oracle: Option<Oracle>,
+    /// A script that the model gateway plays in the model's place.
+    pub model_script: Option<PathBuf>,
+    /// A trial whose model is not the one asked for is not judged.
+    pub require_model: bool,
+    /// Answers to the agent's questions.
+    pub answers: Vec<QuestionAnswer>,
+    /// MCP servers offered to the agent, as they were written; each has a `name`.
+    pub mcp_servers: Vec<Value>,
+    /// Files sent along with the first prompt.
+    pub attachments: Vec<PathBuf>,
+    /// The sandbox it asks for, a word or a map, as it was written.
+    pub sandbox: Option<Value>,
+    /// When errored trials are tried again.
+    pub retries: Retries,
+    /// Its failure counts more than the share of cases that pass.
+    pub critical: bool,
+    /// What of its Trace a snapshot keeps.
+    pub snapshot: SnapshotSettings,
+    /// The file it stands in, absolute.
+    pub file: PathBuf,
+    /// The script of the demo agent, where one lies beside the case.
+    pub demo_script: Option<PathBuf>,
+    /// The outermost folder of cases it belongs to: what lies below is nothing for agents to read.
+    pub cases_root: PathBuf,
+    /// The suites and the case, as they were read, outermost first.
+    pub sources: Vec<Arc<Source>>,
+    /// The texts of the graders in `graders/` that it names, by name.
+    pub named_graders: BTreeMap<String, String>,
+}
+
+impl Case {
+    /// The folder of the case file.
+    pub fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(&self.file)
+    }
+}
+
+/// A file as it was read.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Source {
+    /// As messages name it.
+    pub shown: PathBuf,
+    /// Where it is.
+    pub file: PathBuf,
+    /// Its text.
+    pub text: String,
+}
+
+/// What a case is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CaseKind {
+    /// It shows what an agent can do.
+    #[default]
+    Capability,
+    /// It shows that an agent still can do what it could.
+    Regression,
+}
+
+/// The folder an agent works in; always a fresh copy for each trial.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Workspace {
+    /// What it is made from.
+    pub source: WorkspaceSource,
+    /// Commands run in it before the agent starts.
+    pub setup: Vec<String>,
+    /// Paths that are left out of its change, as globs.
+    pub ignore: Vec<String>,
+    /// Files that are put back before grading, as globs.
+    pub protect: Vec<String>,
+    /// A change to a protected file fails the trial.
+    pub protect_strict: bool,
+}
+
+/// What a workspace is made from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum WorkspaceSource {
+    /// Nothing: an empty folder.
+    #[default]
+    Empty,
+    /// A copy of a folder.
+    Copy(PathBuf),
+    /// A checkout.
+    Git(GitSource),
+    /// Files by path, with their text.
+    Files(BTreeMap<String, String>),
+}
+
+/// A checkout of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitSource {
+    /// The repository.
+    pub repository: GitRepository,
+    /// Commit, branch or tag; the repository's HEAD where nothing is said.
+    pub rev: Option<String>,
+    /// Only this folder of it.
+    pub subdir: Option<PathBuf>,
+}
+
+/// Where a repository is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GitRepository {
+    /// In a folder.
+    Path(PathBuf),
+    /// Elsewhere.
+    Url(String),
+}
+
+/// What a harness must be able to do. A trial with a harness that cannot is skipped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Requires {
+    /// It shows its calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tracing: Option<bool>,
+    /// It asks for permission.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interaction: Option<bool>,
+    /// It takes several prompts in one session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub multi_turn: Option<bool>,
+    /// Its model can be chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_selection: Option<bool>,
+}
+
+/// What a trial may use up. A figure is a limit only where it is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Limits {
+    /// From the start of the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<Time>,
+    /// Without a sign of life.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Time>,
+    /// Rounds of tool calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+    /// Tool calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_calls: Option<u64>,
+    /// Tokens in all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Money, in US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<Dollars>,
+    /// What a limit that was hit means; `fail` where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_limit: Option<OnLimit>,
+}
+
+impl Limits {
+    /// The names of the limits, as they stand in cases and after `--limit`.
+    pub const KEYS: [&str; 7] = ["time", "idle", "steps", "tool-calls", "tokens", "cost-usd", "on-limit"];
+
+    /// Sets one limit from text, as `--limit KEY=VALUE` does.
+    ///
+    /// # Errors
+    /// The key is not known, or the value is none for it.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let whole = || value.parse().map_err(|_| format!("`{value}` is not a whole number, as `{key}` wants"));
+        let time = || match value.parse::<Time>()? {
+            time if time.0.is_zero() => Err(format!("`{key}` must be more than 0")),
+            time => Ok(time),
+        };
+        match key {
+            "time" => self.time = Some(time()?),
+            "idle" => self.idle = Some(time()?),
+            "steps" => self.steps = Some(whole()?),
+            "tool-calls" => self.tool_calls = Some(whole()?),
+            "tokens" => self.tokens = Some(whole()?),
+            "cost-usd" => {
+                let number = value.parse().map_err(|_| format!("`{value}` is not a number, as `{key}` wants"))?;
+                self.cost_usd = Some(Dollars::new(number)?);
+            }
+            "on-limit" => {
+                self.on_limit = Some(match value {
+                    "fail" => OnLimit::Fail,
+                    "grade" => OnLimit::Grade,
+                    other => return Err(format!("`{other}` is not an answer to a limit; known: `fail`, `grade`")),
+                });
+            }
+            other => {
+                let help = crate::yaml::words::known_words(other, &Self::KEYS, "limits");
+                return Err(format!("`{other}` is not a limit; {help}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a limit that was hit means.
+    pub fn on_limit(&self) -> OnLimit {
+        self.on_limit.unwrap_or_default()
+    }
+}
+
+/// Money: a finite number from 0.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, JsonSchema)]
+pub struct Dollars(#[schemars(range(min = 0))] f64);
+
+impl Dollars {
+    /// An amount, if it is one.
+    ///
+    /// # Errors
+    /// It is negative, or no number.
+    pub fn new(amount: f64) -> Result<Self, String> {
+        if amount.is_finite() && amount >= 0.0 {
+            Ok(Self(amount))
+        } else {
+            Err(format!("`{amount}` is not an amount of money; write a number from 0"))
+        }
+    }
+
+    /// The amount.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Dollars {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Amount;
+        impl Visitor<'_> for Amount {
+            type Value = Dollars;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number from 0")
+            }
+
+            fn visit_f64<E: de::Error>(self, amount: f64) -> Result<Dollars, E> {
+                Dollars::new(amount).map_err(E::custom)
+            }
+
+            fn visit_u64<E: de::Error>(self, amount: u64) -> Result<Dollars, E> {
+                self.visit_f64(amount as f64)
+            }
+
+            fn visit_i64<E: de::Error>(self, amount: i64) -> Result<Dollars, E> {
+                self.visit_f64(amount as f64)
+            }
+        }
+        deserializer.deserialize_any(Amount)
+    }
+}
+
+/// What a limit that was hit means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnLimit {
+    /// The trial fails.
+    #[default]
+    Fail,
+    /// The graders judge what was done.
+    Grade,
+}
+
+/// When a case passes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pass {
+    /// The score that a trial must reach.
+    pub threshold: Fraction,
+    /// How many of its trials must pass.
+    pub trials: PassTrials,
+}
+
+impl Default for Pass {
+    fn default() -> Self {
+        Self { threshold: Fraction::ONE, trials: PassTrials::All }
+    }
+}
+
+/// A reference solution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Oracle {
+    /// A folder laid over the workspace.
+    Copy(PathBuf),
+    /// A script of the demo agent.
+    Script(PathBuf),
+}
+
+/// An answer to the agent's questions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct QuestionAnswer {
+    /// Which questions it answers.
+    pub question: Pattern,
+    /// What it answers.
+    pub answer: String,
+}
+
+/// When errored trials are tried again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Retries {
+    /// At most so often; absent where the command line decides.
+    pub max: Option<u32>,
+    /// Only after these; empty means after any.
+    pub on: Vec<ErrorCategory>,
+}
+
+/// What of a Trace a snapshot keeps.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SnapshotSettings {
+    /// How texts are kept.
+    pub text: SnapshotText,
+    /// Replacements made before it is kept or compared.
+    pub normalise: Vec<Normalise>,
+}
+
+/// How a snapshot keeps texts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SnapshotText {
+    /// Not at all.
+    #[default]
+    None,
+    /// As they are.
+    Full,
+    /// As a digest.
+    Digest,
+}
+
+/// A replacement in what a snapshot keeps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Normalise {
+    /// What is replaced.
+    pub regex: Pattern,
+    /// What stands in its place.
+    pub with: String,
+}

@@ -1,0 +1,352 @@
+//! What the types cannot say of a case or a suite: keys that exclude each other, folders that must be there.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::layer::{CASE_ONLY, GitLayer, Layer, WorkspaceLayer};
+use super::{Source, paths};
+use crate::interaction::Interaction;
+use crate::values::PathGlob;
+use crate::yaml::{self, Part, Step, YamlError, words};
+
+/// Everything that is wrong in one file by itself. Its paths are absolute already.
+pub(super) fn check(source: &Source, layer: &Layer, is_suite: bool) -> Vec<YamlError> {
+    let mut checks = Checks { source, errors: Vec::new() };
+    if is_suite {
+        checks.suite();
+    } else {
+        checks.prompts(layer);
+        checks.id(layer);
+    }
+    checks.texts(layer);
+    if let Some(workspace) = &layer.workspace {
+        checks.workspace(workspace);
+    }
+    checks.paths(layer);
+    checks.limits(layer);
+    checks.interaction(layer);
+    checks.servers(layer);
+    checks.sandbox(layer);
+    checks.errors
+}
+
+struct Checks<'a> {
+    source: &'a Source,
+    errors: Vec<YamlError>,
+}
+
+use Step::{Item, Key};
+
+impl Checks<'_> {
+    fn add(&mut self, steps: &[Step<'_>], part: Part, message: String, help: impl Into<String>) {
+        let Source { shown, text, .. } = self.source;
+        self.errors.push(YamlError::at_steps(shown, text, steps, part, message).with_help(help));
+    }
+
+    fn written(&self, key: &str) -> bool {
+        yaml::find(&self.source.text, &[Key(key)], Part::Key).is_some()
+    }
+
+    fn suite(&mut self) {
+        for key in CASE_ONLY {
+            if self.written(key) {
+                let message = format!("a suite.yaml takes no `{key}`");
+                self.add(&[Key(key)], Part::Key, message, "write it in each case; a suite holds what its cases share");
+            }
+        }
+    }
+
+    fn prompts(&mut self, layer: &Layer) {
+        match (&layer.prompt, &layer.turns) {
+            (Some(_), Some(_)) => {
+                let message = "the case has both `prompt` and `turns`".to_owned();
+                self.add(&[Key("turns")], Part::Key, message, "keep one of them; `prompt` is a single turn");
+            }
+            (None, None) => {
+                let at = if self.written("prompt") { "prompt" } else { "turns" };
+                let help = "write `prompt: …`, or `turns: [first, second]`";
+                let message = "the case asks the agent for nothing: it has neither `prompt` nor `turns`".to_owned();
+                if self.written(at) {
+                    self.add(&[Key(at)], Part::Key, message, help);
+                } else {
+                    let Source { shown, text, .. } = self.source;
+                    self.errors.push(YamlError::at(shown, text, None, message).with_help(help));
+                }
+            }
+            (Some(prompt), None) if prompt.trim().is_empty() => {
+                self.add(&[Key("prompt")], Part::Key, "the prompt is empty".to_owned(), "say what the agent should do");
+            }
+            (None, Some(turns)) if turns.is_empty() => {
+                self.add(&[Key("turns")], Part::Key, "`turns` is empty".to_owned(), "write at least one prompt");
+            }
+            (_, turns) => {
+                for (number, turn) in turns.iter().flatten().enumerate() {
+                    if turn.trim().is_empty() {
+                        let message = "this turn is empty".to_owned();
+                        self.add(&[Key("turns"), Item(number)], Part::Value, message, "say what the agent should do");
+                    }
+                }
+            }
+        }
+    }
+
+    fn id(&mut self, layer: &Layer) {
+        if let Some(why) = layer.id.as_deref().and_then(wrong_id) {
+            self.add(
+                &[Key("id")],
+                Part::Value,
+                format!("the id {why}"),
+                "write words joined by `-`, and `/` between parts",
+            );
+        }
+    }
+
+    fn texts(&mut self, layer: &Layer) {
+        let lists = [("tags", Some(&layer.tags)), ("harnesses", layer.harnesses.as_ref())];
+        for (key, list) in lists {
+            for (number, word) in list.into_iter().flatten().enumerate() {
+                if word.trim().is_empty() {
+                    self.add(
+                        &[Key(key), Item(number)],
+                        Part::Value,
+                        "a name is empty".to_owned(),
+                        "write it, or remove it",
+                    );
+                }
+            }
+        }
+        for (name, value) in layer.env.iter().flatten() {
+            if name.is_empty() || name.contains(['=', '\0']) {
+                let message = format!("`{}` cannot name an environment variable", words::short(name));
+                self.add(&[Key("env"), Key(name)], Part::Key, message, "a name is not empty and holds no `=`");
+            } else if value.contains('\0') {
+                let message = format!("the value of `{name}` holds a NUL character");
+                self.add(&[Key("env"), Key(name)], Part::Value, message, "environment variables cannot hold it");
+            }
+        }
+    }
+
+    fn workspace(&mut self, workspace: &WorkspaceLayer) {
+        let WorkspaceLayer { copy, git, files, ignore, protect, .. } = workspace;
+        let named = [("copy", copy.is_some()), ("git", git.is_some()), ("files", files.is_some())];
+        let sources: Vec<&str> = named.iter().filter(|(_, is)| *is).map(|(name, _)| *name).collect();
+        if let [first, second, ..] = sources.as_slice() {
+            let message = format!("the workspace has two sources, `{first}` and `{second}`");
+            self.add(&[Key("workspace"), Key(second)], Part::Key, message, "keep one of `copy`, `git` and `files`");
+        }
+        if let Some(git) = git {
+            self.git(git);
+        }
+        for (key, globs) in [("ignore", ignore), ("protect", protect)] {
+            for (number, glob) in globs.iter().flatten().enumerate() {
+                if let Err(error) = glob.parse::<PathGlob>() {
+                    let steps = [Key("workspace"), Key(key), Item(number)];
+                    self.add(&steps, Part::Value, error, "`*` stays within a folder, `**` crosses folders");
+                }
+            }
+        }
+        let names: Vec<&String> = files.iter().flatten().map(|(name, _)| name).collect();
+        for name in &names {
+            let steps = [Key("workspace"), Key("files"), Key(name)];
+            if let Some(why) = paths::leaves(Path::new(name)) {
+                let message = format!("the file `{}` {why}", words::short(name));
+                self.add(
+                    &steps,
+                    Part::Key,
+                    message,
+                    "files are written inside the workspace: use a relative path without `..`",
+                );
+            } else if names.iter().any(|other| other != name && Path::new(name).starts_with(other)) {
+                let message = format!("`{}` lies in a folder that is a file here", words::short(name));
+                self.add(&steps, Part::Key, message, "rename one of them");
+            }
+        }
+    }
+
+    fn git(&mut self, git: &GitLayer) {
+        let steps = [Key("workspace"), Key("git")];
+        match (&git.path, &git.url) {
+            (Some(_), Some(_)) => {
+                let message = "the repository has both `path` and `url`".to_owned();
+                self.add(&[steps[0], steps[1], Key("url")], Part::Key, message, "keep one of them");
+            }
+            (None, None) => {
+                let message = "the repository has neither `path` nor `url`".to_owned();
+                self.add(&steps, Part::Key, message, "write `path: …` for a folder, or `url: …`");
+            }
+            _ => {}
+        }
+        for (key, value) in [("url", &git.url), ("rev", &git.rev)] {
+            if value.as_ref().is_some_and(|value| value.is_empty() || value.starts_with('-')) {
+                let message = format!("`{key}` is empty, or looks like an option of git");
+                self.add(&[steps[0], steps[1], Key(key)], Part::Value, message, "write what git should check out");
+            }
+        }
+        if let Some(why) = git.subdir.as_deref().and_then(paths::leaves) {
+            let message = format!("`subdir` {why}");
+            self.add(
+                &[steps[0], steps[1], Key("subdir")],
+                Part::Value,
+                message,
+                "write a folder inside the repository",
+            );
+        }
+    }
+
+    fn paths(&mut self, layer: &Layer) {
+        let workspace = layer.workspace.as_ref();
+        let copy = workspace.and_then(|workspace| workspace.copy.as_ref());
+        let oracle = layer.oracle.as_ref();
+        if let Some(oracle) = oracle {
+            let message = match (&oracle.copy, &oracle.script) {
+                (Some(_), Some(_)) => Some("the oracle has both `copy` and `script`"),
+                (None, None) => Some("the oracle has neither `copy` nor `script`"),
+                _ => None,
+            };
+            if let Some(message) = message {
+                self.add(&[Key("oracle")], Part::Key, message.to_owned(), "keep one of them");
+            }
+        }
+        let folders: [(&[Step<'_>], Option<&PathBuf>); 4] = [
+            (&[Key("workspace"), Key("copy")], copy),
+            (&[Key("workspace"), Key("git"), Key("path")], workspace.and_then(|w| w.git.as_ref()?.path.as_ref())),
+            (&[Key("hidden")], layer.hidden.as_ref()),
+            (&[Key("oracle"), Key("copy")], oracle.and_then(|oracle| oracle.copy.as_ref())),
+        ];
+        for (steps, folder) in folders {
+            if let Some(folder) = folder {
+                self.exists(steps, folder, true);
+            }
+        }
+        if copy.is_some_and(|copy| self.source.file.starts_with(copy)) {
+            let message = "the workspace would hold this file itself".to_owned();
+            let help = "put what the agent works on into a folder of its own beside the case";
+            self.add(&[Key("workspace"), Key("copy")], Part::Value, message, help);
+        }
+        if let Some(script) = oracle.and_then(|oracle| oracle.script.as_ref()) {
+            self.exists(&[Key("oracle"), Key("script")], script, false);
+        }
+        if let Some(model) = &layer.model {
+            self.exists(&[Key("model"), Key("script")], &model.script, false);
+        }
+        for (number, file) in layer.attachments.iter().flatten().enumerate() {
+            self.exists(&[Key("attachments"), Item(number)], file, false);
+        }
+    }
+
+    fn exists(&mut self, steps: &[Step<'_>], path: &Path, folder: bool) {
+        let what = if folder { "folder" } else { "file" };
+        let shown = paths::shown(path);
+        let shown = shown.display();
+        let message = match std::fs::metadata(path) {
+            Ok(found) if found.is_dir() == folder => return,
+            Ok(_) => format!("`{shown}` is not a {what}"),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                format!("the {what} `{shown}` does not exist")
+            }
+            Err(error) => format!("the {what} `{shown}` could not be read: {error}"),
+        };
+        self.add(steps, Part::Value, message, "paths count from the file they are written in");
+    }
+
+    fn limits(&mut self, layer: &Layer) {
+        let Some(limits) = &layer.limits else { return };
+        for (key, time) in [("time", limits.time), ("idle", limits.idle)] {
+            if time.is_some_and(|time| time.0.is_zero()) {
+                let message = format!("the limit `{key}` is 0, so no agent could answer");
+                self.add(&[Key("limits"), Key(key)], Part::Value, message, "write more, or remove the limit");
+            }
+        }
+    }
+
+    fn interaction(&mut self, layer: &Layer) {
+        let Some(Interaction::Scripted(scripted)) = &layer.interaction else { return };
+        let rules = [Key("interaction"), Key("scripted"), Key("rules")];
+        for (number, rule) in scripted.rules.iter().enumerate() {
+            let [a, b, c] = rules;
+            if rule.when.nth == Some(0) {
+                let steps = [a, b, c, Item(number), Key("when"), Key("nth")];
+                self.add(&steps, Part::Value, "`nth` counts from 1".to_owned(), "write 1 for the first request");
+            }
+        }
+    }
+
+    fn servers(&mut self, layer: &Layer) {
+        let steps = [Key("mcp-servers")];
+        let help = "write `- {name: …, command: …, args: […]}` for each";
+        match &layer.mcp_servers {
+            None | Some(Value::Null) => {}
+            Some(Value::Array(list)) => {
+                for (number, server) in list.iter().enumerate() {
+                    if !server.get("name").is_some_and(Value::is_string) {
+                        let message = "an MCP server has no `name`".to_owned();
+                        self.add(&[steps[0], Item(number)], Part::Value, message, help);
+                    }
+                }
+            }
+            Some(Value::Object(map)) => {
+                for (name, server) in map {
+                    if !server.is_object() {
+                        let message = format!("the MCP server `{}` is not a map", words::short(name));
+                        self.add(&[steps[0], Key(name)], Part::Value, message, help);
+                    }
+                }
+            }
+            Some(_) => self.add(&steps, Part::Value, "`mcp-servers` must be a list".to_owned(), help),
+        }
+    }
+
+    fn sandbox(&mut self, layer: &Layer) {
+        const WORDS: [&str; 3] = ["none", "bwrap", "command"];
+        match &layer.sandbox {
+            None | Some(Value::Null | Value::Object(_)) => {}
+            Some(Value::String(word)) if WORDS.contains(&word.as_str()) => {}
+            Some(Value::String(word)) => {
+                let message = format!("`{}` is not a sandbox", words::short(word));
+                self.add(&[Key("sandbox")], Part::Value, message, words::known_words(word, &WORDS, "sandboxes"));
+            }
+            Some(_) => {
+                let message = "`sandbox` must be a word or a map".to_owned();
+                self.add(&[Key("sandbox")], Part::Value, message, words::known_words("", &WORDS, "sandboxes"));
+            }
+        }
+    }
+}
+
+/// What an agent must not see and would find in its workspace. The layer is merged; its sources go from the outermost
+/// suite to the case.
+pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer) -> Vec<YamlError> {
+    let Some(copy) = layer.workspace.as_ref().and_then(|workspace| workspace.copy.as_ref()) else { return Vec::new() };
+    let oracle = layer.oracle.as_ref().and_then(|oracle| oracle.copy.as_ref());
+    let kept: [(&[Step<'_>], _); 2] =
+        [(&[Key("hidden")], layer.hidden.as_ref()), (&[Key("oracle"), Key("copy")], oracle)];
+    let mut errors = Vec::new();
+    for (steps, folder) in kept {
+        let Some(folder) = folder.filter(|folder| folder.starts_with(copy)) else { continue };
+        // The innermost file that says it is the one that counts.
+        let Some(source) = sources.iter().rev().find(|it| yaml::find(&it.text, steps, Part::Value).is_some()) else {
+            continue;
+        };
+        let message = format!("`{}` lies in the folder that the agent works in", paths::shown(folder).display());
+        let error = YamlError::at_steps(&source.shown, &source.text, steps, Part::Value, message);
+        errors.push(error.with_help("put it beside that folder, where the agent cannot read it"));
+    }
+    errors
+}
+
+/// Why a text cannot be the id of a case: folders are named after it.
+pub(super) fn wrong_id(id: &str) -> Option<&'static str> {
+    if id.trim().is_empty() {
+        Some("is empty")
+    } else if id.chars().any(char::is_control) {
+        Some("holds a control character")
+    } else if id.split('/').any(|part| part == "." || part == "..") {
+        Some("has `.` or `..` as a part")
+    } else if id.split('/').any(|part| part.trim().is_empty()) {
+        Some("has an empty part")
+    } else {
+        None
+    }
+}

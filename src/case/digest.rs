@@ -1,0 +1,90 @@
+//! The digest of a case: of everything it is made from, so that a change to any of it is noticed.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::{Case, Oracle, WorkspaceSource};
+
+impl Case {
+    /// A digest of the case file, its suites, the named graders, and what its folders and files hold.
+    /// Folders named `.git` are left out.
+    ///
+    /// # Errors
+    /// A file that it names cannot be read.
+    pub fn digest(&self) -> io::Result<String> {
+        let mut hasher = blake3::Hasher::new();
+        let mut part = |what: &str, bytes: &[u8]| {
+            for piece in [what.as_bytes(), bytes] {
+                hasher.update(&(piece.len() as u64).to_le_bytes());
+                hasher.update(piece);
+            }
+        };
+        part("id", self.id.as_bytes());
+        for source in &self.sources {
+            part("file", source.text.as_bytes());
+        }
+        for (name, text) in &self.named_graders {
+            part(name, text.as_bytes());
+        }
+        let copied = match &self.workspace.source {
+            WorkspaceSource::Copy(folder) => Some(folder.as_path()),
+            WorkspaceSource::Empty | WorkspaceSource::Git(_) | WorkspaceSource::Files(_) => None,
+        };
+        let (oracle_folder, oracle_script) = match &self.oracle {
+            Some(Oracle::Copy(folder)) => (Some(folder.as_path()), None),
+            Some(Oracle::Script(file)) => (None, Some(file.as_path())),
+            None => (None, None),
+        };
+        let named = [
+            ("workspace", copied),
+            ("hidden", self.hidden.as_deref()),
+            ("oracle", oracle_folder.or(oracle_script)),
+            ("model", self.model_script.as_deref()),
+            ("demo", self.demo_script.as_deref()),
+        ];
+        let attachments = self.attachments.iter().map(|file| ("attachment", Some(file.as_path())));
+        for (what, path) in named.into_iter().chain(attachments) {
+            if let Some(path) = path {
+                tree(what, path, &mut part)?;
+            }
+        }
+        Ok(hasher.finalize().to_hex().to_string())
+    }
+}
+
+/// A file, or everything below a folder in the order of its names. Links count by where they lead.
+fn tree(name: &str, path: &Path, part: &mut impl FnMut(&str, &[u8])) -> io::Result<()> {
+    let kind = std::fs::symlink_metadata(path)?;
+    if kind.is_symlink() {
+        part(name, std::fs::read_link(path)?.as_os_str().as_encoded_bytes());
+    } else if kind.is_dir() {
+        part(name, b"folder");
+        let mut entries: Vec<_> = std::fs::read_dir(path)?.collect::<io::Result<_>>()?;
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries.iter().filter(|entry| entry.file_name() != ".git") {
+            tree(&format!("{name}/{}", entry.file_name().display()), &entry.path(), part)?;
+        }
+    } else if kind.is_file() {
+        let runs = if executable(&kind) { "x" } else { "-" };
+        part(runs, name.as_bytes());
+        part(name, content(path)?.as_bytes());
+    }
+    Ok(())
+}
+
+fn content(path: &Path) -> io::Result<blake3::Hash> {
+    let mut file = std::fs::File::open(path)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.finalize()),
+            length => hasher.update(buffer.get(..length).unwrap_or_default()),
+        };
+    }
+}
+
+fn executable(kind: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    kind.permissions().mode() & 0o111 != 0
+}

@@ -1,0 +1,190 @@
+//! Which files below a path are cases and suites, which suites apply to a case, and from where its id counts.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::load::LoadError;
+use super::paths;
+
+/// The file that holds the defaults of a folder's cases.
+pub const SUITE: &str = "suite.yaml";
+
+/// A file that is a case, unless another case names the folder it lies in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Candidate {
+    /// The file, absolute.
+    pub(super) file: PathBuf,
+    /// The folder that was asked for, or the one of the file that was.
+    pub(super) given: PathBuf,
+}
+
+/// What lies below the paths that were asked for.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Files that may be cases, shallow ones first.
+    pub(super) candidates: Vec<Candidate>,
+    /// Folders with a `suite.yaml`, shallow ones first.
+    pub(super) suites: Vec<PathBuf>,
+    /// What could not be looked at.
+    pub(super) errors: Vec<LoadError>,
+    /// What a person should know though it is no error.
+    pub(super) notices: Vec<String>,
+}
+
+/// Looks for cases. Nothing is read but folders.
+pub(super) fn find(asked: &[PathBuf]) -> Found {
+    let mut found = Found::default();
+    let mut visited = HashSet::new();
+    for path in asked {
+        let absolute = paths::absolute(Path::new(""), path);
+        match std::fs::metadata(&absolute) {
+            Err(error) => {
+                let what = match error.kind() {
+                    std::io::ErrorKind::NotFound => "does not exist".to_owned(),
+                    _ => format!("could not be read: {error}"),
+                };
+                found.errors.push(LoadError::path(
+                    format!("`{}` {what}", path.display()),
+                    "name a case file, or a folder with cases in it",
+                ));
+            }
+            Ok(kind) if kind.is_dir() => walk(&absolute, &absolute, &mut visited, &mut found),
+            Ok(_) => file(path, &absolute, &mut found),
+        }
+    }
+    let depth = |path: &Path| (path.components().count(), path.to_path_buf());
+    found.candidates.sort_by_cached_key(|candidate| depth(&candidate.file));
+    found.candidates.dedup_by(|one, other| one.file == other.file);
+    found.suites.sort_by_cached_key(|folder| depth(folder));
+    found.suites.dedup();
+    found
+}
+
+/// A file that was asked for by its own path.
+fn file(asked: &Path, absolute: &Path, found: &mut Found) {
+    let name = absolute.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let refuse = |why: &str, help: &str| LoadError::path(format!("`{}` is not a case: {why}", asked.display()), help);
+    match class(&name) {
+        Class::Case => found.candidates.push(Candidate {
+            file: absolute.to_path_buf(),
+            given: absolute.parent().unwrap_or(absolute).to_path_buf(),
+        }),
+        Class::Suite => {
+            found
+                .errors
+                .push(refuse("it holds the defaults of a folder's cases", "name the folder, or one of its cases"));
+        }
+        Class::Companion => {
+            found.errors.push(refuse("a name with two extensions belongs to a case beside it", "name that case"));
+        }
+        Class::Yml => found.errors.push(refuse("it does not end in .yaml", "rename it to end in .yaml")),
+        Class::Other => found.errors.push(refuse("it does not end in .yaml", "name a *.yaml file or a folder")),
+    }
+}
+
+fn walk(folder: &Path, given: &Path, visited: &mut HashSet<PathBuf>, found: &mut Found) {
+    let mut waiting = vec![folder.to_path_buf()];
+    while let Some(folder) = waiting.pop() {
+        // Links may lead back up; each folder is entered once for each path that was asked for.
+        let identity = std::fs::canonicalize(&folder).unwrap_or_else(|_| folder.clone());
+        if !visited.insert(given.join(&identity)) && folder != given {
+            continue;
+        }
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                let message = format!("`{}` could not be read: {error}", paths::shown(&folder).display());
+                found.errors.push(LoadError::path(message, "look at its permissions"));
+                continue;
+            }
+        };
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with('.') {
+                continue;
+            }
+            let path = entry.path();
+            if path.is_dir() {
+                waiting.push(path);
+                continue;
+            }
+            match class(&name) {
+                Class::Case => found.candidates.push(Candidate { file: path, given: given.to_path_buf() }),
+                Class::Suite => found.suites.push(folder.clone()),
+                Class::Yml => found.notices.push(format!(
+                    "`{}` is not read: cases end in .yaml; rename it if it is one",
+                    paths::shown(&path).display()
+                )),
+                Class::Companion | Class::Other => {}
+            }
+        }
+    }
+}
+
+enum Class {
+    Case,
+    Suite,
+    Companion,
+    Yml,
+    Other,
+}
+
+fn class(name: &str) -> Class {
+    if name == SUITE {
+        return Class::Suite;
+    }
+    match name.rsplit_once('.') {
+        Some((stem, "yaml")) if stem.contains('.') => Class::Companion,
+        Some((stem, "yaml")) if !stem.is_empty() => Class::Case,
+        Some((stem, "yml")) if !stem.contains('.') => Class::Yml,
+        _ => Class::Other,
+    }
+}
+
+/// The folder from which a case's id counts: the nearest ancestor that holds a `suite.yaml` or is named `cases`,
+/// else the folder that was asked for.
+pub(super) fn root(file: &Path, given: &Path) -> PathBuf {
+    let mut above = file.ancestors().skip(1);
+    above.find(|folder| is_named_cases(folder) || holds_suite(folder)).unwrap_or(given).to_path_buf()
+}
+
+/// The outermost folder of the cases a file belongs to: the nearest one named `cases`, else the outermost with a
+/// `suite.yaml`, else the folder that was asked for.
+pub(super) fn outermost(file: &Path, given: &Path) -> PathBuf {
+    let above = || file.ancestors().skip(1);
+    let named = above().find(|folder| is_named_cases(folder));
+    named.or_else(|| above().filter(|folder| holds_suite(folder)).last()).unwrap_or(given).to_path_buf()
+}
+
+/// The folders whose `suite.yaml` applies to a case, outermost first. None above a folder named `cases` does.
+pub(super) fn suites(file: &Path) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for folder in file.ancestors().skip(1) {
+        if holds_suite(folder) {
+            folders.push(folder.to_path_buf());
+        }
+        if is_named_cases(folder) {
+            break;
+        }
+    }
+    folders.reverse();
+    folders
+}
+
+fn is_named_cases(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name == "cases")
+}
+
+fn holds_suite(folder: &Path) -> bool {
+    folder.join(SUITE).is_file()
+}
+
+/// The id of a case that does not write one: its path below a root, without extension.
+pub(super) fn id(file: &Path, root: &Path) -> Result<String, String> {
+    let below = file.strip_prefix(root).unwrap_or(file).with_extension("");
+    let mut parts = Vec::new();
+    for part in &below {
+        parts.push(part.to_str().ok_or("its path is not UTF-8, so it gives no id; write an `id`")?);
+    }
+    Ok(parts.join("/"))
+}

@@ -1,0 +1,86 @@
+//! Graders as cases name them: those written in a case, with their place, and those that stand in `graders/`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Source, paths};
+use crate::embedded;
+use crate::grader::{GraderEntry, What};
+use crate::yaml::{self, Part, Step, YamlError};
+
+/// A grader of a case, and where it is written: in the case itself or in one of its suites.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WrittenGrader {
+    /// What is written.
+    pub entry: GraderEntry,
+    /// The file it is written in.
+    pub source: Arc<Source>,
+    /// Its position among the graders of that file.
+    pub number: usize,
+}
+
+impl WrittenGrader {
+    /// The folder from which paths in it count.
+    pub fn folder(&self) -> &Path {
+        self.source.file.parent().unwrap_or(&self.source.file)
+    }
+
+    /// The name of the grader in `graders/` that it takes, if it takes one.
+    pub fn named(&self) -> Option<&str> {
+        match &self.entry.what {
+            What::Use(named) => Some(&named.grader),
+            _ => None,
+        }
+    }
+
+    /// Something wrong with it, shown where it is written.
+    pub fn error(&self, message: impl Into<String>) -> YamlError {
+        let steps = [Step::Key("graders"), Step::Item(self.number)];
+        YamlError::at_steps(&self.source.shown, &self.source.text, &steps, Part::Value, message)
+    }
+}
+
+/// The named graders: those of a folder over those that are built in.
+#[derive(Debug, Clone, Default)]
+pub struct GraderFolder {
+    texts: BTreeMap<String, (String, String)>,
+}
+
+impl GraderFolder {
+    /// The graders that are built in, and those of a folder, which need not be there.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn load(folder: &Path) -> Result<Self, Vec<YamlError>> {
+        let built_in = embedded::graders().into_iter();
+        let mut texts: BTreeMap<_, _> =
+            built_in.map(|(name, text)| (name.to_owned(), (embedded::ORIGIN.to_owned(), text.to_owned()))).collect();
+        let mut errors = Vec::new();
+        for (name, file) in yaml::files(folder) {
+            let shown = paths::shown(&paths::absolute(Path::new(""), &file));
+            match yaml::read(&shown) {
+                Ok(text) => {
+                    texts.insert(name, (shown.display().to_string(), text));
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() { Ok(Self { texts }) } else { Err(errors) }
+    }
+
+    /// Origin and text of a grader: `built in` or a path, and YAML.
+    pub fn get(&self, name: &str) -> Option<(&str, &str)> {
+        self.texts.get(name).map(|(origin, text)| (origin.as_str(), text.as_str()))
+    }
+
+    /// The names of all of them, sorted.
+    pub fn names(&self) -> Vec<&str> {
+        self.texts.keys().map(String::as_str).collect()
+    }
+
+    /// Name, origin and text of all of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.texts.iter().map(|(name, (origin, text))| (name.as_str(), origin.as_str(), text.as_str()))
+    }
+}

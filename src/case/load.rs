@@ -1,0 +1,417 @@
+//! Reads the cases below some paths: every file's errors at once, or all of the cases.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use miette::Diagnostic;
+use serde_json::Value;
+
+use super::layer::Layer;
+use super::{
+    Case, GitRepository, GitSource, GraderFolder, Oracle, Pass, Retries, SnapshotSettings, Source, Workspace,
+    WorkspaceSource, WrittenGrader, check, find, paths,
+};
+use crate::harness::catalog::Catalog;
+use crate::values::Fraction;
+use crate::verdict::PassTrials;
+use crate::yaml::{self, Part, Step, YamlError, words};
+
+/// What cases are read with.
+#[derive(Debug, Clone, Default)]
+pub struct LoadContext {
+    /// The graders that cases take by name.
+    pub graders: GraderFolder,
+}
+
+/// Cases, and what a person should know though it is no error.
+#[derive(Debug, Clone, Default)]
+pub struct Loaded {
+    /// The cases, by id.
+    pub cases: Vec<Case>,
+    /// Files that were passed over, for example.
+    pub notices: Vec<String>,
+}
+
+/// Why a case could not be read.
+#[derive(Debug, Clone, thiserror::Error, Diagnostic)]
+pub enum LoadError {
+    /// Something in a file.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Yaml(#[from] YamlError),
+    /// Something about a path.
+    #[error("{message}")]
+    #[diagnostic(help("{help}"))]
+    Path {
+        /// What is wrong.
+        message: String,
+        /// The way out.
+        help: String,
+    },
+}
+
+impl LoadError {
+    pub(super) fn path(message: impl Into<String>, help: impl Into<String>) -> Self {
+        LoadError::Path { message: message.into(), help: help.into() }
+    }
+}
+
+/// Reads the cases below these paths, sorted by id.
+///
+/// # Errors
+/// Everything that is wrong: of each file its first error as YAML, or all that its values get wrong.
+pub fn load(asked: &[PathBuf], context: &LoadContext) -> Result<Vec<Case>, Vec<LoadError>> {
+    load_all(asked, context).map(|loaded| loaded.cases)
+}
+
+/// The same, with notices.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_all(asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
+    let find::Found { candidates, suites, mut errors, notices } = find::find(asked);
+    let mut files = Files::default();
+    let cases = files.choose(candidates, suites);
+    let mut loaded = Vec::new();
+    for candidate in &cases {
+        if let Some(case) = files.case(candidate, context) {
+            loaded.push(case);
+        }
+    }
+    errors.extend(files.errors());
+    errors.extend(same_ids(&loaded));
+    if cases.is_empty() && errors.is_empty() {
+        let places: Vec<String> = asked.iter().map(|path| format!("`{}`", path.display())).collect();
+        let mut help = "a case is a *.yaml file below the folder, other than suite.yaml and x.y.yaml".to_owned();
+        for notice in &notices {
+            help.push_str("; ");
+            help.push_str(notice);
+        }
+        errors.push(LoadError::path(format!("no case found in {}", places.join(", ")), help));
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    loaded.sort_by(|one, other| one.id.cmp(&other.id));
+    Ok(Loaded { cases: loaded, notices })
+}
+
+/// Refuses harnesses that cases name and no manifest describes.
+pub fn check_harnesses(cases: &[Case], catalog: &Catalog) -> Vec<LoadError> {
+    let known = catalog.names();
+    let mut errors: Vec<YamlError> = Vec::new();
+    for case in cases {
+        for name in case.harnesses.iter().filter(|name| !known.contains(&name.as_str())) {
+            // The innermost file that says `harnesses` is the one that counts.
+            let places = case.sources.iter().rev();
+            let place =
+                places.filter(|source| yaml::find(&source.text, &[Step::Key("harnesses")], Part::Key).is_some());
+            let Some(source) = place.take(1).next() else { continue };
+            let number = case.harnesses.iter().position(|other| other == name).unwrap_or_default();
+            let steps = [Step::Key("harnesses"), Step::Item(number)];
+            let message = format!("no harness is named `{}`", words::short(name));
+            let error = YamlError::at_steps(&source.shown, &source.text, &steps, Part::Value, message)
+                .with_help(words::known_words(name, &known, "harnesses"));
+            if !errors.iter().any(|other| other.to_string() == error.to_string()) {
+                errors.push(error);
+            }
+        }
+    }
+    errors.into_iter().map(LoadError::Yaml).collect()
+}
+
+/// A file that was read, with everything that is wrong in it.
+#[derive(Debug, Clone)]
+struct Read {
+    source: Arc<Source>,
+    layer: Option<Layer>,
+    errors: Vec<YamlError>,
+}
+
+/// Every file that was read, once.
+#[derive(Debug, Default)]
+struct Files {
+    read: HashMap<PathBuf, Read>,
+    order: Vec<PathBuf>,
+}
+
+impl Files {
+    /// Reads what was found, and leaves out what lies in a folder that a case or suite names.
+    fn choose(&mut self, candidates: Vec<find::Candidate>, suites: Vec<PathBuf>) -> Vec<find::Candidate> {
+        let mut excluded: Vec<(PathBuf, PathBuf)> = Vec::new();
+        let mut waiting: Vec<(PathBuf, Option<find::Candidate>)> = suites
+            .into_iter()
+            .map(|folder| (folder.join(find::SUITE), None))
+            .chain(candidates.into_iter().map(|candidate| (candidate.file.clone(), Some(candidate))))
+            .collect();
+        // Shallow files first: they name the folders that lie deeper.
+        waiting.sort_by_key(|(file, candidate)| (file.components().count(), candidate.is_some()));
+        let inside = |file: &Path, excluded: &[(PathBuf, PathBuf)]| {
+            excluded.iter().any(|(folder, by)| file.starts_with(folder) && by != file)
+        };
+        let mut kept = Vec::new();
+        for (file, candidate) in waiting {
+            if inside(&file, &excluded) {
+                continue;
+            }
+            let read = self.read(&file, candidate.is_none());
+            let named: Vec<PathBuf> = match &read.layer {
+                Some(layer) => layer.names().into_iter().map(Path::to_path_buf).collect(),
+                None => guessed_names(&read.source),
+            };
+            // A folder that holds the file itself leaves nothing to be found.
+            excluded.extend(named.into_iter().filter(|n| !file.starts_with(n)).map(|n| (n, file.clone())));
+            kept.push((file, candidate));
+        }
+        kept.retain(|(file, _)| !inside(file, &excluded));
+        self.order.retain(|file| !inside(file, &excluded));
+        kept.into_iter().filter_map(|(_, candidate)| candidate).collect()
+    }
+
+    fn read(&mut self, file: &Path, is_suite: bool) -> Read {
+        if let Some(read) = self.read.get(file) {
+            return read.clone();
+        }
+        let shown = paths::shown(file);
+        let read = match yaml::load::<Layer>(&shown) {
+            Ok((mut layer, text)) => {
+                let source = Source { shown, file: file.to_path_buf(), text };
+                layer.rebase(file.parent().unwrap_or(file));
+                let errors = check::check(&source, &layer, is_suite);
+                Read { source: Arc::new(source), layer: Some(layer), errors }
+            }
+            Err(error) => {
+                let text = std::fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+                let source = Source { shown, file: file.to_path_buf(), text: text.unwrap_or_default() };
+                Read { source: Arc::new(source), layer: None, errors: vec![error] }
+            }
+        };
+        self.order.push(file.to_path_buf());
+        self.read.insert(file.to_path_buf(), read.clone());
+        read
+    }
+
+    /// The case of a file, unless something in it or in its suites is wrong.
+    fn case(&mut self, candidate: &find::Candidate, context: &LoadContext) -> Option<Case> {
+        let mut layers = Vec::new();
+        for folder in find::suites(&candidate.file) {
+            layers.push(self.read(&folder.join(find::SUITE), true));
+        }
+        layers.push(self.read(&candidate.file, false));
+        let mut graders = Vec::new();
+        let mut merged = Layer::default();
+        let mut sources = Vec::new();
+        for read in layers {
+            // A layer that cannot be read has said so; without it nothing can be said of the case.
+            let layer = read.layer?;
+            for (number, entry) in layer.graders.iter().cloned().enumerate() {
+                graders.push(WrittenGrader { entry, source: read.source.clone(), number });
+            }
+            merged = merged.under(layer);
+            sources.push(read.source);
+        }
+        let own = sources.last()?.clone();
+        let mut wrong = Vec::new();
+        let id = self.id(&merged, candidate, &own, &mut wrong);
+        wrong.extend(check::leaks(&sources, &merged));
+        let named_graders = named(&graders, &context.graders, &mut wrong);
+        if graders.is_empty() {
+            let help = "add one, such as `graders: [{output: {contains: done}}]`";
+            let found = yaml::find(&own.text, &[Step::Key("graders")], Part::Key);
+            let message = "the case has no grader, so it asserts nothing";
+            wrong.push(YamlError::at(&own.shown, &own.text, found, message).with_help(help));
+        }
+        let failed = !wrong.is_empty();
+        for error in wrong {
+            self.note(error);
+        }
+        if failed {
+            return None;
+        }
+        Some(ready(merged, id, candidate, graders, sources, named_graders))
+    }
+
+    fn id(&self, layer: &Layer, candidate: &find::Candidate, own: &Source, wrong: &mut Vec<YamlError>) -> String {
+        if let Some(id) = &layer.id {
+            return id.clone();
+        }
+        let id = find::id(&candidate.file, &find::root(&candidate.file, &candidate.given));
+        match id
+            .and_then(|id| check::wrong_id(&id).map_or(Ok(id), |why| Err(format!("its path gives an id that {why}"))))
+        {
+            Ok(id) => id,
+            Err(message) => {
+                wrong.push(YamlError::at(&own.shown, &own.text, None, message).with_help("write an `id`"));
+                String::new()
+            }
+        }
+    }
+
+    /// Keeps an error with the file it is in, once.
+    fn note(&mut self, error: YamlError) {
+        let read = self.read.values_mut().find(|read| read.source.shown == error.path());
+        if let Some(read) = read
+            && !read.errors.iter().any(|other| other.to_string() == error.to_string())
+        {
+            read.errors.push(error);
+        }
+    }
+
+    /// All errors, by file.
+    fn errors(&self) -> Vec<LoadError> {
+        let mut files: Vec<&PathBuf> = self.order.iter().collect();
+        files.sort();
+        let mut errors = Vec::new();
+        for read in files.into_iter().filter_map(|file| self.read.get(file)) {
+            let mut own = read.errors.clone();
+            own.sort_by_key(YamlError::place);
+            errors.extend(own.into_iter().map(LoadError::Yaml));
+        }
+        errors
+    }
+}
+
+/// The texts of the named graders that are used; those that nobody knows are errors.
+fn named(graders: &[WrittenGrader], folder: &GraderFolder, wrong: &mut Vec<YamlError>) -> BTreeMap<String, String> {
+    let mut texts = BTreeMap::new();
+    for grader in graders {
+        let Some(name) = grader.named() else { continue };
+        match folder.get(name) {
+            Some((_, text)) => {
+                texts.insert(name.to_owned(), text.to_owned());
+            }
+            None => {
+                let message = format!("no grader is named `{}`", words::short(name));
+                let known = folder.names();
+                let mut help = format!("write it as graders/{}.yaml", words::short(name));
+                if !known.is_empty() {
+                    help = format!("{}; or {help}", words::known_words(name, &known, "graders"));
+                }
+                let Source { shown, text, .. } = &*grader.source;
+                let entry = [Step::Key("graders"), Step::Item(grader.number), Step::Key("use")];
+                let inner = [entry[0], entry[1], entry[2], Step::Key("grader")];
+                let steps = if yaml::find(text, &inner, Part::Value).is_some() { &inner[..] } else { &entry[..] };
+                wrong.push(YamlError::at_steps(shown, text, steps, Part::Value, message).with_help(help));
+            }
+        }
+    }
+    texts
+}
+
+/// A case from its merged layer: defaults take the place of what nobody wrote.
+fn ready(
+    layer: Layer,
+    id: String,
+    candidate: &find::Candidate,
+    graders: Vec<WrittenGrader>,
+    sources: Vec<Arc<Source>>,
+    named_graders: BTreeMap<String, String>,
+) -> Case {
+    let file = candidate.file.clone();
+    let workspace = layer.workspace.unwrap_or_default();
+    let git = workspace.git.and_then(|git| {
+        let repository = git.path.map(GitRepository::Path).or(git.url.map(GitRepository::Url))?;
+        Some(WorkspaceSource::Git(GitSource { repository, rev: git.rev, subdir: git.subdir }))
+    });
+    let source = workspace.copy.map(WorkspaceSource::Copy).or(git);
+    let source = source.or(workspace.files.map(WorkspaceSource::Files)).unwrap_or_default();
+    let pass = layer.pass.unwrap_or_default();
+    let retries = layer.retries.unwrap_or_default();
+    let snapshot = layer.snapshot.unwrap_or_default();
+    let oracle = layer.oracle.and_then(|it| it.copy.map(Oracle::Copy).or(it.script.map(Oracle::Script)));
+    let demo = file.with_extension("demo.yaml");
+    Case {
+        id,
+        description: layer.description,
+        kind: layer.kind.unwrap_or_default(),
+        tags: layer.tags,
+        turns: layer.turns.or(layer.prompt.map(|prompt| vec![prompt])).unwrap_or_default(),
+        system_prompt: layer.system_prompt,
+        workspace: Workspace {
+            source,
+            setup: workspace.setup.unwrap_or_default(),
+            ignore: workspace.ignore.unwrap_or_default(),
+            protect: workspace.protect.unwrap_or_default(),
+            protect_strict: workspace.protect_strict.unwrap_or_default(),
+        },
+        hidden: layer.hidden,
+        harnesses: layer.harnesses.unwrap_or_default(),
+        requires: layer.requires.unwrap_or_default(),
+        interaction: layer.interaction.unwrap_or_default(),
+        limits: layer.limits.unwrap_or_default(),
+        trials: layer.trials.map_or(1, std::num::NonZero::get),
+        env: layer.env.unwrap_or_default(),
+        graders,
+        pass: Pass {
+            threshold: pass.threshold.unwrap_or(Fraction::ONE),
+            trials: pass.trials.map_or(PassTrials::All, |word| word.0),
+        },
+        oracle,
+        model_script: layer.model.map(|model| model.script),
+        require_model: layer.require_model.unwrap_or_default(),
+        answers: layer.answers.unwrap_or_default(),
+        mcp_servers: servers(layer.mcp_servers),
+        attachments: layer.attachments.unwrap_or_default(),
+        sandbox: layer.sandbox.filter(|sandbox| !sandbox.is_null()),
+        retries: Retries { max: retries.max, on: retries.on.unwrap_or_default() },
+        critical: layer.critical.unwrap_or_default(),
+        snapshot: SnapshotSettings {
+            text: snapshot.text.unwrap_or_default(),
+            normalise: snapshot.normalise.unwrap_or_default(),
+        },
+        demo_script: demo.is_file().then_some(demo),
+        cases_root: find::outermost(&file, &candidate.given),
+        sources,
+        named_graders,
+        file,
+    }
+}
+
+/// MCP servers as a list: a map's keys become names.
+fn servers(written: Option<Value>) -> Vec<Value> {
+    match written {
+        Some(Value::Array(list)) => list,
+        Some(Value::Object(map)) => map
+            .into_iter()
+            .map(|(name, mut server)| {
+                if let Value::Object(server) = &mut server {
+                    server.entry("name").or_insert(Value::String(name));
+                }
+                server
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Folders that a file which cannot be read seems to name, so that what lies in them is not taken for cases.
+fn guessed_names(source: &Source) -> Vec<PathBuf> {
+    let folder = source.file.parent().unwrap_or(&source.file);
+    let pieces = source.text.split(['\n', '{', ',']).filter_map(|piece| {
+        let (key, value) = piece.trim().split_once(':')?;
+        let value = value.split(" #").next()?.trim().trim_matches(['"', '\'', '}', ' ']);
+        let names = ["copy", "hidden", "path"].contains(&key.trim()) && !value.is_empty();
+        names.then(|| paths::absolute(folder, Path::new(value)))
+    });
+    pieces.collect()
+}
+
+/// Cases that share an id, told at each but the first.
+fn same_ids(cases: &[Case]) -> Vec<LoadError> {
+    let mut first: HashMap<&str, &Case> = HashMap::new();
+    let mut errors = Vec::new();
+    for case in cases {
+        let Some(other) = first.get(case.id.as_str()) else {
+            first.insert(&case.id, case);
+            continue;
+        };
+        let Some(source) = case.sources.last() else { continue };
+        let found = yaml::find(&source.text, &[Step::Key("id")], Part::Value);
+        let other = paths::shown(&other.file);
+        let message = format!("two cases have the id `{}`; the other is `{}`", case.id, other.display());
+        let error = YamlError::at(&source.shown, &source.text, found, message);
+        errors.push(LoadError::Yaml(error.with_help("give one of them another `id`")));
+    }
+    errors
+}

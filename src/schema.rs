@@ -1,0 +1,94 @@
+//! JSON Schemas of the files that people write and programs read, for editors and for checks.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Value, json};
+
+use crate::case::layer::{CASE_ONLY, Layer};
+use crate::grader::GraderEntry;
+use crate::harness::Manifest;
+use crate::result::TrialResult;
+use crate::trace::{Event, Header};
+
+/// The kinds of file that have a schema.
+pub const KINDS: [&str; 6] = ["case", "suite", "harness", "grader", "trace", "run"];
+
+/// The schema of a kind of file, draft 2020-12; nothing for a kind that is not one of [`KINDS`].
+pub fn schema(kind: &str) -> Option<Value> {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let (title, body) = match kind {
+        "case" => ("A case", case(&mut generator)),
+        "suite" => ("A suite.yaml", suite(&mut generator)),
+        "harness" => ("A harness manifest", root::<Manifest>(&mut generator)),
+        "grader" => ("A named grader", named_grader(&mut generator)),
+        "trace" => ("A line of a Trace", trace(&mut generator)),
+        "run" => ("The results of a run", run(&mut generator)),
+        _ => return None,
+    };
+    let mut schema =
+        json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "title": format!("{title} of evals")});
+    let definitions = generator.take_definitions(true);
+    if let (Value::Object(schema), Value::Object(body)) = (&mut schema, body) {
+        for (key, value) in body {
+            if key != "$schema" && key != "title" {
+                schema.insert(key, value);
+            }
+        }
+        if !definitions.is_empty() {
+            schema.insert("$defs".to_owned(), Value::Object(definitions));
+        }
+    }
+    Some(schema)
+}
+
+fn root<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
+    T::json_schema(generator).to_value()
+}
+
+fn case(generator: &mut SchemaGenerator) -> Value {
+    let mut schema = root::<Layer>(generator);
+    if let Value::Object(schema) = &mut schema {
+        schema.insert("oneOf".to_owned(), json!([{"required": ["prompt"]}, {"required": ["turns"]}]));
+    }
+    schema
+}
+
+fn suite(generator: &mut SchemaGenerator) -> Value {
+    let mut schema = root::<Layer>(generator);
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.retain(|key, _| !CASE_ONLY.contains(&key.as_str()));
+    }
+    schema
+}
+
+fn named_grader(generator: &mut SchemaGenerator) -> Value {
+    generator.subschema_for::<GraderEntry>().to_value()
+}
+
+fn trace(generator: &mut SchemaGenerator) -> Value {
+    json!({
+        "description": "JSON Lines: the first line is the header, each other line is one event",
+        "anyOf": [generator.subschema_for::<Header>(), generator.subschema_for::<Event>()]
+    })
+}
+
+fn run(generator: &mut SchemaGenerator) -> Value {
+    let count = json!({"type": "integer", "minimum": 0});
+    json!({
+        "type": "object",
+        "properties": {
+            "run": {"type": "string", "description": "the run's id"},
+            "version": {"description": "the version of this form"},
+            "summary": {
+                "type": "object",
+                "properties": {
+                    "pass": count, "fail": count, "ungraded": count,
+                    "errored": count, "skipped": count, "not_run": count
+                },
+                "required": ["pass", "fail", "ungraded", "errored", "skipped", "not_run"]
+            },
+            "results": {"type": "array", "items": generator.subschema_for::<TrialResult>()}
+        },
+        "required": ["run", "version", "summary", "results"]
+    })
+}

@@ -1,0 +1,207 @@
+//! Where in a YAML text a value stands: found by walking the text once more, as the parser keeps no places.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+/// One step from a value to a value within it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// Into a map, by key.
+    Key(&'a str),
+    /// Into a list, by position from 0.
+    Item(usize),
+}
+
+/// What of the last step is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The key.
+    Key,
+    /// The value.
+    Value,
+}
+
+/// The bytes of the value, or the key, to which these steps lead from the top; nothing where they lead nowhere.
+pub fn find(text: &str, steps: &[Step<'_>], part: Part) -> Option<Range<usize>> {
+    let mut found = false;
+    let walk = Walk { steps, part, found: &mut found };
+    let error = walk.deserialize(serde_yaml::Deserializer::from_str(text)).err()?;
+    let place = error.location().filter(|_| found)?;
+    Some(token(text, place.index()))
+}
+
+/// Line and column of a byte, both from 1, the column in characters.
+pub(super) fn line_column(text: &str, byte: usize) -> (usize, usize) {
+    let before = text.get(..byte).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
+    (line, before.get(line_start..).unwrap_or_default().trim_start_matches('\u{feff}').chars().count() + 1)
+}
+
+/// The bytes of the key or value that begins at a byte, as far as one line shows it.
+pub(super) fn token(text: &str, start: usize) -> Range<usize> {
+    let start = text.floor_char_boundary(start.min(text.len()));
+    let rest = text.get(start..).unwrap_or_default();
+    let line = rest.lines().next().unwrap_or_default();
+    let length = match line.chars().next() {
+        None => 0,
+        Some(quote @ ('"' | '\'')) => {
+            let mut escaped = false;
+            let close = line.char_indices().skip(1).find(|(_, c)| {
+                let closes = *c == quote && !escaped;
+                escaped = quote == '"' && *c == '\\' && !escaped;
+                closes
+            });
+            close.map_or(line.len(), |(at, _)| at + 1)
+        }
+        Some('{' | '[' | '|' | '>') => 1,
+        Some(_) => {
+            let ends = [": ", " #", ",", "}", "]"].iter().filter_map(|end| line.find(end));
+            let end = ends.min().unwrap_or(line.len());
+            let shown = line.get(..end).unwrap_or(line).trim_end();
+            shown.strip_suffix(':').unwrap_or(shown).len().max(1)
+        }
+    };
+    start..text.ceil_char_boundary((start + length).min(text.len()))
+}
+
+/// The parser's message without the place in it, which is shown in front.
+pub(super) fn without_place(error: &serde_yaml::Error) -> String {
+    let text = error.to_string();
+    let text = match error.location() {
+        Some(at) => text.replacen(&format!(" at line {} column {}", at.line(), at.column()), "", 1),
+        None => text,
+    };
+    text.replace(" at line ", " that begins at line ").replace(" column ", ", column ")
+}
+
+struct Walk<'a> {
+    steps: &'a [Step<'a>],
+    part: Part,
+    found: &'a mut bool,
+}
+
+impl<'a> Walk<'a> {
+    fn here<E: de::Error>(&mut self) -> Result<(), E> {
+        if self.steps.is_empty() {
+            *self.found = true;
+            return Err(E::custom("here"));
+        }
+        Ok(())
+    }
+
+    fn inner<'b>(&'b mut self) -> Walk<'b>
+    where
+        'a: 'b,
+    {
+        Walk { steps: self.steps.get(1..).unwrap_or_default(), part: self.part, found: self.found }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E: de::Error>(mut self, _: bool) -> Result<(), E> {
+        self.here()
+    }
+
+    fn visit_i64<E: de::Error>(mut self, _: i64) -> Result<(), E> {
+        self.here()
+    }
+
+    fn visit_u64<E: de::Error>(mut self, _: u64) -> Result<(), E> {
+        self.here()
+    }
+
+    fn visit_f64<E: de::Error>(mut self, _: f64) -> Result<(), E> {
+        self.here()
+    }
+
+    fn visit_str<E: de::Error>(mut self, _: &str) -> Result<(), E> {
+        self.here()
+    }
+
+    fn visit_unit<E: de::Error>(mut self) -> Result<(), E> {
+        self.here()
+    }
+
+    fn visit_none<E: de::Error>(mut self) -> Result<(), E> {
+        self.here()
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        self.here()?;
+        if let Some(Step::Item(number)) = self.steps.first() {
+            for _ in 0..*number {
+                if list.next_element::<IgnoredAny>()?.is_none() {
+                    return Ok(());
+                }
+            }
+            list.next_element_seed(self.inner())?;
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        self.here()?;
+        let Some(Step::Key(wanted)) = self.steps.first().copied() else {
+            while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+            return Ok(());
+        };
+        let stop = self.part == Part::Key && self.steps.len() == 1;
+        while let Some(matched) = map.next_key_seed(Wanted { wanted, stop, found: self.found })? {
+            if matched {
+                map.next_value_seed(self.inner())?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Wanted<'a> {
+    wanted: &'a str,
+    stop: bool,
+    found: &'a mut bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Wanted<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Wanted<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: de::Error>(self, key: &str) -> Result<bool, E> {
+        let matched = key == self.wanted;
+        if matched && self.stop {
+            *self.found = true;
+            return Err(E::custom("here"));
+        }
+        Ok(matched)
+    }
+}

@@ -1,0 +1,149 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde::Deserialize;
+
+use super::*;
+
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Sample {
+    prompt: String,
+    #[serde(default)]
+    number: Option<u32>,
+    #[serde(default)]
+    list: Vec<Shape>,
+    #[serde(default)]
+    map: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+enum Shape {
+    Plain,
+    ToolCalls(Settings),
+}
+
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Settings {
+    min: u32,
+}
+
+fn error(text: &str) -> YamlError {
+    parse::<Sample>(Path::new("a.yaml"), text).unwrap_err()
+}
+
+fn shown(text: &str) -> (Option<(usize, usize)>, String, String) {
+    let error = error(text);
+    (error.place(), error.message().to_owned(), error.way_out().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn enums_stand_as_words_and_as_one_key_maps() {
+    let text = "prompt: hé\nlist:\n  - plain\n  - tool-calls: {min: 2}\nmap: {a: 1.10, b: true}\n";
+    let sample: Sample = parse(Path::new("a.yaml"), text).unwrap();
+    assert_eq!(sample.list, [Shape::Plain, Shape::ToolCalls(Settings { min: 2 })]);
+    assert_eq!(sample.map["a"], "1.10", "a text keeps what was written");
+}
+
+#[test]
+fn errors_stand_at_the_offending_text() {
+    let (place, message, help) = shown("prompt: \"ü ü\"\nlist:\n  - tool_calls: {min: 1}\n");
+    assert_eq!(place, Some((3, 5)));
+    assert_eq!(message, "`tool_calls` is not known in `list[0]`");
+    assert!(help.starts_with("did you mean `tool-calls`?"), "{help}");
+
+    let (place, message, _) = shown("prompt: \"ü ü\"\nlist: [plain, {tool-calls: {min: -1}}]\n");
+    assert_eq!(place, Some((2, 34)));
+    assert_eq!(message, "`list[1].tool-calls.min` must be a whole number from 0, found the number `-1`");
+
+    let (place, message, help) = shown("prompt: a\nnumer: 3\n");
+    assert_eq!((place, message.as_str()), (Some((2, 1)), "unknown key `numer`"));
+    assert!(help.starts_with("did you mean `number`?"), "{help}");
+
+    let (place, message, _) = shown("# c\r\n\r\nnumber: 3\r\n");
+    assert_eq!((place, message.as_str()), (Some((3, 1)), "the key `prompt` is missing"));
+}
+
+#[test]
+fn texts_that_no_type_could_be_read_from_are_refused() {
+    for (text, at, wanted) in [
+        ("", (1, 1), "the file is empty"),
+        ("# nothing\n", (1, 1), "the file is empty"),
+        ("prompt: a\nmap:\n  x: 1\n  x: 2\n", (4, 3), "the key `x` stands here twice"),
+        ("prompt: a\n---\nprompt: b\n", (2, 1), "more than one YAML document"),
+        ("prompt: !shout a\n", (1, 9), "the YAML tag `!shout`"),
+        ("prompt: a\n\tlist: []\n", (2, 1), "this is not YAML"),
+        ("prompt: a: b\n", (1, 10), "mapping values are not allowed"),
+        ("prompt: *.rs\n", (1, 10), "this is not YAML"),
+        ("prompt: *nobody\n", (1, 9), "unknown anchor"),
+        ("a: &a {x: 1}\nprompt: a\nmap:\n  <<: *a\n", (4, 3), "merge keys"),
+        ("prompt: a\u{7}b\n", (1, 10), "control character, U+0007"),
+        ("prompt: a\n? [x]\n: b\n", (2, 3), "a key must be a text"),
+    ] {
+        let (place, message, _) = shown(text);
+        assert!(message.contains(wanted), "{text:?}: {message}");
+        assert_eq!(place, Some(at), "{text:?}: {message}");
+    }
+}
+
+#[test]
+fn bombs_are_refused_in_time() {
+    let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+    for n in 1..12 {
+        let aliases = vec![format!("*a{}", n - 1); 9].join(", ");
+        bomb.push_str(&format!("a{n}: &a{n} [{aliases}]\n"));
+    }
+    let message = error(&bomb).to_string();
+    assert!(message.contains("more than 200000 values") || message.contains("repeat too much"), "{message}");
+    for deep in ["[", "{a: ", "- ", "? "] {
+        let message = error(&format!("prompt: a\nlist:\n  {}", deep.repeat(200_000))).to_string();
+        assert!(
+            ["nested too deeply", "not YAML", "a key must", "brackets are open"].iter().any(|m| message.contains(m)),
+            "{message}"
+        );
+    }
+    assert!(error(&"x".repeat(MAX_BYTES + 1)).message().contains("at most"));
+}
+
+#[test]
+fn deep_values_are_read_and_deeper_ones_refused() {
+    let nested = |levels: usize| format!("{}x{}", "[".repeat(levels), "]".repeat(levels));
+    assert!(parse::<serde_json::Value>(Path::new("a.yaml"), &nested(120)).is_ok());
+    let error = parse::<serde_json::Value>(Path::new("a.yaml"), &nested(130)).unwrap_err();
+    assert_eq!(error.message(), "values are nested too deeply");
+}
+
+#[test]
+fn a_file_that_is_not_utf_8_says_where() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.yaml");
+    std::fs::write(&path, b"prompt: a\nlist: \xff\n").unwrap();
+    let error = read(&path).unwrap_err();
+    assert_eq!(error.place(), Some((2, 7)));
+    assert_eq!(error.message(), "the file is not UTF-8: byte 0xff");
+}
+
+#[test]
+fn values_and_keys_are_found() {
+    let text = "prompt: ü\nlist:\n  - plain\n  - {tool-calls: {min: 'a, b'}}\n";
+    let at = |steps: &[Step<'_>], part| find(text, steps, part).map(|range| &text[range]);
+    let steps = [Step::Key("list"), Step::Item(1), Step::Key("tool-calls"), Step::Key("min")];
+    assert_eq!(at(&steps, Part::Value), Some("'a, b'"));
+    assert_eq!(at(&steps, Part::Key), Some("min"));
+    assert_eq!(at(&steps[..2], Part::Value), Some("{"));
+    assert_eq!(at(&[Step::Key("prompt")], Part::Value), Some("ü"));
+    assert_eq!(at(&[Step::Key("list"), Step::Item(2)], Part::Value), None);
+    assert_eq!(at(&[Step::Key("nothing")], Part::Key), None);
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "\\PC{0,80}|[-\\[\\]{}:,&*!|>'\"%@`?#a \t\r\n\u{feff}é]{0,60}") {
+        if let Err(error) = parse::<Sample>(Path::new("a.yaml"), &text) {
+            let handler = miette::GraphicalReportHandler::new_themed(miette::GraphicalTheme::none());
+            handler.render_report(&mut String::new(), &error).unwrap();
+        }
+    }
+}
