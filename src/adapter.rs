@@ -10,12 +10,15 @@ use crate::wire::{Dir, EngineLine, WireLine};
 
 pub mod acp;
 pub mod claude_stream;
+pub mod drive;
 pub mod errors;
 pub mod output_only;
 pub mod replay;
 
 /// The protocols this program speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adapter {
     /// The Agent Client Protocol over stdio.

@@ -10,6 +10,7 @@ use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::grader::Grader;
 use crate::interaction::Interaction;
 use crate::trace::ErrorCategory;
 use crate::values::{Fraction, Pattern, Time};
@@ -91,12 +92,26 @@ pub struct Case {
     pub sources: Vec<Arc<Source>>,
     /// The texts of the graders in `graders/` that it names, by name.
     pub named_graders: BTreeMap<String, String>,
+    /// What judges it, with every named grader in its place.
+    pub judges: Arc<Vec<Grader>>,
 }
 
 impl Case {
     /// The folder of the case file.
     pub fn folder(&self) -> &Path {
         self.file.parent().unwrap_or(&self.file)
+    }
+
+    /// The file name of a script of the demo agent: `<case>.demo.yaml`, or `<case>.<variant>.demo.yaml`.
+    pub fn script_name(&self, variant: &str) -> String {
+        let stem = self.file.file_stem().unwrap_or_default().to_string_lossy();
+        if variant.is_empty() { format!("{stem}.demo.yaml") } else { format!("{stem}.{variant}.demo.yaml") }
+    }
+
+    /// A script of the demo agent beside the case, if it is there.
+    pub fn script(&self, variant: &str) -> Option<PathBuf> {
+        let path = self.folder().join(self.script_name(variant));
+        path.is_file().then_some(path)
     }
 }
 

@@ -12,9 +12,11 @@ use crate::values::{NameGlob, PathGlob, Pattern};
 
 mod choice;
 mod engine;
+mod policy;
 
 pub use choice::{Chosen, choose};
 pub use engine::{Asked, Counters, Decision, decide};
+pub use policy::{Policy, Reply};
 
 /// A policy. Written as a word, or as a one-key map where it has settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +44,15 @@ impl Interaction {
             Interaction::Scripted(_) => "scripted",
             Interaction::Manual => "manual",
             Interaction::Llm(_) => "llm",
+        }
+    }
+
+    /// The policy as `--interaction` takes it, for the record of a run.
+    pub fn to_text(&self) -> String {
+        match serde_json::to_value(self) {
+            Ok(Value::String(word)) => word,
+            Ok(settings) => settings.to_string(),
+            Err(_) => self.word().to_owned(),
         }
     }
 

@@ -53,9 +53,6 @@ pub struct CaseRecord {
     pub id: String,
     /// Its file.
     pub path: PathBuf,
-    /// The folder its id counts from.
-    #[serde(default)]
-    pub root: PathBuf,
     /// Digest of everything it is made from.
     pub digest: String,
     /// Its tags.

@@ -10,7 +10,6 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::case::Case;
-use crate::grader::Grader;
 use crate::harness::Manifest;
 use crate::interaction::Interaction;
 use crate::result::TrialResult;
@@ -29,7 +28,7 @@ pub struct Run<'a> {
     /// Its trials, in the order in which they are begun.
     pub trials: &'a [TrialRecord],
     /// Its cases, with their graders.
-    pub cases: &'a HashMap<String, (Arc<Case>, Arc<Vec<Grader>>)>,
+    pub cases: &'a HashMap<String, Arc<Case>>,
     /// Its harnesses.
     pub manifests: &'a BTreeMap<String, Arc<Manifest>>,
     /// A policy in the place of the cases' own.
@@ -150,7 +149,7 @@ fn start(
 ) -> Result<(), RunError> {
     let folder = run.folder.trial_of(trial)?;
     keep_earlier_attempt(&folder, number)?;
-    let (Some((case, graders)), Some(manifest)) = (run.cases.get(&trial.case), run.manifests.get(&trial.harness)) else {
+    let (Some(case), Some(manifest)) = (run.cases.get(&trial.case), run.manifests.get(&trial.harness)) else {
         return Err(RunError::Malformed {
             path: run.folder.path.join("run.json"),
             message: format!("case `{}` or harness `{}` of the plan is not loaded", trial.case, trial.harness),
@@ -158,7 +157,6 @@ fn start(
     };
     let attempt = Attempt {
         case: case.clone(),
-        graders: graders.clone(),
         manifest: manifest.clone(),
         trial: trial.clone(),
         interaction: run.interaction.clone().unwrap_or_else(|| case.interaction.clone()),
@@ -217,12 +215,9 @@ fn line(trial: &TrialRecord, event: JournalEvent, attempt: u32, verdict: Option<
 /// How long to wait before an errored trial is tried again, if it is.
 fn retry(run: &Run<'_>, trial: &TrialRecord, result: &TrialResult, number: u32) -> Option<Duration> {
     let error = result.error.as_ref()?;
-    let (case, _) = run.cases.get(&trial.case)?;
-    let (most, on) = match &case.retries {
-        Some(retries) => (retries.max, retries.on.clone()),
-        None => (run.options.retries, Vec::new()),
-    };
-    let on = if on.is_empty() { RETRIED.to_vec() } else { on };
+    let case = run.cases.get(&trial.case)?;
+    let most = case.retries.max.unwrap_or(run.options.retries);
+    let on: &[ErrorCategory] = if case.retries.on.is_empty() { &RETRIED } else { &case.retries.on };
     if number > most || !on.contains(&error.category) {
         return None;
     }

@@ -22,10 +22,14 @@ use crate::process::{Group, SpawnError, Stdin};
 use crate::secrets::Masker;
 use crate::trace::recorder::{Finished, Recorder};
 use crate::trace::{Event, Exit};
+use crate::values::Time;
 use crate::wire::{Dir, EngineLine, WireLine};
 
 /// Bytes of a Trial's wire log; what comes after is not kept.
 pub const MAX_WIRE: u64 = 1 << 30;
+
+/// The time limit of a case that has none: a night's run must not stand still for one trial.
+pub const DEFAULT_TIME: Time = Time(Duration::from_secs(30 * 60));
 
 /// How long the agent's pipes may stay silent once it has exited; what it started may hold them open.
 const SILENCE: Duration = Duration::from_millis(150);
@@ -432,11 +436,12 @@ impl Session {
         if let Some(limit) = usage.tokens().and_then(|tokens| over(limits.tokens, tokens)) {
             return Some(("tokens", limit));
         }
-        if let Some(limit) = limits.cost_usd.filter(|limit| usage.cost_usd().is_some_and(|cost| cost > *limit)) {
+        if let Some(limit) = limits.cost_usd.map(crate::case::Dollars::get).filter(|limit| usage.cost_usd().is_some_and(|cost| cost > *limit)) {
             return Some(("cost-usd", limit.to_string()));
         }
-        if limits.time.0 <= now.duration_since(self.begun) {
-            return Some(("time", limits.time.to_string()));
+        let time = limits.time.unwrap_or(DEFAULT_TIME);
+        if time.0 <= now.duration_since(self.begun) {
+            return Some(("time", time.to_string()));
         }
         let idle = limits.idle.filter(|idle| recorder.open_calls() == 0 && idle.0 <= now.duration_since(self.activity.1));
         idle.map(|idle| ("idle", idle.to_string()))
@@ -446,7 +451,7 @@ impl Session {
     fn wake(&mut self, deadline: Option<Instant>) -> Instant {
         let mut wake = Instant::now() + Duration::from_secs(3600);
         if self.ended.is_none() && !self.answered {
-            wake = wake.min(self.begun + self.limits.time.0);
+            wake = wake.min(self.begun + self.limits.time.unwrap_or(DEFAULT_TIME).0);
             if let Some(idle) = self.limits.idle
                 && self.translation.recorder().open_calls() == 0
             {

@@ -12,7 +12,7 @@ use crate::adapter::drive::{Task, drive};
 use crate::adapter::{Adapter, Translation, replay};
 use crate::case::{Case, OnLimit, WorkspaceSource};
 use crate::environment::{self, Placeholders};
-use crate::grader::{Evidence, Grader, Grading};
+use crate::grader::{Evidence, Grading};
 use crate::harness::{Home, HomeName, Manifest, PromptVia};
 use crate::interaction::{Interaction, Policy};
 use crate::price;
@@ -22,11 +22,12 @@ use crate::session::{Left, Session, Setup};
 use crate::shell::{Command, Shell};
 use crate::trace::recorder::Finished;
 use crate::trace::{ErrorCategory, Event, Header, Model, Stop, StopReason};
+use crate::values::PathGlob;
 use crate::verdict::{self, Verdict};
 use crate::wire::EngineLine;
 use crate::workspace::change::{Change, compare};
 use crate::workspace::tree::{Ignore, Tree};
-use crate::workspace::{copy_folder, write_files};
+use crate::workspace::{copy_folder, git, write_files};
 
 pub mod metrics;
 pub mod trace_file;
@@ -52,8 +53,6 @@ pub struct Engine {
 pub struct Attempt {
     /// The case.
     pub case: Arc<Case>,
-    /// Its graders, ready to judge.
-    pub graders: Arc<Vec<Grader>>,
     /// The harness.
     pub manifest: Arc<Manifest>,
     /// Its place in the plan.
@@ -143,7 +142,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
 
     let header = header_of(attempt, &folders.workspace);
     let judged = Arc::new(Mutex::new(Watch {
-        grading: Grading::new(&attempt.graders, &header),
+        grading: Grading::new(&case.judges, &header),
         observed: Observed::default(),
         file: TraceFile::new(&attempt.folder, masker.clone()),
     }));
@@ -287,7 +286,7 @@ async fn set_up(attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<P
         WorkspaceSource::Empty => fs::create_dir(&folders.workspace).map_err(|error| error.to_string()),
         WorkspaceSource::Copy(from) => copy_folder(from, &folders.workspace, false).map_err(|e| e.to_string()),
         WorkspaceSource::Files(files) => write_files(files, &folders.workspace).map_err(|e| e.to_string()),
-        WorkspaceSource::Git(git) => git.check_out(&folders.workspace, shell).await,
+        WorkspaceSource::Git(source) => git::check_out(source, &folders.workspace, shell).await,
     };
     made.map_err(|error| format!("the workspace could not be made: {error}"))?;
     for line in &case.workspace.setup {
@@ -432,8 +431,9 @@ fn after_the_agent(
     if new.ignored_bytes > 0 {
         warnings.push(format!("{} bytes of ignored files are not part of the workspace's change", new.ignored_bytes));
     }
+    let protect: Vec<PathGlob> = case.workspace.protect.iter().filter_map(|glob| glob.parse().ok()).collect();
     for (path, how) in change.all() {
-        if case.workspace.protect.iter().any(|glob| glob.is_match(path)) {
+        if protect.iter().any(|glob| glob.is_match(path)) {
             warnings.push(format!("the agent {how} the protected file {path}; it was put back before grading"));
             put_back(&before.join(path), &folders.workspace.join(path)).map_err(io(format!("put {path} back")))?;
         }
@@ -504,7 +504,7 @@ fn judge(result: &mut TrialResult, attempt: &Attempt, observed: &Observed) {
     for limit in &hit {
         result.warnings.push(limit.clone());
     }
-    if case.limits.on_limit == OnLimit::Fail {
+    if case.limits.on_limit() == OnLimit::Fail {
         result.verdict = Verdict::Fail;
         result.score = Some(crate::values::Fraction::ZERO);
     }

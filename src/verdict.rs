@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::grade::{GradeRecord, Outcome};
 use crate::values::Fraction;
 
+mod pass_trials;
+
+pub use pass_trials::PassTrials;
+
 /// The verdict on a Trial, or on the Trials of a Cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -81,18 +85,6 @@ pub fn of_grades(grades: &[GradeRecord], threshold: Fraction) -> Judged {
 /// What a grade counts in the mean: a passed one 1, a failed one its value.
 fn counts_as(grade: &GradeRecord) -> Option<f64> {
     if grade.passed? { Some(1.0) } else { grade.value.map(Fraction::get) }
-}
-
-/// How many of a cell's trials must pass.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub enum PassTrials {
-    /// Every one.
-    #[default]
-    All,
-    /// One is enough.
-    Any,
-    /// This share of them.
-    Share(Fraction),
 }
 
 /// The verdict on a cell. Trials that are ungraded or errored are unknown; skipped ones do not count.

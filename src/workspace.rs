@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::trace::view::normalise;
 
 pub mod change;
+pub mod git;
 pub mod patch;
 pub mod tree;
 

@@ -34,6 +34,16 @@ pub fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, YamlErro
     })
 }
 
+/// Writes a value as YAML, in the form that [`parse`] reads.
+pub fn write(value: &impl serde::Serialize) -> String {
+    let mut text = Vec::new();
+    let mut serializer = serde_yaml::Serializer::new(&mut text);
+    match serde_yaml::with::singleton_map_recursive::serialize(value, &mut serializer) {
+        Ok(()) => String::from_utf8_lossy(&text).into_owned(),
+        Err(error) => format!("# cannot be written as YAML: {error}\n"),
+    }
+}
+
 /// Reads the text of a file.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Source, paths};
 use crate::embedded;
-use crate::grader::{GraderEntry, What};
+use crate::grader::{GraderEntry, Library, NamedGrader, What};
 use crate::yaml::{self, Part, Step, YamlError};
 
 /// A grader of a case, and where it is written: in the case itself or in one of its suites.
@@ -77,6 +77,17 @@ impl GraderFolder {
     /// The names of all of them, sorted.
     pub fn names(&self) -> Vec<&str> {
         self.texts.keys().map(String::as_str).collect()
+    }
+
+    /// All of them, as graders resolve each other by name.
+    pub fn library(&self) -> Library {
+        let mut library = Library::default();
+        for (name, (origin, text)) in &self.texts {
+            let folder = (origin != embedded::ORIGIN).then(|| Path::new(origin).parent().map(Path::to_path_buf));
+            let grader = NamedGrader { origin: origin.clone(), folder: folder.flatten(), text: text.clone() };
+            library.insert(name.clone(), grader);
+        }
+        library
     }
 
     /// Name, origin and text of all of them, by name.

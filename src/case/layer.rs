@@ -122,12 +122,8 @@ pub struct PassLayer {
     /// The score that a trial must reach; 1.0 where nothing is said.
     pub threshold: Option<Fraction>,
     /// How many trials must pass: `all`, `any` or a share.
-    pub trials: Option<TrialsWord>,
+    pub trials: Option<PassTrials>,
 }
-
-/// How many trials must pass, as written: `all`, `any` or a share such as `0.8`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TrialsWord(pub PassTrials);
 
 /// A reference solution: one of `copy` and `script`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -339,56 +335,3 @@ fn values(under: Value, over: Value) -> Value {
     }
 }
 
-impl<'de> Deserialize<'de> for TrialsWord {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Word;
-        impl Visitor<'_> for Word {
-            type Value = TrialsWord;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`all`, `any` or a share such as 0.8")
-            }
-
-            fn visit_str<E: de::Error>(self, word: &str) -> Result<TrialsWord, E> {
-                match word {
-                    "all" => Ok(TrialsWord(PassTrials::All)),
-                    "any" => Ok(TrialsWord(PassTrials::Any)),
-                    other => Err(E::unknown_variant(other, &["all", "any"])),
-                }
-            }
-
-            fn visit_f64<E: de::Error>(self, share: f64) -> Result<TrialsWord, E> {
-                let share = Fraction::new(share).filter(|share| share.get() > 0.0);
-                share.map(|share| TrialsWord(PassTrials::Share(share))).ok_or_else(|| {
-                    E::custom("a share of trials must be more than 0 and at most 1; `any` asks for one trial")
-                })
-            }
-
-            fn visit_u64<E: de::Error>(self, share: u64) -> Result<TrialsWord, E> {
-                self.visit_f64(share as f64)
-            }
-
-            fn visit_i64<E: de::Error>(self, share: i64) -> Result<TrialsWord, E> {
-                self.visit_f64(share as f64)
-            }
-        }
-        deserializer.deserialize_any(Word)
-    }
-}
-
-impl JsonSchema for TrialsWord {
-    fn schema_name() -> Cow<'static, str> {
-        "PassTrials".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "how many trials must pass",
-            "oneOf": [{"enum": ["all", "any"]}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}]
-        })
-    }
-}

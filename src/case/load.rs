@@ -12,9 +12,9 @@ use super::{
     Case, GitRepository, GitSource, GraderFolder, Oracle, Pass, Retries, SnapshotSettings, Source, Workspace,
     WorkspaceSource, WrittenGrader, check, find, paths,
 };
+use crate::grader::{self, Grader};
 use crate::harness::catalog::Catalog;
 use crate::values::Fraction;
-use crate::verdict::PassTrials;
 use crate::yaml::{self, Part, Step, YamlError, words};
 
 /// What cases are read with.
@@ -121,6 +121,35 @@ pub fn check_harnesses(cases: &[Case], catalog: &Catalog) -> Vec<LoadError> {
     errors.into_iter().map(LoadError::Yaml).collect()
 }
 
+/// The graders of a case with every named one in its place; refused where they assert nothing.
+fn judges(
+    written: &[WrittenGrader],
+    folder: &GraderFolder,
+    own: &Source,
+    wrong: &mut Vec<YamlError>,
+) -> Vec<Grader> {
+    let library = folder.library();
+    let mut judges = Vec::new();
+    let before = wrong.len();
+    for grader in written {
+        // A name that nobody knows has been told already, where it stands.
+        if grader.named().is_some_and(|name| library.get(name).is_none()) {
+            continue;
+        }
+        match grader::expand(std::slice::from_ref(&grader.entry), &library) {
+            Ok(expanded) => judges.extend(expanded),
+            Err(error) => wrong.push(grader.error(error.to_string())),
+        }
+    }
+    if !written.is_empty()
+        && wrong.len() == before
+        && let Err(message) = grader::refuse_empty(&judges)
+    {
+        wrong.push(YamlError::at_steps(&own.shown, &own.text, &[Step::Key("graders")], Part::Key, message));
+    }
+    judges
+}
+
 /// A file that was read, with everything that is wrong in it.
 #[derive(Debug, Clone)]
 struct Read {
@@ -222,6 +251,7 @@ impl Files {
             let message = "the case has no grader, so it asserts nothing";
             wrong.push(YamlError::at(&own.shown, &own.text, found, message).with_help(help));
         }
+        let judges = judges(&graders, &context.graders, &own, &mut wrong);
         let failed = !wrong.is_empty();
         for error in wrong {
             self.note(error);
@@ -229,7 +259,9 @@ impl Files {
         if failed {
             return None;
         }
-        Some(ready(merged, id, candidate, graders, sources, named_graders))
+        let mut case = ready(merged, id, candidate, graders, sources, named_graders);
+        case.judges = Arc::new(judges);
+        Some(case)
     }
 
     fn id(&self, layer: &Layer, candidate: &find::Candidate, own: &Source, wrong: &mut Vec<YamlError>) -> String {
@@ -345,7 +377,7 @@ fn ready(
         graders,
         pass: Pass {
             threshold: pass.threshold.unwrap_or(Fraction::ONE),
-            trials: pass.trials.map_or(PassTrials::All, |word| word.0),
+            trials: pass.trials.unwrap_or_default(),
         },
         oracle,
         model_script: layer.model.map(|model| model.script),
@@ -364,6 +396,7 @@ fn ready(
         cases_root: find::outermost(&file, &candidate.given),
         sources,
         named_graders,
+        judges: Arc::default(),
         file,
     }
 }

@@ -42,7 +42,7 @@ pub fn run(args: &HarnessArgs) -> Result<u8, CliError> {
 fn show(name: &str, format: OutputFormat) -> Result<u8, CliError> {
     let (catalog, names) = inputs::catalog(&[name.to_owned()])?;
     let name = names.first().map_or(name, String::as_str);
-    let entry = catalog.get(name).map_err(CliError::unreadable)?;
+    let entry = catalog.get(name).map_err(|error| CliError::all([error]))?;
     let manifest = &entry.manifest;
     let seen = manifest.seen();
     let installed = missing_program(manifest).is_none();

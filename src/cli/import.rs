@@ -33,7 +33,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
         (None, Some(harness)) => {
             let (catalog, names) = inputs::catalog(std::slice::from_ref(harness))?;
             let name = names.first().map_or(harness.as_str(), String::as_str);
-            let manifest = catalog.get(name).map_err(CliError::unreadable)?.manifest.clone();
+            let manifest = catalog.get(name).map_err(|error| CliError::all([error]))?.manifest.clone();
             (manifest.adapter, manifest, true)
         }
         (None, None) => return Err(CliError::unreadable("name the protocol with --adapter, or a --harness")),

@@ -1,12 +1,10 @@
 //! What commands read before they do anything: manifests, named graders and cases, with every error at once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::CliError;
 use crate::case::{Case, GraderFolder, LoadContext, check_harnesses, load_all};
-use crate::grader::Grader;
 use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
 
@@ -19,8 +17,6 @@ const GRADERS: &str = "graders";
 pub struct Inputs {
     /// The cases, by id.
     pub cases: Vec<Case>,
-    /// Their graders.
-    pub graders: HashMap<String, Arc<Vec<Grader>>>,
     /// The manifests.
     pub catalog: Catalog,
     /// Harnesses that the command line names.
@@ -45,16 +41,7 @@ pub fn read(paths: &[PathBuf], harnesses: &[String]) -> Result<Inputs, CliError>
     let folder = named_graders().map_err(&mut failed).ok();
     let context = LoadContext { graders: folder.unwrap_or_default() };
     let loaded = load_all(paths, &context).map_err(|errors| failed(CliError::all(errors))).ok();
-    let mut graders = HashMap::new();
     let (cases, mut notices) = loaded.map(|loaded| (loaded.cases, loaded.notices)).unwrap_or_default();
-    for case in &cases {
-        match case.ready_graders(&context.graders) {
-            Ok(ready) => {
-                graders.insert(case.id.clone(), Arc::new(ready));
-            }
-            Err(error) => failed(CliError::all([error])),
-        }
-    }
     if let Some((catalog, _)) = &catalog {
         let unknown = check_harnesses(&cases, catalog);
         if !unknown.is_empty() {
@@ -63,7 +50,7 @@ pub fn read(paths: &[PathBuf], harnesses: &[String]) -> Result<Inputs, CliError>
         notices.extend(catalog.warnings().iter().cloned());
     }
     match (errors, catalog) {
-        (None, Some((catalog, harnesses))) => Ok(Inputs { cases, graders, catalog, harnesses, notices }),
+        (None, Some((catalog, harnesses))) => Ok(Inputs { cases, catalog, harnesses, notices }),
         (Some(error), _) => Err(error),
         (None, None) => Err(CliError::unreadable("the harnesses could not be read")),
     }
@@ -76,7 +63,7 @@ pub fn read(paths: &[PathBuf], harnesses: &[String]) -> Result<Inputs, CliError>
 pub fn catalog(asked: &[String]) -> Result<(Catalog, Vec<String>), CliError> {
     let (catalog, names) = Catalog::for_command(Path::new(HARNESSES), asked).map_err(CliError::all)?;
     for name in &names {
-        catalog.get(name).map_err(CliError::unreadable)?;
+        catalog.get(name).map_err(|error| CliError::all([error]))?;
     }
     Ok((catalog, names))
 }

@@ -9,7 +9,6 @@ use super::inputs::{self, Inputs};
 use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder};
 use crate::case::Case;
-use crate::grader::Grader;
 use crate::interaction::Interaction;
 use crate::plan::{Asked, AskedModel, plan};
 use crate::report::format::ReporterArg;
@@ -131,7 +130,7 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
 struct Prepared {
     folder: RunFolder,
     record: RunRecord,
-    cases: HashMap<String, (Arc<Case>, Arc<Vec<Grader>>)>,
+    cases: HashMap<String, Arc<Case>>,
     manifests: BTreeMap<String, Arc<crate::harness::Manifest>>,
     interaction: Option<Interaction>,
     redo: HashSet<TrialKey>,
@@ -177,11 +176,8 @@ fn ready(
     interaction: Option<Interaction>,
     redo: HashSet<TrialKey>,
 ) -> Prepared {
-    let Inputs { cases, mut graders, catalog, .. } = inputs;
-    let cases = cases.into_iter().filter_map(|case| {
-        let graders = graders.remove(&case.id)?;
-        Some((case.id.clone(), (Arc::new(case), graders)))
-    });
+    let Inputs { cases, catalog, .. } = inputs;
+    let cases = cases.into_iter().map(|case| (case.id.clone(), Arc::new(case)));
     let manifests = catalog.entries().map(|entry| (entry.manifest.name.clone(), Arc::new(entry.manifest.clone())));
     Prepared { folder, record, cases: cases.collect(), manifests: manifests.collect(), interaction, redo }
 }
@@ -232,7 +228,7 @@ fn record_of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Resul
             .map(|entry| HarnessRecord {
                 name: entry.manifest.name.clone(),
                 origin: entry.origin.to_string(),
-                digest: entry.digest(),
+                digest: entry.manifest.digest(),
                 manifest: entry.manifest.clone(),
             })
             .collect(),
@@ -240,7 +236,7 @@ fn record_of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Resul
         options: RunOptions {
             jobs: args.jobs.map_or_else(default_jobs, usize::from),
             keep_workspace: args.keep_workspace,
-            interaction: args.interaction.as_ref().map(Interaction::to_yaml),
+            interaction: args.interaction.as_ref().map(Interaction::to_text),
             limits: args.limits.clone(),
             retries: args.retries,
             max_cost: args.max_cost,
@@ -258,7 +254,6 @@ fn case_record(case: &Case, interaction: Option<&Interaction>) -> Result<CaseRec
     Ok(CaseRecord {
         id: case.id.clone(),
         path: case.file.clone(),
-        root: case.root.clone(),
         digest,
         tags: case.tags.clone(),
         pass: case.pass.trials,

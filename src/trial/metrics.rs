@@ -112,6 +112,6 @@ pub fn limits_exceeded(limits: &Limits, metrics: &Metrics, observed: &Observed) 
     late("steps", limits.steps.map(|n| n as f64), metrics.steps.map(|n| n as f64));
     late("tool-calls", limits.tool_calls.map(|n| n as f64), metrics.tool_calls.map(|n| n as f64));
     late("tokens", limits.tokens.map(|n| n as f64), metrics.total_tokens.map(|n| n as f64));
-    late("cost-usd", limits.cost_usd, metrics.cost_usd);
+    late("cost-usd", limits.cost_usd.map(crate::case::Dollars::get), metrics.cost_usd);
     exceeded
 }

@@ -234,7 +234,7 @@ impl Client<'_> {
         let workspace = self.task.folder.to_string_lossy().into_owned();
         let asked = match self.session.recorder().open_call(call) {
             Some((call, diffs)) => Asked {
-                kind: call.kind,
+                kind: Some(call.kind),
                 name: call.name.clone(),
                 title: call.title.clone(),
                 paths: view::paths(call.input.as_ref(), &call.locations, diffs, Some(&workspace)),

@@ -38,7 +38,7 @@ pub fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
     let harnesses: Vec<String> = record.harnesses.iter().map(|harness| harness.origin_or_name()).collect();
     let paths: Vec<_> = record.cases.iter().map(|case| case.path.clone()).collect();
     let mut inputs = inputs::read(&paths, &harnesses)?;
-    restore_ids(&mut inputs.cases, &mut inputs.graders, &record);
+    restore_ids(&mut inputs.cases, &record);
     override_limits(&mut inputs.cases, &record.options.limits)?;
     let changed = changed(&inputs, &record)?;
     let states = journal::read(&run.journal())?;
@@ -76,15 +76,11 @@ pub fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
 /// Ids count from a root that a list of files does not tell; the record does.
 fn restore_ids(
     cases: &mut [Case],
-    graders: &mut std::collections::HashMap<String, std::sync::Arc<Vec<crate::grader::Grader>>>,
     record: &RunRecord,
 ) {
     for case in cases {
         let known = record.cases.iter().find(|known| known.path == case.file);
         if let Some(known) = known.filter(|known| known.id != case.id) {
-            if let Some(ready) = graders.remove(&case.id) {
-                graders.insert(known.id.clone(), ready);
-            }
             case.id.clone_from(&known.id);
         }
     }
@@ -103,7 +99,7 @@ fn changed(inputs: &inputs::Inputs, record: &RunRecord) -> Result<Vec<String>, C
         }
     }
     for known in &record.harnesses {
-        let now = inputs.catalog.get(&known.name).ok().map(|entry| entry.digest());
+        let now = inputs.catalog.get(&known.name).ok().map(|entry| entry.manifest.digest());
         if now.as_deref() != Some(known.digest.as_str()) {
             changed.push(known.name.clone());
         }
