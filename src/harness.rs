@@ -284,7 +284,7 @@ mod tool_kinds {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct UsageConvention {
-    /// What the answer to a prompt covers: `turn` or `session`.
+    /// What the answer to a prompt covers: `turn`, `session`, or `call` where it is the last model call alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<UsageOf>,
     /// Input tokens include the cached ones.
@@ -303,6 +303,8 @@ pub enum UsageOf {
     Turn,
     /// The session so far.
     Session,
+    /// The last call of the model.
+    Call,
 }
 
 /// What an agent can, where that differs from its adapter.

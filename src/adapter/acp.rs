@@ -1,24 +1,173 @@
-//! (in work)
+//! The Agent Client Protocol: a pure translator of its lines into events.
+//!
+//! Every line is read as JSON, field by field: what an agent sends beside the protocol is kept or told in a
+//! notice, and breaks nothing.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
 use super::{Answer, Translate};
 use crate::harness::Manifest;
 use crate::trace::Exit;
 use crate::trace::recorder::Recorder;
-use crate::wire::WireLine;
+use crate::wire::{EngineLine, WireLine};
 
-/// Translator.
-pub struct Translator;
+mod answers;
+mod calls;
+pub mod content;
+pub mod drive;
+pub mod known;
+mod permissions;
+mod prompts;
+pub mod rpc;
+mod sessions;
+mod updates;
+pub mod usage;
+
+pub use known::by_agent_info;
+
+use answers::Asked;
+use calls::Calls;
+use known::Conventions;
+use permissions::Requests;
+use prompts::{Echo, Turn};
+use rpc::Message;
+use sessions::{ModelSeen, Session};
+
+/// Oddities that are told once each; beyond so many the rest is not told apart any more.
+const MAX_TOLD: usize = 1000;
+
+/// Translates one session.
+pub struct Translator {
+    conventions: Conventions,
+    /// Our own requests that are not answered yet, by their ids, which are a space of their own.
+    asked: HashMap<String, Asked>,
+    answered: HashSet<String>,
+    /// Whether a line of ours was seen. An agent's bare output holds none.
+    heard_us: bool,
+    session: Session,
+    model: ModelSeen,
+    turn: Turn,
+    echo: Echo,
+    calls: Calls,
+    requests: Requests,
+    /// A setup that failed and was not mended.
+    setup: Option<Answer>,
+    /// The agent speaks another version of the protocol: nothing mends that.
+    version: Option<Answer>,
+    told: HashSet<String>,
+}
 
 impl Translator {
-    /// New.
-    pub fn new(_manifest: &Manifest) -> Self {
-        Self
+    /// A translator for sessions of this harness.
+    pub fn new(manifest: &Manifest) -> Self {
+        Self {
+            conventions: Conventions::of(manifest),
+            asked: HashMap::new(),
+            answered: HashSet::new(),
+            heard_us: false,
+            session: Session::default(),
+            model: ModelSeen::default(),
+            turn: Turn::default(),
+            echo: Echo::default(),
+            calls: Calls::default(),
+            requests: Requests::default(),
+            setup: None,
+            version: None,
+            told: HashSet::new(),
+        }
+    }
+
+    /// Tells an oddity, once for each key.
+    fn once(&mut self, code: &str, key: &str, text: impl FnOnce() -> String, recorder: &mut Recorder) {
+        if self.told.len() < MAX_TOLD && self.told.insert(format!("{code} {key}")) {
+            recorder.notice(code, text());
+        }
+    }
+
+    fn hear(&mut self, message: Message, recorder: &mut Recorder) {
+        match message {
+            Message::Request { id, method, params } => self.request(&method, params, Some(&id), recorder),
+            Message::Notification { method, params } => self.request(&method, params, None, recorder),
+            Message::Response { id, outcome } => self.answer(&id, outcome, recorder),
+            Message::NotRpc { why, text } => recorder.notice("malformed_line", format!("{why}: {text}")),
+        }
+    }
+
+    /// Something the agent asks or tells. Many send with an id what should have none, and the reverse.
+    fn request(&mut self, method: &str, params: Value, id: Option<&Value>, recorder: &mut Recorder) {
+        match (method, id) {
+            ("session/update", _) => self.session_update(params, recorder),
+            ("session/request_permission", Some(id)) => self.ask(id, params, recorder),
+            ("session/request_permission", None) => {
+                recorder.notice("malformed_request", format!("a permission request without an id: {params}"));
+            }
+            ("terminal/output" | "terminal/wait_for_exit", Some(id)) => self.requests.terminal(id, &params),
+            ("elicitation/create", Some(id)) => {
+                self.requests.other(id);
+                recorder.notice("question", text_at(&params, "message").unwrap_or_else(|| params.to_string()));
+            }
+            ("fs/read_text_file" | "fs/write_text_file", Some(id))
+            | ("terminal/create" | "terminal/kill" | "terminal/release", Some(id)) => self.requests.other(id),
+            ("$/cancel_request" | "elicitation/complete", None) => {}
+            _ => {
+                if let Some(id) = id {
+                    self.requests.other(id);
+                }
+                self.once("unknown_method", method, || format!("{method}: {params}"), recorder);
+            }
+        }
     }
 }
 
 impl Translate for Translator {
-    fn recv(&mut self, _line: &WireLine, _recorder: &mut Recorder) {}
-    fn send(&mut self, _line: &WireLine, _recorder: &mut Recorder) {}
-    fn finish(&mut self, _recorder: &mut Recorder, _exit: Option<Exit>) -> Answer {
-        Answer::None
+    fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
+        for message in rpc::parse(&line.line) {
+            self.hear(message, recorder);
+        }
+    }
+
+    fn send(&mut self, line: &WireLine, recorder: &mut Recorder) {
+        self.heard_us = true;
+        for message in rpc::parse(&line.line) {
+            match message {
+                Message::Request { id, method, params } => self.ask_agent(&id, &method, params, recorder),
+                Message::Notification { method, .. } if method == "session/cancel" => recorder.cancel_open(),
+                Message::Notification { .. } => {}
+                Message::Response { id, outcome } => self.answer_agent(&id, outcome, recorder),
+                Message::NotRpc { why, text } => {
+                    recorder.notice("malformed_line", format!("sent to the agent, {why}: {text}"));
+                }
+            }
+        }
+    }
+
+    fn engine(&mut self, line: &EngineLine, _recorder: &mut Recorder) {
+        if let EngineLine::Permission { id, policy, rule, reason } = line {
+            self.requests.decided(id, policy, rule.as_deref(), reason.as_deref());
+        }
+    }
+
+    fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> Answer {
+        self.take_early(recorder);
+        self.calls.flush(recorder);
+        self.ending(recorder)
     }
 }
+
+/// The text under a key.
+fn text_at(value: &Value, key: &str) -> Option<String> {
+    value.get(key)?.as_str().map(str::to_owned)
+}
+
+/// Takes the text under a key; anything else stays.
+fn take_text(map: &mut Map<String, Value>, key: &str) -> Option<String> {
+    match map.get_mut(key) {
+        Some(Value::String(text)) => Some(std::mem::take(text)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -31,6 +31,8 @@ pub struct Recorder {
     text: Option<OpenText>,
     open: HashMap<String, OpenCall>,
     seen: HashSet<u64>,
+    /// Ids of the agent's that were used again, with the id in the Trace of the last such call.
+    renamed: HashMap<String, String>,
     steps: HashMap<Option<String>, Step>,
     next_step: u64,
     requests: HashMap<String, OpenRequest>,
@@ -204,6 +206,7 @@ impl Recorder {
             text: None,
             open: HashMap::new(),
             seen: HashSet::new(),
+            renamed: HashMap::new(),
             steps: HashMap::new(),
             next_step: 0,
             requests: HashMap::new(),
@@ -289,7 +292,12 @@ impl Recorder {
 
     /// Whether a call with this id of the agent's was ever announced.
     pub fn was_announced(&self, id: &str) -> bool {
-        self.is_open(id) || self.seen.contains(&hash(id))
+        self.is_open(id) || self.seen.contains(&hash(&format!("ended {id}")))
+    }
+
+    /// The id in the Trace of the last call with this id of the agent's.
+    pub fn call_id(&self, id: &str) -> String {
+        self.renamed.get(id).cloned().unwrap_or_else(|| id.to_owned())
     }
 
     /// Adds text. Chunks are joined as they are, blocks and messages of their own by an empty line.
@@ -368,6 +376,9 @@ impl Recorder {
             return false;
         }
         let call = self.unique(id);
+        if call != id {
+            self.renamed.insert(id.to_owned(), call.clone());
+        }
         let step = self.step(&said);
         if said.parent.is_none() {
             self.close_text();
@@ -545,14 +556,14 @@ impl Recorder {
         self.ended_ms = Some(self.now_ms);
     }
 
-    /// The turn is over. If it was cancelled, what is open ends with it.
+    /// The turn is over. If it was cancelled, what is open ends with it; if not, what was decided and got no word.
     pub fn end_turn(&mut self, cancelled: bool) {
         self.turns += 1;
         self.mark_end();
         if cancelled {
             self.cancel_open();
-            self.end_open();
         }
+        self.end_open(|call| call.rejected || call.cancelled);
     }
 
     /// Takes the events that nothing can change any more, in order.
@@ -567,7 +578,7 @@ impl Recorder {
         if let Some(ended) = self.ended_ms {
             self.now_ms = ended.max(self.last_ms);
         }
-        self.end_open();
+        self.end_open(|_| true);
         self.close_text();
         self.line = None;
         let mut codes: Vec<_> = self.notices.iter().filter(|(_, n)| **n > MAX_NOTICES).collect();
@@ -592,9 +603,10 @@ impl Recorder {
         Finished { header: self.header, events, total: self.total }
     }
 
-    /// Ends every open call in the order in which they were announced.
-    fn end_open(&mut self) {
-        let mut ids: Vec<(u64, String)> = self.open.iter().map(|(id, open)| (open.slot, id.clone())).collect();
+    /// Ends open calls in the order in which they were announced.
+    fn end_open(&mut self, which: impl Fn(&OpenCall) -> bool) {
+        let ended = self.open.iter().filter(|(_, open)| which(open));
+        let mut ids: Vec<(u64, String)> = ended.map(|(id, open)| (open.slot, id.clone())).collect();
         ids.sort();
         for (_, id) in ids {
             let Some(open) = self.open.remove(&id) else { continue };
@@ -617,7 +629,7 @@ impl Recorder {
     }
 
     fn end_call(&mut self, id: &str, open: OpenCall, result: ResultOf, host: bool) {
-        self.seen.insert(hash(id));
+        self.seen.insert(hash(&format!("ended {id}")));
         if let Some(step) = self.steps.get_mut(&open.parent)
             && step.number == open.step
         {
@@ -789,4 +801,60 @@ fn hash(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{Seen, StopReason};
+
+    fn recorder() -> Recorder {
+        Recorder::new(Header::new("acp", Seen { tracing: true, interaction: true }))
+    }
+
+    fn finish(recorder: Recorder) -> Vec<Event> {
+        let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit: None };
+        recorder.finish(stop, false).events
+    }
+
+    #[test]
+    fn an_id_that_looks_like_another_is_still_new() {
+        let mut recorder = recorder();
+        recorder.call("1", CallSaid::default());
+        recorder.result("1", ResultSaid::default());
+        assert!(recorder.was_announced("1"));
+        for id in ["call 1", "request 1", "ended 1"] {
+            assert!(!recorder.was_announced(id), "{id}");
+        }
+    }
+
+    #[test]
+    fn an_id_used_again_names_the_last_call() {
+        let mut recorder = recorder();
+        assert_eq!(recorder.call_id("a"), "a");
+        recorder.call("a", CallSaid::default());
+        recorder.result("a", ResultSaid::default());
+        recorder.call("a", CallSaid::default());
+        assert_eq!(recorder.call_id("a"), "a#2");
+    }
+
+    #[test]
+    fn a_rejected_call_without_a_word_ends_with_its_turn() {
+        let mut recorder = recorder();
+        for id in ["rejected", "open"] {
+            recorder.call(id, CallSaid::default());
+        }
+        let request = recorder.request("0", "rejected", Vec::new());
+        let outcome = PermissionOutcome::Rejected;
+        let answered = Answered { outcome, option: None, policy: None, rule: None, reason: None, updated_input: None };
+        recorder.respond(&request, answered);
+        recorder.end_turn(false);
+        assert_eq!((recorder.is_open("rejected"), recorder.is_open("open")), (false, true));
+        let results = finish(recorder).into_iter().filter_map(|event| match event.body {
+            Body::ToolResult(result) => Some((result.call, result.status, event.host)),
+            _ => None,
+        });
+        let expected = [("rejected", CallStatus::Denied), ("open", CallStatus::Unfinished)];
+        assert!(results.eq(expected.map(|(call, status)| (call.to_owned(), status, true))));
+    }
 }

@@ -1,0 +1,263 @@
+//! The agent's answers to our requests, and how they end the session.
+
+use serde_json::Value;
+
+use super::rpc::{self, RpcError};
+use super::usage::{Figures, only_model};
+use super::{Translator, sessions, text_at};
+use crate::adapter::{Answer, errors};
+use crate::trace::recorder::Recorder;
+use crate::trace::{ErrorCategory, StopReason};
+
+/// The version of the protocol that this program speaks.
+const VERSION: i64 = 1;
+/// The protocol's code for a login that is missing.
+const AUTH_REQUIRED: i64 = -32000;
+/// The protocol's code for a request that was cancelled.
+const REQUEST_CANCELLED: i64 = -32800;
+
+/// What we asked.
+#[derive(Debug)]
+pub(super) enum Asked {
+    Initialize,
+    Session(&'static str),
+    /// The model was chosen, by name.
+    Model(Option<String>),
+    /// The prompt of this number.
+    Prompt(u64),
+    Other(String),
+}
+
+impl Translator {
+    /// We ask the agent something.
+    pub(super) fn ask_agent(&mut self, id: &Value, method: &str, params: Value, recorder: &mut Recorder) {
+        let asked = match method {
+            "initialize" => Asked::Initialize,
+            "session/new" => self.ask_session("session/new", &params, false, recorder),
+            "session/load" => self.ask_session("session/load", &params, true, recorder),
+            "session/resume" => self.ask_session("session/resume", &params, false, recorder),
+            "session/fork" => self.ask_session("session/fork", &params, false, recorder),
+            "session/set_config_option" => match text_at(&params, "configId") {
+                Some(config) if self.model.is_chosen_by(&config) => self.ask_model(text_at(&params, "value"), recorder),
+                _ => Asked::Other(method.to_owned()),
+            },
+            "session/set_model" => self.ask_model(text_at(&params, "modelId"), recorder),
+            "session/prompt" => {
+                self.prompt(params, recorder);
+                Asked::Prompt(self.turn.number)
+            }
+            _ => Asked::Other(method.to_owned()),
+        };
+        let key = rpc::key(id);
+        self.answered.remove(&key);
+        self.asked.insert(key, asked);
+    }
+
+    fn ask_session(&mut self, method: &'static str, params: &Value, loads: bool, recorder: &mut Recorder) -> Asked {
+        let header = recorder.header();
+        if header.cwd.is_none() {
+            header.cwd = text_at(params, "cwd");
+        }
+        // A fork gets an id of its own with the answer.
+        let id = params.as_object().and_then(sessions::session_of).filter(|_| method != "session/fork");
+        self.session.asked(id, loads);
+        Asked::Session(method)
+    }
+
+    fn ask_model(&mut self, model: Option<String>, recorder: &mut Recorder) -> Asked {
+        let requested = &mut recorder.header().model.requested;
+        if requested.is_none() {
+            requested.clone_from(&model);
+        }
+        Asked::Model(model)
+    }
+
+    /// The agent answers.
+    pub(super) fn answer(&mut self, id: &Value, outcome: Result<Value, RpcError>, recorder: &mut Recorder) {
+        let key = rpc::key(id);
+        let asked = match self.asked.remove(&key) {
+            Some(asked) => asked,
+            None if self.answered.contains(&key) => {
+                return recorder.notice("duplicate_answer", told("a second answer", id, &outcome));
+            }
+            None => match self.guess(&outcome) {
+                Some(asked) => asked,
+                None => {
+                    return recorder.notice("unknown_answer", told("an answer that nobody asked for", id, &outcome));
+                }
+            },
+        };
+        self.answered.insert(key);
+        match (asked, outcome) {
+            (Asked::Prompt(number), outcome) => self.prompt_answered(number, outcome, recorder),
+            (Asked::Initialize, Ok(result)) => {
+                self.setup = None;
+                self.check_version(&result, recorder);
+                self.introduced(&result, recorder);
+            }
+            (Asked::Session(_), Ok(result)) => {
+                self.setup = None;
+                self.session_opened(&result, recorder);
+            }
+            (Asked::Model(model), Ok(result)) => {
+                self.setup = None;
+                match result.get("configOptions") {
+                    Some(options) => self.config_options(Some(options), recorder),
+                    None => {
+                        if let Some(model) = model {
+                            self.model_listed(model, recorder);
+                        }
+                    }
+                }
+            }
+            (Asked::Other(_), Ok(result)) => self.config_options(result.get("configOptions"), recorder),
+            (Asked::Initialize, Err(error)) => self.refused("initialize", &error, true, recorder),
+            (Asked::Session(method), Err(error)) => {
+                self.session.refused();
+                self.refused(method, &error, true, recorder);
+            }
+            (Asked::Model(_), Err(error)) => self.refused("the choice of the model", &error, true, recorder),
+            (Asked::Other(method), Err(error)) => self.refused(&method, &error, method == "authenticate", recorder),
+        }
+    }
+
+    /// Without our own lines the answers tell what was asked.
+    fn guess(&mut self, outcome: &Result<Value, RpcError>) -> Option<Asked> {
+        if self.heard_us {
+            return None;
+        }
+        match outcome {
+            Ok(result) if result.get("protocolVersion").is_some() => Some(Asked::Initialize),
+            Ok(result) if result.get("sessionId").is_some() => Some(Asked::Session("session/new")),
+            Ok(result) if result.get("stopReason").is_some() => {
+                self.turn.number += 1;
+                Some(Asked::Prompt(self.turn.number))
+            }
+            Ok(_) => None,
+            Err(_) if self.session.is_known() => {
+                self.turn.number += 1;
+                Some(Asked::Prompt(self.turn.number))
+            }
+            Err(_) => Some(Asked::Session("session/new")),
+        }
+    }
+
+    /// A request of ours was refused. Before the first prompt, what a session needs ends it, unless it is mended.
+    fn refused(&mut self, what: &str, error: &RpcError, needed: bool, recorder: &mut Recorder) {
+        let detail = format!("{what} was refused: {}", error.detail());
+        recorder.notice("refused", detail.clone());
+        if needed && self.turn.number == 0 {
+            let login = what == "authenticate" || error.code == Some(AUTH_REQUIRED);
+            let category = match errors::auth_in(&error.text()) {
+                Some(category) => category,
+                None if login => ErrorCategory::Auth,
+                None => ErrorCategory::Handshake,
+            };
+            self.setup = Some(Answer::Failed { category, detail });
+        }
+    }
+
+    fn check_version(&mut self, result: &Value, recorder: &mut Recorder) {
+        match result.get("protocolVersion") {
+            Some(version) if version.as_f64() == Some(VERSION as f64) => {}
+            None | Some(Value::Null) => {
+                recorder.notice("protocol_version", "the agent does not say which version of the protocol it speaks");
+            }
+            Some(version) => {
+                let detail = format!("the agent speaks version {version} of the protocol, not {VERSION}");
+                self.version = Some(Answer::Failed { category: ErrorCategory::Handshake, detail });
+            }
+        }
+    }
+
+    fn prompt_answered(&mut self, number: u64, outcome: Result<Value, RpcError>, recorder: &mut Recorder) {
+        self.turn.open = self.turn.open.saturating_sub(1);
+        let answer = match &outcome {
+            Ok(result) => {
+                self.prompt_usage(result, recorder);
+                stop_reason(result)
+            }
+            Err(error) => failed(error),
+        };
+        let cancelled = matches!(answer, Answer::Ended { reason: StopReason::Cancelled, .. });
+        self.calls.end_turn(cancelled, recorder);
+        if number == self.turn.number {
+            self.turn.answer = Some(answer);
+        }
+    }
+
+    /// The usage in an answer: the protocol's own, else the quota that some put in its place.
+    fn prompt_usage(&mut self, result: &Value, recorder: &mut Recorder) {
+        let quota = result.get("_meta").and_then(|meta| meta.get("quota"));
+        let model = quota.and_then(only_model).map(str::to_owned);
+        if let Some(model) = &model {
+            self.model_ran(model, recorder);
+        }
+        let counts = || quota.and_then(|quota| quota.get("token_count").or_else(|| quota.get("tokenCount")));
+        let figures = result.get("usage").and_then(Figures::read).or_else(|| counts().and_then(Figures::read));
+        if let Some(figures) = figures {
+            let mut usage = figures.told(self.conventions.scope(), &self.conventions.usage);
+            usage.model = model;
+            self.turn.told_usage |= !usage.says_nothing();
+            recorder.usage(usage, false);
+        }
+    }
+
+    /// How the agent ended the session.
+    pub(super) fn ending(&mut self, recorder: &Recorder) -> Answer {
+        if let Some(version) = self.version.take() {
+            return version;
+        }
+        let answer = match self.turn.answer.take() {
+            Some(answer) => answer,
+            None if self.turn.number > 0 => Answer::None,
+            None => self.setup.take().unwrap_or(Answer::None),
+        };
+        match answer {
+            Answer::Ended { reason: StopReason::EndTurn, detail } => {
+                let text = recorder.answer().trim();
+                if self.turn.system_error || self.conventions.is_error(text) {
+                    let shown = if text.is_empty() { "the agent's status was systemError" } else { text };
+                    return Answer::Failed { category: errors::by_text(text), detail: shown.to_owned() };
+                }
+                Answer::Ended { reason: StopReason::EndTurn, detail }
+            }
+            answer => answer,
+        }
+    }
+}
+
+fn stop_reason(result: &Value) -> Answer {
+    let Some(word) = result.get("stopReason").and_then(Value::as_str) else {
+        let detail = format!("the prompt was answered with {result}, which has no stop reason");
+        return Answer::Failed { category: ErrorCategory::Protocol, detail };
+    };
+    let reason = match word {
+        "end_turn" => StopReason::EndTurn,
+        "max_tokens" => StopReason::MaxTokens,
+        "max_turn_requests" => StopReason::MaxTurns,
+        "refusal" => StopReason::Refusal,
+        "cancelled" => StopReason::Cancelled,
+        _ => StopReason::Other,
+    };
+    let detail = (reason == StopReason::Other).then(|| word.to_owned());
+    Answer::Ended { reason, detail }
+}
+
+fn failed(error: &RpcError) -> Answer {
+    let status = |code: i64| u64::try_from(code).ok().and_then(errors::by_status);
+    let category = match error.code {
+        Some(REQUEST_CANCELLED) => return Answer::Ended { reason: StopReason::Cancelled, detail: None },
+        Some(AUTH_REQUIRED) => ErrorCategory::Auth,
+        Some(code) => status(code).unwrap_or_else(|| errors::by_text(&error.text())),
+        None => errors::by_text(&error.text()),
+    };
+    Answer::Failed { category, detail: error.detail() }
+}
+
+fn told(what: &str, id: &Value, outcome: &Result<Value, RpcError>) -> String {
+    match outcome {
+        Ok(result) => format!("{what}, with the id {id}: {result}"),
+        Err(error) => format!("{what}, with the id {id}: {}", error.detail()),
+    }
+}

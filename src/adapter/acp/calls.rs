@@ -1,0 +1,337 @@
+//! Tool calls: what an agent says of a call in many updates, merged by its id.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::content::{self, Shown};
+use super::{Translator, rpc, take_text, text_at};
+use crate::adapter::acp::updates::parent_of;
+use crate::trace::ToolKind;
+use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ResultSaid, Said};
+
+/// Terminals of ours whose output is remembered.
+const MAX_TERMINALS: usize = 1000;
+
+/// What is known of the calls that are open.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    open: HashMap<String, OpenCall>,
+    terminals: HashMap<String, Terminal>,
+}
+
+/// What an update of a call leaves to remember for the next.
+#[derive(Debug, Default)]
+struct OpenCall {
+    name: Option<String>,
+    kind: Option<ToolKind>,
+    /// A title was said, so no later one can be the first.
+    titled: bool,
+    /// Its content showed text, which is its output so far.
+    shown: bool,
+    /// The last raw output.
+    raw: Option<String>,
+    /// Output that came in pieces.
+    streamed: String,
+    /// Terminals of ours that it runs in.
+    terminals: Vec<String>,
+    /// The agent says that the call was not carried out, and why.
+    not_run: Option<String>,
+    truncated: bool,
+}
+
+/// What we told an agent of a terminal of ours.
+#[derive(Debug, Default)]
+struct Terminal {
+    output: Option<String>,
+    exit_code: Option<i64>,
+}
+
+/// What one update says of how the call goes, beside what goes into the call itself.
+struct Outcome {
+    /// Text of its content that is output.
+    shown: Option<String>,
+    raw: Value,
+    exit_code: Option<i64>,
+}
+
+impl Calls {
+    /// Our answer to an agent that asked for a terminal's output or end.
+    pub(super) fn terminal(&mut self, id: String, result: &mut Value) {
+        if self.terminals.len() >= MAX_TERMINALS && !self.terminals.contains_key(&id) {
+            return;
+        }
+        let terminal = self.terminals.entry(id).or_default();
+        if let Some(Value::String(output)) = result.get_mut("output") {
+            terminal.output = Some(std::mem::take(output));
+        }
+        let status = result.get("exitStatus").unwrap_or(result);
+        terminal.exit_code = status.get("exitCode").and_then(Value::as_i64).or(terminal.exit_code);
+    }
+
+    /// Hands on what calls said in pieces, before they are ended without a word.
+    pub(super) fn flush(&mut self, recorder: &mut Recorder) {
+        for (id, call) in &self.open {
+            if !call.shown && call.raw.is_none() && !call.streamed.is_empty() {
+                let output = Some(call.streamed.clone());
+                recorder.update(id, CallSaid { output, ..CallSaid::default() }, false);
+            }
+        }
+    }
+
+    /// The turn is over, and with it the calls that were cancelled or refused.
+    pub(super) fn end_turn(&mut self, cancelled: bool, recorder: &mut Recorder) {
+        self.flush(recorder);
+        recorder.end_turn(cancelled);
+        self.open.retain(|id, _| recorder.is_open(id));
+    }
+
+    /// What our terminals showed of a call.
+    fn in_terminals(&self, call: &OpenCall) -> (Option<String>, Option<i64>) {
+        let ours = || call.terminals.iter().filter_map(|id| self.terminals.get(id));
+        let output: Vec<&str> = ours().filter_map(|terminal| terminal.output.as_deref()).collect();
+        let exit_code = ours().filter_map(|terminal| terminal.exit_code).next_back();
+        ((!output.is_empty()).then(|| output.join("\n")), exit_code)
+    }
+}
+
+impl Translator {
+    /// A `tool_call` or a `tool_call_update`.
+    pub(super) fn call(
+        &mut self,
+        announces: bool,
+        mut update: Map<String, Value>,
+        meta: &Value,
+        recorder: &mut Recorder,
+    ) {
+        let Some(id) = update.remove("toolCallId").filter(|id| !id.is_null()).map(|id| rpc::id_text(&id)) else {
+            return recorder
+                .notice("malformed_update", format!("a tool call without an id: {}", Value::Object(update)));
+        };
+        let status = update.remove("status").unwrap_or(Value::Null);
+        let is_open = recorder.is_open(&id);
+        if !is_open {
+            self.calls.open.remove(&id);
+            if !announces && recorder.was_announced(&id) {
+                let word = status.as_str().unwrap_or("no");
+                return recorder
+                    .notice("late_update", format!("an update with {word} status for the call {id}, which has ended"));
+            }
+            if !announces {
+                recorder.notice("unannounced_call", format!("the first that was told of the call {id} is an update"));
+            }
+        }
+        let (mut said, mut last) = self.read(&id, &mut update, meta, true, recorder);
+        let ended = self.ended_as(&id, &status, recorder);
+        if ended.is_none() {
+            said.output = self.so_far(&id, last.shown.take(), &last.raw);
+        }
+        if is_open {
+            recorder.update(&id, said, false);
+        } else {
+            recorder.call(&id, said);
+        }
+        if let Some(ended) = ended {
+            self.end(&id, ended, meta, last, recorder);
+        }
+    }
+
+    /// A piece of a call's content.
+    pub(super) fn call_chunk(&mut self, mut update: Map<String, Value>, recorder: &mut Recorder) {
+        let id = update.get("toolCallId").filter(|id| !id.is_null()).map(rpc::id_text).unwrap_or_default();
+        if !recorder.is_open(&id) {
+            let code = if recorder.was_announced(&id) { "late_update" } else { "unknown_call" };
+            return recorder.notice(code, format!("content for the call {id}, which is not open"));
+        }
+        let Shown { text, diffs, .. } = content::shown(update.remove("content").unwrap_or(Value::Null));
+        if let Some(text) = text {
+            self.calls.open.entry(id.clone()).or_default().stream(&text);
+        }
+        recorder.update(&id, CallSaid { diffs, ..CallSaid::default() }, false);
+    }
+
+    /// What a permission request says of a call: whether it describes it, and what.
+    pub(super) fn described(
+        &mut self,
+        id: &str,
+        call: &mut Map<String, Value>,
+        recorder: &mut Recorder,
+    ) -> (bool, CallSaid) {
+        let meta = call.remove("_meta").unwrap_or(Value::Null);
+        let filled = |key: &str| call.get(key).is_some_and(|value| !recorder::is_empty(value));
+        let describes = ["title", "kind", "name", "rawInput", "content", "locations"].into_iter().any(filled);
+        if !describes {
+            return (false, CallSaid::default());
+        }
+        if !recorder.is_open(id) {
+            self.calls.open.remove(id);
+        }
+        let (said, _) = self.read(id, call, &meta, false, recorder);
+        (true, said)
+    }
+
+    /// Reads what is said of a call. A permission request tells what is to be done, not what was:
+    /// its content is no output, and its title no name.
+    fn read(
+        &mut self,
+        id: &str,
+        update: &mut Map<String, Value>,
+        meta: &Value,
+        happens: bool,
+        recorder: &mut Recorder,
+    ) -> (CallSaid, Outcome) {
+        let mut call = self.calls.open.remove(id).unwrap_or_default();
+        let title = take_text(update, "title").filter(|title| !title.is_empty());
+        let input = update.remove("rawInput").filter(|input| !recorder::is_empty(input));
+        let locations = content::locations(update.get("locations"));
+        let raw = update.remove("rawOutput").unwrap_or(Value::Null);
+        let mut shown = content::shown(update.remove("content").unwrap_or(Value::Null));
+
+        let named = [
+            meta.get("claudeCode").and_then(|claude| text_at(claude, "toolName")),
+            take_text(update, "name"),
+            text_at(meta, "tool_name"),
+            text_at(meta, "toolName"),
+        ];
+        let mut name = named.into_iter().flatten().find(|name| !name.is_empty());
+        if let Some(title) = &title {
+            let is_place = || locations.iter().any(|location| location.path.ends_with(title.as_str()));
+            if name.is_none() && call.name.is_none() && happens && !call.titled && is_name(title) && !is_place() {
+                name = Some(title.clone());
+            }
+            call.titled |= happens;
+        }
+        if call.name.is_none() {
+            call.name.clone_from(&name);
+        }
+
+        let word = update.get("kind").and_then(Value::as_str);
+        if let Some(word) = word {
+            call.kind = ToolKind::from_word(word).or(Some(ToolKind::Other));
+            if ToolKind::from_word(word).is_none() {
+                self.once("unknown_kind", word, || format!("the call {id} is of the kind {word}"), recorder);
+            }
+        }
+        let kind = self.conventions.kind_of(call.name.as_deref()).or(call.kind.filter(|_| word.is_some()));
+
+        // Some agents show a line of the input, such as the command's description, where output will be.
+        let is_input = |text: &String| {
+            let values = input.as_ref().and_then(Value::as_object);
+            values.is_some_and(|map| map.values().any(|value| value.as_str() == Some(text)))
+        };
+        let output = shown.text.take().filter(|text| happens && !text.is_empty() && !is_input(text));
+        for item in shown.other.drain(..) {
+            recorder.notice("tool_content", format!("the call {id} shows {item}"));
+        }
+        for terminal in shown.terminals.drain(..) {
+            if !call.terminals.contains(&terminal) && call.terminals.len() < MAX_TERMINALS {
+                call.terminals.push(terminal);
+            }
+        }
+        for key in ["terminal_output_delta", "terminal_output"] {
+            if let Some(data) = meta.get(key).and_then(|piece| piece.get("data")).and_then(Value::as_str) {
+                call.stream(data);
+            }
+        }
+        if let Some(why) = meta.get("claudeCode").and_then(|claude| text_at(claude, "nonExecutionKind")) {
+            call.not_run = Some(why);
+        }
+        call.truncated |= content::truncated(&raw);
+        self.calls.open.insert(id.to_owned(), call);
+
+        let parent = parent_of(meta).filter(|parent| *parent != id).map(|parent| recorder.call_id(parent));
+        let exit_code = content::exit_code(meta, &raw);
+        let diffs = std::mem::take(&mut shown.diffs);
+        let said =
+            CallSaid { parent, group: None, kind, name, title, input, locations, diffs, output: None, exit_code };
+        (said, Outcome { shown: output, raw, exit_code })
+    }
+
+    /// How a call ended, by its status; `None` while it goes on.
+    fn ended_as(&mut self, id: &str, status: &Value, recorder: &mut Recorder) -> Option<Said> {
+        match status.as_str() {
+            Some("completed") => Some(Said::Ok),
+            Some("failed") => Some(Said::Failed),
+            Some("cancelled" | "canceled") => Some(Said::Cancelled),
+            Some("pending" | "in_progress") => None,
+            None if status.is_null() => None,
+            _ => {
+                recorder.notice("unknown_status", format!("the call {id} has the status {status}"));
+                None
+            }
+        }
+    }
+
+    /// The output so far of a call that goes on.
+    fn so_far(&mut self, id: &str, shown: Option<String>, raw: &Value) -> Option<String> {
+        let call = self.calls.open.get_mut(id)?;
+        if shown.is_some() {
+            call.shown = true;
+            return shown;
+        }
+        let raw = content::raw_text(raw)?;
+        call.raw = Some(raw.clone());
+        (!call.shown).then_some(raw)
+    }
+
+    /// A call ended.
+    fn end(&mut self, id: &str, said: Said, meta: &Value, last: Outcome, recorder: &mut Recorder) {
+        let call = self.calls.open.remove(id).unwrap_or_default();
+        let (in_terminal, terminal_exit) = self.calls.in_terminals(&call);
+        let mut outcome = match call.not_run.as_deref() {
+            Some(why) if is_denial(why) => Said::Denied,
+            Some(why) if is_cancellation(why) => Said::Cancelled,
+            _ => said,
+        };
+        if said == Said::Failed && last.raw.get("code").and_then(Value::as_str).is_some_and(is_denial) {
+            outcome = Said::Denied;
+        }
+        let claude = meta.get("claudeCode").is_some();
+        let exact = match (&last.raw, &last.shown) {
+            (Value::String(raw), Some(shown)) => claude || content::is_fenced(shown, raw),
+            (Value::String(_), None) => claude,
+            _ => false,
+        };
+        // Shown text that an earlier update brought is what the recorder has already.
+        let output = match last.shown {
+            _ if exact => content::raw_text(&last.raw),
+            Some(shown) => Some(shown),
+            None if call.shown => None,
+            None => content::raw_text(&last.raw)
+                .or(call.raw)
+                .or_else(|| Some(call.streamed).filter(|text| !text.is_empty()))
+                .or(in_terminal),
+        };
+        let mut exit_code = last.exit_code.or(terminal_exit);
+        if said == Said::Failed && exit_code.is_none() {
+            exit_code = output.as_deref().and_then(content::exit_code_in);
+        }
+        let result = ResultSaid { outcome, output, diffs: Vec::new(), exit_code, truncated: call.truncated };
+        recorder.result(id, result);
+    }
+}
+
+impl OpenCall {
+    fn stream(&mut self, piece: &str) {
+        let room = MAX_TEXT.saturating_sub(self.streamed.len()).min(piece.len());
+        self.streamed.push_str(&piece[..piece.floor_char_boundary(room)]);
+    }
+}
+
+/// Whether a title is a tool's name: one word, and no path.
+fn is_name(title: &str) -> bool {
+    title.len() <= 100
+        && title.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+        && title.contains(|c: char| c.is_alphabetic())
+        && !title.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | '\\' | '"' | '{'))
+}
+
+fn is_denial(why: &str) -> bool {
+    let why = why.to_ascii_lowercase();
+    ["permission", "reject", "denied", "deny", "refus", "block"].iter().any(|word| why.contains(word))
+}
+
+fn is_cancellation(why: &str) -> bool {
+    let why = why.to_ascii_lowercase();
+    ["cancel", "interrupt", "abort"].iter().any(|word| why.contains(word))
+}

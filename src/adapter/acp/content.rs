@@ -1,0 +1,349 @@
+//! Content of messages and calls: text, attachments, diffs, and what a raw output says.
+
+use serde_json::{Map, Value};
+
+use crate::trace::{Attachment, FileDiff, Location};
+
+/// A content block, as a message takes it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Piece {
+    /// Text.
+    Text(String),
+    /// Something that is not text.
+    Attachment(Attachment),
+    /// A block of a kind that the protocol does not know: kept by its word, and told.
+    Unknown(Attachment, String),
+    /// Not a block at all.
+    Malformed(String),
+}
+
+/// The pieces of a message's `content`: one block, or a list of them.
+pub fn pieces(content: Value) -> Vec<Piece> {
+    match content {
+        Value::Array(blocks) => blocks.into_iter().map(piece).collect(),
+        block => vec![piece(block)],
+    }
+}
+
+/// A content block.
+pub fn piece(block: Value) -> Piece {
+    let mut map = match block {
+        Value::String(text) => return Piece::Text(text),
+        Value::Object(map) => map,
+        other => return Piece::Malformed(other.to_string()),
+    };
+    let Some(Value::String(kind)) = map.get("type") else { return Piece::Malformed(Value::Object(map).to_string()) };
+    match kind.as_str() {
+        "text" => match map.remove("text") {
+            Some(Value::String(text)) => Piece::Text(text),
+            _ => Piece::Malformed(Value::Object(map).to_string()),
+        },
+        "resource" => {
+            let inner = map.get("resource").and_then(Value::as_object).unwrap_or(&map);
+            Piece::Attachment(attachment("resource", inner))
+        }
+        "image" | "audio" | "resource_link" => {
+            let kind = kind.clone();
+            Piece::Attachment(attachment(&kind, &map))
+        }
+        _ => {
+            let kind = kind.clone();
+            let attachment = attachment(&kind, &map);
+            Piece::Unknown(attachment, Value::Object(map).to_string())
+        }
+    }
+}
+
+fn attachment(kind: &str, map: &Map<String, Value>) -> Attachment {
+    let text = |key: &str| map.get(key).and_then(Value::as_str).map(str::to_owned);
+    let data = ["data", "blob", "text"].iter().find_map(|key| map.get(*key).and_then(Value::as_str));
+    Attachment {
+        kind: kind.to_owned(),
+        media_type: text("mimeType"),
+        uri: text("uri"),
+        bytes: data.map(|data| data.len() as u64),
+    }
+}
+
+/// What the `content` of a call shows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Shown {
+    /// Its text; `None` where no item holds text.
+    pub text: Option<String>,
+    /// Changes to files.
+    pub diffs: Vec<FileDiff>,
+    /// Terminals it is shown in.
+    pub terminals: Vec<String>,
+    /// Items that a result has no place for, in the agent's words.
+    pub other: Vec<String>,
+}
+
+/// Reads the `content` of a call.
+pub fn shown(content: Value) -> Shown {
+    let mut shown = Shown::default();
+    let items = match content {
+        Value::Null => return shown,
+        Value::Array(items) => items,
+        item => vec![item],
+    };
+    for item in items {
+        shown.item(item);
+    }
+    shown
+}
+
+impl Shown {
+    fn item(&mut self, item: Value) {
+        let mut map = match item {
+            Value::Object(map) => map,
+            Value::String(text) => return self.say(&text),
+            other => return self.other.push(other.to_string()),
+        };
+        match map.get("type").and_then(Value::as_str) {
+            Some("content") => {
+                let inner = map.remove("content").unwrap_or(Value::Null);
+                match inner {
+                    Value::Array(blocks) => blocks.into_iter().for_each(|block| self.block(block)),
+                    block => self.block(block),
+                }
+            }
+            Some("diff") => match map.remove("path") {
+                Some(Value::String(path)) => {
+                    let mut text = |key: &str| match map.remove(key) {
+                        Some(Value::String(text)) => Some(text),
+                        _ => None,
+                    };
+                    let (old, new) = (text("oldText"), text("newText"));
+                    self.diffs.push(FileDiff { path, old, new });
+                }
+                _ => self.other.push(Value::Object(map).to_string()),
+            },
+            Some("terminal") => match map.get("terminalId") {
+                Some(Value::String(id)) => self.terminals.push(id.clone()),
+                _ => self.other.push(Value::Object(map).to_string()),
+            },
+            _ => self.block(Value::Object(map)),
+        }
+    }
+
+    fn block(&mut self, block: Value) {
+        let embedded = block.get("resource").and_then(|resource| resource.get("text")).and_then(Value::as_str);
+        if let Some(text) = embedded {
+            return self.say(text);
+        }
+        match piece(block) {
+            Piece::Text(text) => self.say(&text),
+            Piece::Attachment(attachment) => {
+                let words = [Some(attachment.kind), attachment.media_type, attachment.uri];
+                self.other.push(words.into_iter().flatten().collect::<Vec<_>>().join(" "));
+            }
+            Piece::Unknown(_, text) | Piece::Malformed(text) => self.other.push(text),
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        let said = self.text.get_or_insert_default();
+        if !said.is_empty() && !said.ends_with('\n') && !text.is_empty() {
+            said.push('\n');
+        }
+        said.push_str(text);
+    }
+}
+
+/// The files that a call says it touches.
+pub fn locations(value: Option<&Value>) -> Vec<Location> {
+    let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let location = |item: &Value| match item {
+        Value::String(path) => Some(Location { path: path.clone(), line: None }),
+        _ => {
+            let path = item.get("path")?.as_str()?.to_owned();
+            Some(Location { path, line: item.get("line").and_then(Value::as_u64) })
+        }
+    };
+    items.iter().filter_map(location).collect()
+}
+
+/// The keys of a raw output under which agents put what a tool said.
+const SAID: [&str; 6] = ["output", "stdout", "text", "content", "formatted_output", "aggregated_output"];
+/// The keys under which they put why it failed.
+const FAILED: [&str; 3] = ["error", "message", "stderr"];
+
+/// The text of a raw output; `None` where it says nothing.
+pub fn raw_text(raw: &Value) -> Option<String> {
+    match raw {
+        Value::Null => None,
+        Value::String(text) => (!text.is_empty()).then(|| text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(raw.to_string()),
+        Value::Array(items) if items.is_empty() => None,
+        Value::Array(items) => Some(blocks_text(items).unwrap_or_else(|| raw.to_string())),
+        Value::Object(map) if map.is_empty() => None,
+        Value::Object(map) => object_text(map).unwrap_or_else(|| Some(raw.to_string())),
+    }
+}
+
+/// `None` where no key is known, `Some(None)` where the known ones are empty.
+fn object_text(map: &Map<String, Value>) -> Option<Option<String>> {
+    let mut known = false;
+    for key in SAID.into_iter().chain(FAILED) {
+        let text = match map.get(key) {
+            Some(Value::String(text)) => {
+                known = true;
+                text.clone()
+            }
+            Some(Value::Array(items)) => match blocks_text(items) {
+                Some(text) => text,
+                None => continue,
+            },
+            Some(Value::Object(inner)) => match inner.get("message").and_then(Value::as_str) {
+                Some(text) => text.to_owned(),
+                None => continue,
+            },
+            _ => continue,
+        };
+        if text.is_empty() {
+            continue;
+        }
+        let errors = map.get("stderr").and_then(Value::as_str).unwrap_or_default();
+        if key == "stdout" && !errors.is_empty() {
+            let gap = if text.ends_with('\n') { "" } else { "\n" };
+            return Some(Some(format!("{text}{gap}{errors}")));
+        }
+        return Some(Some(text));
+    }
+    known.then_some(None)
+}
+
+/// The text of a list of text blocks; `None` where anything else is among them.
+fn blocks_text(items: &[Value]) -> Option<String> {
+    let mut texts = Vec::with_capacity(items.len());
+    for item in items {
+        match item {
+            Value::String(text) => texts.push(text.as_str()),
+            _ => texts.push(item.get("text")?.as_str()?),
+        }
+    }
+    Some(texts.join("\n"))
+}
+
+/// Whether `shown` is `raw` in a fence of Markdown, or `raw` itself.
+pub fn is_fenced(shown: &str, raw: &str) -> bool {
+    let shown = shown.trim();
+    let inner = shown
+        .strip_prefix("```")
+        .and_then(|rest| rest.strip_suffix("```"))
+        .and_then(|rest| rest.split_once('\n'))
+        .map(|(_, inner)| inner);
+    shown == raw.trim() || inner.is_some_and(|inner| inner.trim() == raw.trim())
+}
+
+/// The exit code of a command, from wherever agents put one.
+pub fn exit_code(meta: &Value, raw: &Value) -> Option<i64> {
+    const KEYS: [&str; 5] = ["exitCode", "exit_code", "exit", "returncode", "return_code"];
+    let of = |value: &Value| KEYS.iter().find_map(|key| value.get(*key).and_then(Value::as_i64));
+    let terminal = meta.get("terminal_exit").and_then(&of);
+    let status = |value: &Value| value.get("exitStatus").or_else(|| value.get("exit_status")).and_then(&of);
+    terminal
+        .or_else(|| of(raw))
+        .or_else(|| status(raw))
+        .or_else(|| raw.get("metadata").and_then(|metadata| of(metadata).or_else(|| status(metadata))))
+        .or_else(|| raw.get("contents").and_then(Value::as_array).and_then(|items| items.iter().rev().find_map(&of)))
+}
+
+/// The exit code that a failed command's output begins with: `Exit code 3`.
+pub fn exit_code_in(output: &str) -> Option<i64> {
+    let rest = output.trim_start().strip_prefix("Exit code ")?;
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
+    let follows = rest[end..].chars().next();
+    follows.is_none_or(|c| c.is_whitespace() || c == ':').then(|| rest[..end].parse().ok())?
+}
+
+/// Whether the agent says that it cut the output.
+pub fn truncated(raw: &Value) -> bool {
+    let says = |value: &Value| value.get("truncated").and_then(Value::as_bool) == Some(true);
+    says(raw) || raw.get("metadata").is_some_and(says)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn blocks_become_text_or_attachments() {
+        assert_eq!(piece(json!({"type": "text", "text": "hi"})), Piece::Text("hi".into()));
+        let image = piece(json!({"type": "image", "data": "QUJD", "mimeType": "image/png"}));
+        let Piece::Attachment(image) = image else { panic!("{image:?}") };
+        assert_eq!((image.kind.as_str(), image.bytes), ("image", Some(4)));
+        let resource = piece(json!({"type": "resource", "resource": {"uri": "file:///a", "text": "abc"}}));
+        let Piece::Attachment(resource) = resource else { panic!("{resource:?}") };
+        assert_eq!((resource.uri.as_deref(), resource.bytes), (Some("file:///a"), Some(3)));
+        assert!(
+            matches!(piece(json!({"type": "hologram", "data": "x"})), Piece::Unknown(a, _) if a.kind == "hologram")
+        );
+        assert!(matches!(piece(json!({"text": "no type"})), Piece::Malformed(_)));
+        assert!(matches!(piece(json!(5)), Piece::Malformed(_)));
+    }
+
+    #[test]
+    fn items_of_a_call_are_sorted() {
+        let shown = shown(json!([
+            {"type": "content", "content": {"type": "text", "text": "one"}},
+            {"type": "text", "text": "two"},
+            {"type": "diff", "path": "a", "oldText": null, "newText": "x"},
+            {"type": "terminal", "terminalId": "t1"},
+            {"type": "content", "content": {"type": "image", "data": "QQ==", "mimeType": "image/png"}},
+            {"type": "diff"}, 7
+        ]));
+        assert_eq!(shown.text.as_deref(), Some("one\ntwo"));
+        assert_eq!(shown.diffs, [FileDiff { path: "a".into(), old: None, new: Some("x".into()) }]);
+        assert_eq!(shown.terminals, ["t1"]);
+        assert_eq!(shown.other.len(), 3);
+    }
+
+    #[test]
+    fn a_raw_output_is_read_where_agents_write() {
+        for (raw, text) in [
+            (json!("plain"), Some("plain")),
+            (json!({"output": "a", "metadata": {}}), Some("a")),
+            (json!({"stdout": "42\n", "stderr": "", "output": ""}), Some("42\n")),
+            (json!({"stdout": "a", "stderr": "b"}), Some("a\nb")),
+            (json!({"content": [{"type": "text", "text": "x"}], "isError": true}), Some("x")),
+            (json!([{"type": "text", "text": "x"}, {"type": "text", "text": "y"}]), Some("x\ny")),
+            (json!({"error": {"message": "bad"}}), Some("bad")),
+            (json!({"stdout": "", "stderr": ""}), None),
+            (json!({}), None),
+            (json!(null), None),
+            (json!({"n": 1}), Some("{\"n\":1}")),
+        ] {
+            assert_eq!(raw_text(&raw).as_deref(), text, "{raw}");
+        }
+    }
+
+    #[test]
+    fn exit_codes_are_found_in_every_place() {
+        for raw in [
+            json!({"exitCode": 3}),
+            json!({"exit_code": 3}),
+            json!({"metadata": {"exit": 3}}),
+            json!({"contents": [{"type": "shell_exit", "exitCode": 3}]}),
+            json!({"exitStatus": {"exitCode": 3}}),
+        ] {
+            assert_eq!(exit_code(&Value::Null, &raw), Some(3), "{raw}");
+        }
+        assert_eq!(exit_code(&json!({"terminal_exit": {"exit_code": 3}}), &Value::Null), Some(3));
+        assert_eq!(exit_code(&Value::Null, &json!("Exit code 3")), None);
+        assert_eq!(exit_code_in("Exit code 3\noops"), Some(3));
+        assert_eq!(exit_code_in("Exit code 3x"), None);
+        assert_eq!(exit_code_in("Exit code"), None);
+        assert_eq!(exit_code_in("the Exit code 3"), None);
+    }
+
+    #[test]
+    fn a_fence_is_seen_through() {
+        assert!(is_fenced("```console\n42\n2\n```", "42\n2"));
+        assert!(is_fenced("same", "same\n"));
+        assert!(!is_fenced("```\nother\n```", "42"));
+        assert!(!is_fenced("```", "42"));
+    }
+}

@@ -1,0 +1,127 @@
+//! What the manifest says of an agent's reports, and the manifests of agents that introduce themselves by name.
+
+use std::sync::LazyLock;
+
+use crate::harness::{Manifest, ToolKinds, UsageConvention, UsageOf};
+use crate::trace::{ToolKind, UsageScope};
+use crate::values::Pattern;
+
+/// How to read an agent.
+#[derive(Debug, Clone)]
+pub struct Conventions {
+    tool_kinds: ToolKinds,
+    /// What its usage reports mean.
+    pub usage: UsageConvention,
+    error_text: Vec<Pattern>,
+    /// Nobody named a harness: the agent's own name may.
+    unnamed: bool,
+}
+
+impl Conventions {
+    /// Those of a manifest.
+    pub fn of(manifest: &Manifest) -> Self {
+        Self {
+            tool_kinds: manifest.tool_kinds.clone(),
+            usage: manifest.usage,
+            error_text: manifest.error_text.clone(),
+            unnamed: *manifest == Manifest::bare(manifest.adapter),
+        }
+    }
+
+    /// Takes those of the agent with this name, where nobody named a harness.
+    pub fn introduce(&mut self, agent_info: &str) {
+        if self.unnamed
+            && let Some(manifest) = by_agent_info(agent_info)
+        {
+            *self = Self { unnamed: true, ..Self::of(manifest) };
+        }
+    }
+
+    /// The kind that the manifest gives a tool.
+    pub fn kind_of(&self, name: Option<&str>) -> Option<ToolKind> {
+        self.tool_kinds.of(name?)
+    }
+
+    /// What the usage in an answer to a prompt covers.
+    pub fn scope(&self) -> UsageScope {
+        match self.usage.scope {
+            Some(UsageOf::Session) => UsageScope::Session,
+            Some(UsageOf::Call) => UsageScope::Call,
+            Some(UsageOf::Turn) | None => UsageScope::Turn,
+        }
+    }
+
+    /// Whether the manifest knows this answer as an error.
+    pub fn is_error(&self, answer: &str) -> bool {
+        self.error_text.iter().any(|pattern| pattern.is_match(answer))
+    }
+}
+
+/// The built-in manifest of the agent that introduces itself by this name.
+pub fn by_agent_info(name: &str) -> Option<&'static Manifest> {
+    MANIFESTS.iter().find(|manifest| manifest.agent_info.as_deref() == Some(name))
+}
+
+const FILES: [&str; 8] = [
+    include_str!("../../../harnesses/claude-agent-acp.yaml"),
+    include_str!("../../../harnesses/codex-acp.yaml"),
+    include_str!("../../../harnesses/copilot.yaml"),
+    include_str!("../../../harnesses/fast-agent.yaml"),
+    include_str!("../../../harnesses/gemini.yaml"),
+    include_str!("../../../harnesses/opencode.yaml"),
+    include_str!("../../../harnesses/qwen.yaml"),
+    include_str!("../../../harnesses/vibe.yaml"),
+];
+
+// The files are part of the program, and a test reads each.
+static MANIFESTS: LazyLock<Vec<Manifest>> =
+    LazyLock::new(|| FILES.iter().filter_map(|file| serde_yaml::from_str(file).ok()).collect());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapter::Adapter;
+
+    #[test]
+    fn every_built_in_manifest_reads() {
+        for file in FILES {
+            let manifest: Manifest = serde_yaml::from_str(file).unwrap_or_else(|error| panic!("{error}: {file}"));
+            assert_eq!(manifest.adapter, Adapter::Acp, "{}", manifest.name);
+            let info = manifest.agent_info.clone().unwrap_or_else(|| panic!("{} has no agent-info", manifest.name));
+            assert_eq!(by_agent_info(&info).map(|found| found.name.as_str()), Some(manifest.name.as_str()));
+            assert!(!manifest.command.is_empty() && !manifest.verified.is_empty(), "{}", manifest.name);
+        }
+        assert_eq!(MANIFESTS.len(), FILES.len());
+        assert!(by_agent_info("nobody").is_none());
+    }
+
+    #[test]
+    fn a_named_harness_keeps_its_own_conventions() {
+        let mut bare = Conventions::of(&Manifest::bare(Adapter::Acp));
+        bare.introduce("Copilot");
+        assert_eq!(bare.scope(), UsageScope::Session);
+        let mut named = Conventions::of(&Manifest { name: "mine".into(), ..Manifest::bare(Adapter::Acp) });
+        named.introduce("Copilot");
+        assert_eq!(named.scope(), UsageScope::Turn);
+    }
+
+    #[test]
+    fn error_texts_are_no_honest_answers() {
+        for (agent, error) in [
+            (
+                "@agentclientprotocol/codex-acp",
+                "{\"error\": {\"message\": \"m\", \"type\": \"invalid_request_error\"}}",
+            ),
+            ("Copilot", "{\"error\":{\"message\":\"m\",\"type\":\"invalid_request_error\"}}"),
+            ("Copilot", "Error: 400 Bad Request"),
+        ] {
+            let conventions = Conventions::of(by_agent_info(agent).unwrap());
+            assert!(conventions.is_error(error), "{agent}: {error}");
+            for honest in
+                ["Finished. answer.txt holds 42.", "Error: the file is missing, so I made one.", "{\"error\": 5}"]
+            {
+                assert!(!conventions.is_error(honest), "{agent}: {honest}");
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Permission requests of the agent, and what was answered. The agent's ids are a space of their own.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde_json::{Map, Value};
+
+use super::rpc::{self, RpcError};
+use super::{Translator, text_at};
+use crate::trace::recorder::{Answered, Recorder};
+use crate::trace::{PermissionOption, PermissionOutcome};
+
+/// Requests of the agent that are remembered until they are answered.
+const MAX_PENDING: usize = 100_000;
+
+/// What the agent asked and was not answered yet.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    /// In the order in which they came: an agent may use an id twice.
+    pending: HashMap<String, VecDeque<Pending>>,
+    count: usize,
+    decisions: HashMap<String, Decision>,
+}
+
+#[derive(Debug)]
+enum Pending {
+    /// A permission request, by its id in the Trace, with its options and their kinds.
+    Permission(String, Vec<(String, String)>),
+    /// A question about a terminal of ours.
+    Terminal(String),
+    /// Something that leaves no event.
+    Other,
+}
+
+/// What the Interaction Policy decided.
+#[derive(Debug)]
+struct Decision {
+    policy: String,
+    rule: Option<String>,
+    reason: Option<String>,
+}
+
+impl Requests {
+    /// The agent asks for a terminal's output or its end.
+    pub(super) fn terminal(&mut self, id: &Value, params: &Value) {
+        let pending = text_at(params, "terminalId").map_or(Pending::Other, Pending::Terminal);
+        self.push(id, pending);
+    }
+
+    /// The agent asks something that leaves no event.
+    pub(super) fn other(&mut self, id: &Value) {
+        self.push(id, Pending::Other);
+    }
+
+    /// The policy decided; the answer follows.
+    pub(super) fn decided(&mut self, id: &Value, policy: &str, rule: Option<&str>, reason: Option<&str>) {
+        let decision =
+            Decision { policy: policy.to_owned(), rule: rule.map(str::to_owned), reason: reason.map(str::to_owned) };
+        if self.decisions.len() < MAX_PENDING {
+            self.decisions.insert(rpc::key(id), decision);
+        }
+    }
+
+    fn push(&mut self, id: &Value, pending: Pending) {
+        if self.count < MAX_PENDING {
+            self.count += 1;
+            self.pending.entry(rpc::key(id)).or_default().push_back(pending);
+        }
+    }
+
+    fn is_pending(&self, id: &Value) -> bool {
+        self.pending.contains_key(&rpc::key(id))
+    }
+
+    fn pop(&mut self, id: &Value) -> Option<Pending> {
+        let key = rpc::key(id);
+        let queue = self.pending.get_mut(&key)?;
+        let pending = queue.pop_front();
+        if queue.is_empty() {
+            self.pending.remove(&key);
+        }
+        self.count -= usize::from(pending.is_some());
+        pending
+    }
+}
+
+impl Translator {
+    /// The agent asks for permission.
+    pub(super) fn ask(&mut self, id: &Value, params: Value, recorder: &mut Recorder) {
+        let mut params = match params {
+            Value::Object(params) => params,
+            _ => Map::new(),
+        };
+        let request = rpc::id_text(id);
+        let session = params.get("sessionId").filter(|id| !id.is_null()).map(rpc::id_text);
+        let mut call = match params.remove("toolCall") {
+            Some(Value::Object(call)) => call,
+            _ => Map::new(),
+        };
+        let call_id = call.remove("toolCallId").filter(|id| !id.is_null()).map(|id| rpc::id_text(&id));
+        let options = options(params.get("options"));
+        if self.requests.is_pending(id) {
+            recorder.notice("duplicate_request", format!("a second request with the id {request} before an answer"));
+        }
+        if self.is_over() {
+            recorder.notice("late_request", format!("the request {request} came after the prompt was answered"));
+        }
+        let about = if self.session.is_foreign(session.as_deref()) {
+            let session = session.unwrap_or_default();
+            recorder.notice("foreign_session", format!("the request {request} is for the session {session}"));
+            // A call of ours may have the same id, and is not meant.
+            format!("{session}/{}", call_id.unwrap_or_default())
+        } else if let Some(call_id) = call_id {
+            let (describes, said) = self.described(&call_id, &mut call, recorder);
+            if recorder.is_open(&call_id) {
+                recorder.update(&call_id, said, true);
+            } else if describes {
+                recorder.call(&call_id, said);
+            } else {
+                let text = format!("the request {request} is about the call {call_id}, which nobody knows");
+                recorder.notice("unknown_call", text);
+            }
+            call_id
+        } else {
+            recorder.notice("unknown_call", format!("the request {request} names no call"));
+            String::new()
+        };
+        let kinds = options.iter().map(|option| (option.option.clone(), option.kind.clone())).collect();
+        let unique = recorder.request(&request, &about, options);
+        self.requests.push(id, Pending::Permission(unique, kinds));
+    }
+
+    /// We answer the agent.
+    pub(super) fn answer_agent(&mut self, id: &Value, outcome: Result<Value, RpcError>, recorder: &mut Recorder) {
+        match (self.requests.pop(id), outcome) {
+            (Some(Pending::Permission(request, options)), outcome) => {
+                let decision = self.requests.decisions.remove(&rpc::key(id));
+                let (outcome, option) = decided(&request, outcome, &options, recorder);
+                let (policy, rule, reason) = match decision {
+                    Some(decision) => (Some(decision.policy), decision.rule, decision.reason),
+                    None => (None, None, None),
+                };
+                recorder.respond(&request, Answered { outcome, option, policy, rule, reason, updated_input: None });
+            }
+            (Some(Pending::Terminal(terminal)), Ok(mut result)) => self.calls.terminal(terminal, &mut result),
+            (Some(Pending::Terminal(_) | Pending::Other) | None, _) => {}
+        }
+    }
+}
+
+fn options(options: Option<&Value>) -> Vec<PermissionOption> {
+    let options = options.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let option = |option: &Value| {
+        Some(PermissionOption {
+            option: option.get("optionId").filter(|id| !id.is_null()).map(rpc::id_text)?,
+            kind: text_at(option, "kind").unwrap_or_default(),
+            label: text_at(option, "name").unwrap_or_default(),
+        })
+    };
+    options.iter().filter_map(option).collect()
+}
+
+/// What an answer means: by the kind of the option chosen, never by its name.
+fn decided(
+    request: &str,
+    outcome: Result<Value, RpcError>,
+    options: &[(String, String)],
+    recorder: &mut Recorder,
+) -> (PermissionOutcome, Option<String>) {
+    let Ok(result) = outcome else { return (PermissionOutcome::Cancelled, None) };
+    let outcome = result.get("outcome").unwrap_or(&Value::Null);
+    let word = text_at(outcome, "outcome");
+    match word.as_deref() {
+        Some("cancelled") => return (PermissionOutcome::Cancelled, None),
+        Some("selected") => {}
+        _ => {
+            recorder.notice("unknown_outcome", format!("the request {request} was answered {result}"));
+            return (PermissionOutcome::Cancelled, None);
+        }
+    }
+    let chosen = outcome.get("optionId").filter(|id| !id.is_null()).map(rpc::id_text);
+    let kind = options.iter().find(|(option, _)| Some(option) == chosen.as_ref()).map(|(_, kind)| kind.as_str());
+    let outcome = match kind {
+        Some("allow_once" | "allow_always") => PermissionOutcome::Allowed,
+        Some("reject_once" | "reject_always") => PermissionOutcome::Rejected,
+        Some(kind) if kind.starts_with("allow") => PermissionOutcome::Allowed,
+        Some(kind) if kind.starts_with("reject") => PermissionOutcome::Rejected,
+        _ => {
+            let option = chosen.as_deref().unwrap_or("nothing");
+            let text = format!("the request {request} was answered with {option}, whose kind nobody knows");
+            recorder.notice("unknown_option", text);
+            PermissionOutcome::Cancelled
+        }
+    };
+    (outcome, chosen)
+}

@@ -1,0 +1,150 @@
+//! Prompts: what the user said, and the agent's echo of it.
+
+use serde_json::Value;
+
+use super::content::{self, Piece};
+use super::{Translator, sessions};
+use crate::adapter::Answer;
+use crate::trace::recorder::{Part, Recorder, Voice};
+use crate::trace::{Attachment, Role};
+
+/// Bytes of a prompt that an echo is compared with.
+const MAX_ECHO: usize = 1 << 20;
+
+/// Where the session's prompts stand.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    /// Prompts sent so far.
+    pub(super) number: u64,
+    /// Prompts not answered yet.
+    pub(super) open: usize,
+    /// How the last prompt was answered.
+    pub(super) answer: Option<Answer>,
+    /// The agent showed a status that is an error.
+    pub(super) system_error: bool,
+    /// A prompt's answer told its usage.
+    pub(super) told_usage: bool,
+}
+
+/// The last prompt, to know an echo of it by.
+#[derive(Debug, Default)]
+pub(super) struct Echo {
+    prompt: String,
+    attachments: Vec<Attachment>,
+    /// What the agent has said of it so far.
+    said: String,
+}
+
+impl Echo {
+    fn of(pieces: &[Piece]) -> Self {
+        let mut echo = Self::default();
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => echo.prompt.push_str(text),
+                Piece::Attachment(attachment) => echo.attachments.push(attachment.clone()),
+                Piece::Unknown(..) | Piece::Malformed(_) => {}
+            }
+        }
+        if echo.prompt.len() > MAX_ECHO {
+            echo.prompt.clear();
+        }
+        echo
+    }
+
+    /// Takes a piece of what the agent says the user said; gives back what is no echo.
+    fn take(&mut self, text: &str) -> Option<String> {
+        if self.prompt.is_empty() {
+            return Some(text.to_owned());
+        }
+        self.said.push_str(text);
+        match begins(&self.prompt, &self.said) {
+            Begins::Whole => self.said.clear(),
+            Begins::Part => {}
+            Begins::Not => return Some(std::mem::take(&mut self.said)),
+        }
+        None
+    }
+}
+
+enum Begins {
+    Whole,
+    Part,
+    Not,
+}
+
+/// Whether the prompt begins with this, white space aside: agents join its blocks in their own ways.
+fn begins(prompt: &str, said: &str) -> Begins {
+    let mut prompt = prompt.chars().filter(|c| !c.is_whitespace());
+    for c in said.chars().filter(|c| !c.is_whitespace()) {
+        if prompt.next() != Some(c) {
+            return Begins::Not;
+        }
+    }
+    if prompt.next().is_none() { Begins::Whole } else { Begins::Part }
+}
+
+impl Translator {
+    /// A prompt goes to the agent.
+    pub(super) fn prompt(&mut self, params: Value, recorder: &mut Recorder) {
+        self.turn.number += 1;
+        self.turn.open += 1;
+        self.turn.answer = None;
+        self.turn.system_error = false;
+        // Whatever failed before did not keep anyone from prompting.
+        self.setup = None;
+        let Value::Object(mut params) = params else { return };
+        self.session.prompted(sessions::session_of(&params));
+        self.take_early(recorder);
+        let pieces = content::pieces(params.remove("prompt").unwrap_or(Value::Array(Vec::new())));
+        self.echo = Echo::of(&pieces);
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => recorder.say(Voice::User, None, &text, Part::Block),
+                Piece::Attachment(attachment) | Piece::Unknown(attachment, _) => {
+                    recorder.attach(Role::User, None, attachment);
+                }
+                Piece::Malformed(text) => recorder.notice("unknown_content", text),
+            }
+        }
+    }
+
+    /// The agent says what the user said.
+    pub(super) fn user_said(&mut self, piece: Piece, parent: Option<String>, part: Part, recorder: &mut Recorder) {
+        match piece {
+            Piece::Text(text) if parent.is_some() => recorder.say(Voice::User, parent, &text, part),
+            Piece::Text(text) => {
+                if let Some(text) = self.echo.take(&text) {
+                    recorder.say(Voice::User, None, &text, part);
+                }
+            }
+            Piece::Attachment(attachment) if self.echo.attachments.contains(&attachment) => {}
+            Piece::Attachment(attachment) => recorder.attach(Role::User, parent, attachment),
+            Piece::Unknown(attachment, text) => {
+                recorder.attach(Role::User, parent, attachment);
+                recorder.notice("unknown_content", text);
+            }
+            Piece::Malformed(text) => recorder.notice("unknown_content", text),
+        }
+    }
+
+    /// Whether every prompt so far was answered. Without our own lines nobody can tell.
+    pub(super) fn is_over(&self) -> bool {
+        self.heard_us && self.turn.number > 0 && self.turn.open == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_echo_in_pieces_is_no_message() {
+        let mut echo = Echo::of(&[Piece::Text("Fix it.".into()), Piece::Text("Then test.".into())]);
+        assert_eq!(echo.take("Fix"), None);
+        assert_eq!(echo.take(" it.\n\nThen test."), None);
+        assert_eq!(echo.take("Fix it.Then test.\n"), None);
+        assert_eq!(echo.take("Fix"), None);
+        assert_eq!(echo.take("ed by a hook"), Some("Fixed by a hook".into()));
+        assert_eq!(echo.take("something else"), Some("something else".into()));
+    }
+}

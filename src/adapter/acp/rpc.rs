@@ -1,0 +1,274 @@
+//! JSON-RPC lines, told apart tolerantly, with ids kept as the JSON values that they are.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// One message of a line.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    /// Somebody asks, and wants an answer with the same id.
+    Request {
+        /// The asker's id: text, a number of any kind, or null.
+        id: Value,
+        /// What is asked.
+        method: String,
+        /// With what; null where nothing was said.
+        params: Value,
+    },
+    /// Somebody tells, and wants no answer.
+    Notification {
+        /// What is told.
+        method: String,
+        /// With what; null where nothing was said.
+        params: Value,
+    },
+    /// The answer to a request of the other side.
+    Response {
+        /// The id that the asker gave.
+        id: Value,
+        /// The result, or the error in its place.
+        outcome: Result<Value, RpcError>,
+    },
+    /// Something that is no JSON-RPC message.
+    NotRpc {
+        /// Why not.
+        why: &'static str,
+        /// The beginning of it.
+        text: String,
+    },
+}
+
+/// An error in the place of a result; every part may be missing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RpcError {
+    /// Its number.
+    pub code: Option<i64>,
+    /// Its text.
+    pub message: Option<String>,
+    /// What else was said.
+    pub data: Option<Value>,
+}
+
+impl RpcError {
+    /// Everything it says, for patterns to look at.
+    pub fn text(&self) -> String {
+        let mut text = self.message.clone().unwrap_or_default();
+        match &self.data {
+            None | Some(Value::Null) => {}
+            Some(Value::String(data)) => push_line(&mut text, data),
+            Some(data) => push_line(&mut text, &data.to_string()),
+        }
+        text
+    }
+
+    /// What to tell a person.
+    pub fn detail(&self) -> String {
+        match (&self.message, self.code) {
+            (Some(message), _) if !message.trim().is_empty() => message.clone(),
+            _ => match (self.text(), self.code) {
+                (text, _) if !text.is_empty() => text,
+                (_, Some(code)) => format!("error {code} without a message"),
+                (_, None) => "an error without a message".to_owned(),
+            },
+        }
+    }
+}
+
+fn push_line(text: &mut String, more: &str) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(more);
+}
+
+/// The messages of a line: none of a blank one, each element of a batch, else one.
+pub fn parse(line: &str) -> impl Iterator<Item = Message> {
+    let line = line.trim_start_matches('\u{feff}').trim();
+    let mut one = None;
+    let mut batch = Vec::new();
+    if !line.is_empty() {
+        match serde_json::from_str::<Value>(line) {
+            Ok(Value::Array(items)) if items.is_empty() => one = Some(not_rpc("an empty batch", line)),
+            Ok(Value::Array(items)) => batch = items,
+            Ok(value) => one = Some(message(value)),
+            Err(_) => one = Some(not_rpc("not JSON", line)),
+        }
+    }
+    one.into_iter().chain(batch.into_iter().map(message))
+}
+
+fn message(value: Value) -> Message {
+    match value {
+        Value::Object(map) => object(map),
+        other => not_rpc("not an object", &other.to_string()),
+    }
+}
+
+fn object(mut map: Map<String, Value>) -> Message {
+    match map.get("method") {
+        Some(Value::String(_)) => {
+            let Some(Value::String(method)) = map.remove("method") else {
+                return not_rpc("a method that is no text", "");
+            };
+            let params = map.remove("params").unwrap_or(Value::Null);
+            match map.remove("id") {
+                Some(id) => Message::Request { id, method, params },
+                None => Message::Notification { method, params },
+            }
+        }
+        Some(Value::Null) | None => answer(map),
+        Some(_) => not_rpc("a method that is no text", &Value::Object(map).to_string()),
+    }
+}
+
+fn answer(mut map: Map<String, Value>) -> Message {
+    // A log line may have an id of its own: without a result or an error only `jsonrpc` makes it an answer.
+    let error = map.get("error").is_some_and(|error| !error.is_null());
+    let is_answer = error || map.contains_key("result") || map.contains_key("jsonrpc");
+    if !is_answer || !map.contains_key("id") {
+        return not_rpc("neither a request nor an answer", &Value::Object(map).to_string());
+    }
+    let id = map.remove("id").unwrap_or(Value::Null);
+    let outcome = match map.remove("error") {
+        None | Some(Value::Null) => Ok(map.remove("result").unwrap_or(Value::Null)),
+        Some(error) => Err(rpc_error(error)),
+    };
+    Message::Response { id, outcome }
+}
+
+fn rpc_error(error: Value) -> RpcError {
+    match error {
+        Value::Object(mut map) => {
+            let code = map.get("code").and_then(|code| match code {
+                Value::Number(code) => integer(code),
+                Value::String(code) => code.trim().parse().ok(),
+                _ => None,
+            });
+            let message = match map.remove("message") {
+                Some(Value::String(message)) => Some(message),
+                None | Some(Value::Null) => None,
+                Some(other) => Some(other.to_string()),
+            };
+            let data = map.remove("data").filter(|data| !data.is_null());
+            RpcError { code, message, data }
+        }
+        Value::String(message) => RpcError { message: Some(message), ..RpcError::default() },
+        other => RpcError { data: Some(other), ..RpcError::default() },
+    }
+}
+
+/// A whole number, also where it is written like `3.0`.
+fn integer(number: &serde_json::Number) -> Option<i64> {
+    number.as_i64().or_else(|| {
+        let float = number.as_f64()?;
+        let whole = float as i64;
+        (whole as f64 == float && float.abs() < 9e15).then_some(whole)
+    })
+}
+
+fn not_rpc(why: &'static str, text: &str) -> Message {
+    const KEPT: usize = 600;
+    let end = text.floor_char_boundary(KEPT.min(text.len()));
+    Message::NotRpc { why, text: text[..end].to_owned() }
+}
+
+/// What an id is found by: `1` and `1.0` are one id, `1` and `"1"` are two.
+pub fn key(id: &Value) -> String {
+    match id {
+        Value::Number(number) => integer(number).map_or_else(|| id.to_string(), |whole| whole.to_string()),
+        _ => id.to_string(),
+    }
+}
+
+/// An id as text: a text bare, anything else as JSON.
+pub fn id_text(id: &Value) -> String {
+    match id {
+        Value::String(text) => text.clone(),
+        _ => key(id),
+    }
+}
+
+/// The line of a request, without its end.
+pub fn request(id: &Value, method: &str, params: &impl Serialize) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
+}
+
+/// The line of a notification, without its end.
+pub fn notification(method: &str, params: &impl Serialize) -> String {
+    json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
+}
+
+/// The line of an answer with a result, without its end.
+pub fn result(id: &Value, result: &impl Serialize) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string()
+}
+
+/// The line of an answer with an error, without its end.
+pub fn error(id: &Value, code: i64, message: &str) -> String {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(line: &str) -> Vec<Message> {
+        parse(line).collect()
+    }
+
+    #[test]
+    fn ids_of_every_type_come_through_as_they_are() {
+        for id in [json!(0), json!(-7), json!(1.5), json!("4f-a"), json!(""), json!(null)] {
+            assert_eq!(
+                all(&request(&id, "m", &json!({"a": 1}))),
+                [Message::Request { id: id.clone(), method: "m".into(), params: json!({"a": 1}) }]
+            );
+            assert_eq!(all(&result(&id, &json!({}))), [Message::Response { id: id.clone(), outcome: Ok(json!({})) }]);
+        }
+    }
+
+    #[test]
+    fn ids_are_found_by_their_value() {
+        assert_eq!(key(&json!(3)), key(&json!(3.0)));
+        assert_ne!(key(&json!(3)), key(&json!("3")));
+        assert_ne!(key(&json!(3)), key(&json!(3.5)));
+        assert_eq!(id_text(&json!("a b")), "a b");
+        assert_eq!(id_text(&json!(-2)), "-2");
+    }
+
+    #[test]
+    fn what_is_no_message_is_told_and_blank_is_nothing() {
+        assert!(all("").is_empty());
+        assert!(all(" \t ").is_empty());
+        for line in ["npm warn x", "42", "null", "\"text\"", "[]", "{}", "{\"id\":7,\"msg\":\"log\"}", "{\"method\":5}"]
+        {
+            let messages = all(line);
+            assert!(matches!(messages.as_slice(), [Message::NotRpc { .. }]), "{line}: {messages:?}");
+        }
+    }
+
+    #[test]
+    fn each_element_of_a_batch_is_a_message() {
+        let messages = all(r#"[{"method":"a"},5,{"id":1,"result":{}},[]]"#);
+        assert_eq!(messages.len(), 4);
+        assert!(matches!(messages[0], Message::Notification { .. }));
+        assert!(matches!(messages[1], Message::NotRpc { .. }));
+        assert!(matches!(messages[2], Message::Response { .. }));
+        assert!(matches!(messages[3], Message::NotRpc { .. }));
+    }
+
+    #[test]
+    fn answers_may_lack_what_they_should_have() {
+        assert_eq!(all(r#"{"jsonrpc":"2.0","id":3}"#), [Message::Response { id: json!(3), outcome: Ok(Value::Null) }]);
+        let Message::Response { outcome: Err(error), .. } = &all(r#"{"id":3,"error":{"code":-32603}}"#)[0] else {
+            panic!("no error")
+        };
+        assert_eq!((error.code, error.detail()), (Some(-32603), "error -32603 without a message".to_owned()));
+        let Message::Response { outcome: Err(error), .. } = &all(r#"{"id":3,"error":"broken","result":null}"#)[0]
+        else {
+            panic!("no error")
+        };
+        assert_eq!(error.detail(), "broken");
+        assert!(matches!(&all(r#"{"id":3,"error":null,"result":{}}"#)[0], Message::Response { outcome: Ok(_), .. }));
+    }
+}

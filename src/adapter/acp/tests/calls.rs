@@ -1,0 +1,311 @@
+//! Odd calls and permission requests.
+
+use super::*;
+
+#[test]
+fn a_call_id_used_again_is_a_new_call() {
+    let mut script = Script::prompted();
+    script.call("c", json!({"title": "read", "kind": "read", "status": "completed", "rawOutput": "one"}));
+    script.call("c", json!({"title": "read", "kind": "read"}));
+    script.change("c", json!({"status": "completed", "rawOutput": "two"}));
+    script.call("sub", json!({"_meta": {"claudeCode": {"parentToolUseId": "c"}}, "status": "completed"}));
+    let calls = script.done().calls();
+    let told: Vec<_> =
+        calls.iter().map(|call| (call.call.call.as_str(), call.output.as_deref(), call.parent.as_deref())).collect();
+    assert_eq!(told, [("c", Some("one"), None), ("c#2", Some("two"), None), ("sub", None, Some("c#2"))]);
+}
+
+#[test]
+fn a_word_for_a_call_that_ended_is_a_notice() {
+    let mut script = Script::prompted();
+    script.call("c", json!({"kind": "read", "status": "completed"}));
+    script.change("c", json!({"status": "failed"}));
+    script.change("c", json!({"title": "more"}));
+    let told = script.done();
+    assert_eq!(told.call().status, CallStatus::Ok);
+    assert_eq!(told.notices(), ["late_update", "late_update"]);
+}
+
+#[test]
+fn an_update_may_be_the_first_word_of_a_call() {
+    let mut script = Script::prompted();
+    script.change(
+        "c",
+        json!({"title": "Reading it", "kind": "read", "status": "completed", "rawOutput": {"output": "x"}}),
+    );
+    let told = script.done();
+    let call = told.call();
+    assert_eq!((call.call.kind, call.output.as_deref()), (ToolKind::Read, Some("x")));
+    assert_eq!(told.notices(), ["unannounced_call"]);
+}
+
+#[test]
+fn unknown_words_keep_a_call_open_and_are_told() {
+    let mut script = Script::prompted();
+    script.call("c", json!({"kind": "teleport", "status": "pondering"}));
+    script.call("d", json!({"kind": 7, "status": 7}));
+    script.call("e", json!({"kind": "read", "status": "cancelled"}));
+    let told = script.done();
+    let statuses: Vec<_> = told.calls().iter().map(|call| (call.call.kind, call.status)).collect();
+    assert_eq!(
+        statuses,
+        [
+            (ToolKind::Other, CallStatus::Unfinished),
+            (ToolKind::Other, CallStatus::Unfinished),
+            (ToolKind::Read, CallStatus::Cancelled)
+        ]
+    );
+    assert_eq!(told.notices(), ["unknown_kind", "unknown_status", "unknown_status"]);
+}
+
+#[test]
+fn the_manifest_knows_a_tool_better_than_its_agent() {
+    let manifest: Manifest =
+        serde_yaml::from_str("{name: m, adapter: acp, tool-kinds: {run_it: execute, 'mcp__*': fetch}}").unwrap();
+    let mut script = Script::of(&manifest);
+    script.open();
+    script.prompt(3, "do it");
+    script.call("a", json!({"title": "run_it", "kind": "other"}));
+    script.call("b", json!({"title": "A page", "name": "mcp__web"}));
+    script.call("c", json!({"title": "Two words", "kind": "search"}));
+    let calls = script.done().calls();
+    let told: Vec<_> = calls.iter().map(|call| (call.call.kind, call.call.name.as_deref())).collect();
+    assert_eq!(
+        told,
+        [(ToolKind::Execute, Some("run_it")), (ToolKind::Fetch, Some("mcp__web")), (ToolKind::Search, None)]
+    );
+}
+
+#[test]
+fn a_name_is_taken_from_where_agents_put_it() {
+    let mut script = Script::prompted();
+    script.call("a", json!({"name": "n", "title": "t", "_meta": {"claudeCode": {"toolName": "C"}, "tool_name": "m"}}));
+    script.call("b", json!({"title": "t", "_meta": {"toolName": "m"}}));
+    script.call("c", json!({"title": "first", "_meta": {}}));
+    script.change("c", json!({"title": "second"}));
+    script.call("d", json!({"title": "Not a name"}));
+    script.change("d", json!({"title": "name"}));
+    script.call("e", json!({"title": "notes.txt", "locations": [{"path": "/w/notes.txt", "line": 4}]}));
+    script.call("f", json!({"title": "/w/notes.txt"}));
+    let calls = script.done().calls();
+    let names: Vec<_> = calls.iter().map(|call| call.call.name.as_deref()).collect();
+    assert_eq!(names, [Some("C"), Some("m"), Some("first"), None, None, None]);
+    assert_eq!(calls[2].call.title.as_deref(), Some("second"));
+    assert_eq!(calls[4].call.locations[0].line, Some(4));
+}
+
+#[test]
+fn an_empty_input_never_takes_the_place_of_a_fuller_one() {
+    let mut script = Script::prompted();
+    script.call("c", json!({"kind": "execute", "rawInput": {}}));
+    script.change("c", json!({"rawInput": {"command": "ls"}}));
+    script.change("c", json!({"rawInput": {}}));
+    script.change("c", json!({"rawInput": null}));
+    script.ask(json!(0), "s", json!({"toolCallId": "c", "title": "asked", "rawInput": {"command": "other"}}));
+    script.choose(json!(0), "a");
+    script.call("d", json!({"kind": "execute", "rawInput": {}}));
+    script.ask(json!(1), "s", json!({"toolCallId": "d", "rawInput": {"command": "pwd"}}));
+    script.choose(json!(1), "a");
+    let calls = script.done().calls();
+    let inputs: Vec<_> = calls.iter().map(|call| call.call.input.clone()).collect();
+    assert_eq!(inputs, [Some(json!({"command": "ls"})), Some(json!({"command": "pwd"}))]);
+}
+
+#[test]
+fn ids_of_every_type_are_answered() {
+    let mut script = Script::prompted();
+    let ids = [json!("3f-a"), json!(-4), json!(1.5), json!(3)];
+    for (n, id) in ids.iter().enumerate() {
+        script.ask(id.clone(), "s", json!({"toolCallId": format!("c{n}"), "title": "Doing it"}));
+    }
+    for (n, id) in ids.iter().enumerate() {
+        let line = EngineLine::Permission {
+            id: id.clone(),
+            policy: "scripted".into(),
+            rule: Some(format!("rule {n}")),
+            reason: None,
+        };
+        script.line(Dir::Engine, &serde_json::to_string(&line).unwrap());
+        script.choose(id.clone(), "r");
+    }
+    let told = script.done();
+    let answers: Vec<_> = told
+        .events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::PermissionResponse(r) => Some((r.request.as_str(), r.policy.as_deref(), r.rule.as_deref())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        answers,
+        [
+            ("3f-a", Some("scripted"), Some("rule 0")),
+            ("-4", Some("scripted"), Some("rule 1")),
+            ("1.5", Some("scripted"), Some("rule 2")),
+            ("3", Some("scripted"), Some("rule 3")),
+        ]
+    );
+    assert!(told.calls().iter().all(|call| call.status == CallStatus::Denied));
+    assert_eq!(told.stop().reason, StopReason::EndTurn);
+}
+
+#[test]
+fn an_answer_means_what_the_kind_of_its_option_means() {
+    use PermissionOutcome::{Allowed, Cancelled, Rejected};
+    let mut script = Script::prompted();
+    script.call("c", json!({"kind": "edit"}));
+    for n in 0..7 {
+        script.ask(json!(n), "s", json!({"toolCallId": "c"}));
+    }
+    script.choose(json!(0), "a");
+    script.choose(json!(1), "r");
+    script.choose(json!(2), "x");
+    script.choose(json!(3), "nothing of the kind");
+    script.send(json!({"id": 4, "result": {"outcome": {"outcome": "cancelled"}}}));
+    script.send(json!({"id": 5, "error": {"code": -32603, "message": "no"}}));
+    script.send(json!({"id": 6, "result": null}));
+    let told = script.done();
+    assert_eq!(told.answers(), [Allowed, Rejected, Cancelled, Cancelled, Cancelled, Cancelled, Cancelled]);
+    assert_eq!(told.notices(), ["unknown_option", "unknown_option", "unknown_outcome"]);
+    assert_eq!(told.call().status, CallStatus::Cancelled);
+}
+
+#[test]
+fn a_request_id_used_twice_is_two_requests() {
+    let mut script = Script::prompted();
+    script.ask(json!(0), "s", json!({"toolCallId": "a", "title": "First one"}));
+    script.ask(json!(0), "s", json!({"toolCallId": "b", "title": "Second one"}));
+    script.choose(json!(0), "r");
+    script.choose(json!(0), "a");
+    let told = script.done();
+    assert_eq!(told.notices(), ["duplicate_request"]);
+    assert_eq!(told.answers(), [PermissionOutcome::Rejected, PermissionOutcome::Allowed]);
+    let statuses: Vec<_> = told.calls().iter().map(|call| call.status).collect();
+    assert_eq!(statuses, [CallStatus::Denied, CallStatus::Unfinished]);
+}
+
+#[test]
+fn odd_requests_are_recorded_and_told() {
+    let mut script = Script::prompted();
+    script.call("c", json!({"kind": "edit"}));
+    script.ask(json!(0), "elsewhere", json!({"toolCallId": "c", "title": "Theirs"}));
+    script.send(json!({"id": 0, "result": {"outcome": {"outcome": "cancelled"}}}));
+    script.ask(json!(1), "s", json!({"toolCallId": "nobody"}));
+    script.ask(json!(2), "s", json!({}));
+    script.recv(json!({"id": 9, "method": "session/request_permission"}));
+    script.recv(json!({"method": "session/request_permission", "params": {}}));
+    script.change("c", json!({"status": "completed"}));
+    script.recv(json!({"id": 3, "result": {"stopReason": "end_turn"}}));
+    script.ask(json!(4), "s", json!({"toolCallId": "c2", "title": "Too late"}));
+    let told = script.end();
+    assert_eq!(
+        told.notices(),
+        ["foreign_session", "unknown_call", "unknown_call", "unknown_call", "malformed_request", "late_request"]
+    );
+    let asked = told.events.iter().filter(|event| matches!(event.body, Body::PermissionRequest(_))).count();
+    assert_eq!(asked, 5);
+    // The answer to the other session's request did not touch our call.
+    assert_eq!(told.calls()[0].status, CallStatus::Ok);
+}
+
+#[test]
+fn a_described_request_announces_its_call() {
+    let mut script = Script::prompted();
+    script.ask(
+        json!(0),
+        "s",
+        json!({"toolCallId": "w", "title": "ls", "kind": "edit",
+        "content": [{"type": "content", "content": {"type": "text", "text": "not output"}},
+            {"type": "diff", "path": "a", "newText": "x"}]}),
+    );
+    script.choose(json!(0), "a");
+    script.change("w", json!({"status": "completed", "content": []}));
+    let told = script.done();
+    let call = told.call();
+    assert_eq!((call.call.kind, call.call.name, call.output), (ToolKind::Edit, None, None));
+    assert_eq!(call.diffs.len(), 1);
+    assert!(told.notices().is_empty());
+}
+
+#[test]
+fn denials_that_the_agent_reports_are_denials() {
+    for (more, status) in [
+        (json!({"_meta": {"claudeCode": {"nonExecutionKind": "permission-rule"}}}), CallStatus::Denied),
+        (json!({"_meta": {"claudeCode": {"nonExecutionKind": "user-rejected"}}}), CallStatus::Denied),
+        (json!({"_meta": {"claudeCode": {"nonExecutionKind": "interrupted"}}}), CallStatus::Cancelled),
+        (json!({"rawOutput": {"message": "no", "code": "denied"}}), CallStatus::Denied),
+        (json!({"rawOutput": {"message": "no", "code": "ENOENT"}}), CallStatus::Error),
+    ] {
+        let mut script = Script::prompted();
+        script.call("c", json!({"kind": "execute"}));
+        let mut last = more.clone();
+        last["status"] = json!("failed");
+        script.change("c", last);
+        assert_eq!(script.done().call().status, status, "{more}");
+    }
+}
+
+#[test]
+fn output_comes_from_content_then_raw_output_then_the_terminal() {
+    let text = |text: &str| json!([{"type": "content", "content": {"type": "text", "text": text}}]);
+    for (updates, output) in [
+        (vec![json!({"content": text("shown"), "rawOutput": {"output": "raw"}})], Some("shown")),
+        (vec![json!({"content": text("so far")}), json!({"content": text("all")})], Some("all")),
+        (vec![json!({"content": text("shown")}), json!({"rawOutput": "raw"})], Some("shown")),
+        (vec![json!({"rawOutput": "raw"}), json!({})], Some("raw")),
+        (vec![json!({"content": text("```\nraw\n```"), "rawOutput": "raw"})], Some("raw")),
+        (vec![json!({"content": text("other"), "rawOutput": "raw", "_meta": {"claudeCode": {}}})], Some("raw")),
+        (vec![json!({"rawInput": {"command": "x", "description": "why"}, "content": text("why")}), json!({})], None),
+        (
+            vec![
+                json!({"_meta": {"terminal_output_delta": {"data": "a"}}}),
+                json!({"_meta": {"terminal_output_delta": {"data": "b"}}}),
+            ],
+            Some("ab"),
+        ),
+        (vec![json!({"content": [{"type": "terminal", "terminalId": "never made"}]})], None),
+    ] {
+        let mut script = Script::prompted();
+        script.call("c", json!({"kind": "execute"}));
+        let count = updates.len();
+        for (n, mut update) in updates.clone().into_iter().enumerate() {
+            if n + 1 == count {
+                update["status"] = json!("completed");
+            }
+            script.change("c", update);
+        }
+        assert_eq!(script.done().call().output.as_deref(), output, "{updates:?}");
+    }
+}
+
+#[test]
+fn output_so_far_is_kept_where_a_call_never_ends() {
+    let mut script = Script::prompted();
+    script.call("c", json!({"kind": "execute", "_meta": {"terminal_output_delta": {"data": "half"}}}));
+    script.update(json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": "c",
+        "content": {"type": "content", "content": {"type": "text", "text": " of it"}}}));
+    script.send(json!({"method": "session/cancel", "params": {"sessionId": "s"}}));
+    script.recv(json!({"id": 3, "result": {"stopReason": "cancelled"}}));
+    let told = script.end();
+    let call = told.call();
+    assert_eq!((call.status, call.output.as_deref()), (CallStatus::Cancelled, Some("half of it")));
+    assert_eq!(told.stop().reason, StopReason::Cancelled);
+}
+
+#[test]
+fn what_a_terminal_of_ours_said_belongs_to_the_call_in_it() {
+    let mut script = Script::prompted();
+    script.recv(json!({"id": 3, "method": "terminal/create", "params": {"sessionId": "s", "command": "ls"}}));
+    script.send(json!({"id": 3, "result": {"terminalId": "t"}}));
+    script.call("c", json!({"kind": "execute", "content": [{"type": "terminal", "terminalId": "t"}]}));
+    script.recv(json!({"id": 4, "method": "terminal/wait_for_exit", "params": {"terminalId": "t"}}));
+    script.send(json!({"id": 4, "result": {"exitCode": 3, "signal": null}}));
+    script.recv(json!({"id": 5, "method": "terminal/output", "params": {"terminalId": "t"}}));
+    script.send(json!({"id": 5, "result": {"output": "oops", "truncated": false}}));
+    script.change("c", json!({"status": "completed"}));
+    let told = script.done();
+    let call = told.call();
+    assert_eq!((call.status, call.exit_code, call.output.as_deref()), (CallStatus::Error, Some(3), Some("oops")));
+    assert!(told.notices().is_empty());
+}

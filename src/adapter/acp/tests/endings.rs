@@ -1,0 +1,148 @@
+//! How odd sessions end.
+
+use super::*;
+
+#[test]
+fn the_last_prompts_answer_ends_the_session() {
+    for (answer, reason, category, detail) in [
+        (json!({"result": {"stopReason": "end_turn"}}), StopReason::EndTurn, None, None),
+        (json!({"result": {"stopReason": "max_tokens"}}), StopReason::MaxTokens, None, None),
+        (json!({"result": {"stopReason": "max_turn_requests"}}), StopReason::MaxTurns, None, None),
+        (json!({"result": {"stopReason": "refusal"}}), StopReason::Refusal, None, None),
+        (json!({"result": {"stopReason": "cancelled"}}), StopReason::Cancelled, None, None),
+        (json!({"result": {"stopReason": "bored"}}), StopReason::Other, None, Some("bored")),
+        (json!({"result": null}), StopReason::Error, Some(ErrorCategory::Protocol), None),
+        (json!({"result": {}}), StopReason::Error, Some(ErrorCategory::Protocol), None),
+        (json!({"result": {"stopReason": 5}}), StopReason::Error, Some(ErrorCategory::Protocol), None),
+        (json!({"error": {"code": -32000, "message": "hm"}}), StopReason::Error, Some(ErrorCategory::Auth), Some("hm")),
+        (json!({"error": {"code": 429, "message": "slow"}}), StopReason::Error, Some(ErrorCategory::RateLimit), None),
+        (json!({"error": {"code": 503}}), StopReason::Error, Some(ErrorCategory::Provider), None),
+        (
+            json!({"error": {"code": -32603, "message": "m", "data": {"errorName": "APIError"}}}),
+            StopReason::Error,
+            Some(ErrorCategory::Provider),
+            Some("m"),
+        ),
+        (
+            json!({"error": {"code": -32603, "data": "it broke"}}),
+            StopReason::Error,
+            Some(ErrorCategory::Protocol),
+            Some("it broke"),
+        ),
+        (json!({"error": {"code": -32800, "message": "cancelled"}}), StopReason::Cancelled, None, None),
+    ] {
+        let mut script = Script::prompted();
+        let mut line = answer.clone();
+        line["id"] = json!(3);
+        script.recv(line);
+        let told = script.end();
+        assert_eq!(told.ended(), (reason, category), "{answer}");
+        if detail.is_some() {
+            assert_eq!(told.stop().detail.as_deref(), detail, "{answer}");
+        }
+    }
+}
+
+#[test]
+fn a_session_that_never_was_is_a_handshake_or_a_login() {
+    let refused = |method: &str, error: Value| {
+        let mut script = Script::new();
+        script.send(json!({"id": 1, "method": method, "params": {}}));
+        script.recv(json!({"id": 1, "error": error}));
+        script.end().ended()
+    };
+    let broken = json!({"code": -32603, "message": "boom"});
+    let login = json!({"code": -32000, "message": "Authentication required"});
+    let handshake = (StopReason::Error, Some(ErrorCategory::Handshake));
+    let auth = (StopReason::Error, Some(ErrorCategory::Auth));
+    for method in ["initialize", "session/new", "session/load", "session/set_model"] {
+        assert_eq!(refused(method, broken.clone()), handshake, "{method}");
+        assert_eq!(refused(method, login.clone()), auth, "{method}");
+        assert_eq!(refused(method, json!({"message": "Please run /login"})), auth, "{method}");
+    }
+    assert_eq!(refused("authenticate", broken.clone()), auth);
+    // A mode that cannot be set is no session lost; nothing followed, though.
+    assert_eq!(refused("session/set_mode", broken).0, StopReason::Crashed);
+
+    for version in [json!(2), json!("1"), json!(0)] {
+        let mut script = Script::new();
+        script.send(json!({"id": 1, "method": "initialize", "params": {}}));
+        script.recv(json!({"id": 1, "result": {"protocolVersion": version}}));
+        assert_eq!(script.end().ended(), handshake, "{version}");
+    }
+}
+
+#[test]
+fn a_refusal_that_was_mended_is_only_told() {
+    let mut script = Script::new();
+    script.send(json!({"id": 1, "method": "session/new", "params": {}}));
+    script.recv(json!({"id": 1, "error": {"code": -32000, "message": "Authentication required"}}));
+    script.send(json!({"id": 2, "method": "authenticate", "params": {"methodId": "k"}}));
+    script.recv(json!({"id": 2, "result": {}}));
+    script.send(json!({"id": 4, "method": "session/new", "params": {}}));
+    script.recv(json!({"id": 4, "result": {"sessionId": "s", "models": {"currentModelId": "m1"}}}));
+    script
+        .send(json!({"id": 5, "method": "session/set_config_option", "params": {"configId": "model", "value": "m2"}}));
+    script.recv(json!({"id": 5, "error": {"code": -32601, "message": "Method not found"}}));
+    script.send(json!({"id": 6, "method": "session/set_model", "params": {"modelId": "m2"}}));
+    script.recv(json!({"id": 6, "result": {}}));
+    script.prompt(3, "do it");
+    let told = script.done();
+    assert_eq!(told.ended(), (StopReason::EndTurn, None));
+    assert_eq!(told.notices(), ["refused", "refused"]);
+    assert_eq!(told.header.model.effective.as_deref(), Some("m2"));
+    assert_eq!(told.header.model.requested.as_deref(), Some("m2"));
+}
+
+#[test]
+fn second_answers_and_answers_to_nobody_are_told() {
+    let mut script = Script::prompted();
+    script.recv(json!({"id": 3, "result": {"stopReason": "cancelled"}}));
+    script.recv(json!({"id": 3, "result": {"stopReason": "end_turn"}}));
+    script.recv(json!({"id": "who", "result": {}}));
+    script.recv(json!({"id": null, "error": {"code": -32700, "message": "Parse error"}}));
+    let told = script.end();
+    assert_eq!(told.notices(), ["duplicate_answer", "unknown_answer", "unknown_answer"]);
+    assert_eq!(told.stop().reason, StopReason::Cancelled);
+}
+
+#[test]
+fn several_prompts_are_several_turns() {
+    let mut script = Script::prompted();
+    script.say("one");
+    script.recv(json!({"id": 3, "error": {"code": 500, "message": "x"}}));
+    script.prompt(4, "again");
+    script.say("two");
+    script.recv(json!({"id": 4, "result": {"stopReason": "end_turn", "usage": {"inputTokens": 5, "outputTokens": 2}}}));
+    let told = script.end();
+    assert_eq!(
+        told.messages(),
+        [(Role::User, "do it"), (Role::Agent, "one"), (Role::User, "again"), (Role::Agent, "two")]
+    );
+    assert_eq!((told.ended(), told.stop().output.as_deref()), ((StopReason::EndTurn, None), Some("two")));
+    let mut script = Script::prompted();
+    script.recv(json!({"id": 3, "result": {"stopReason": "end_turn"}}));
+    script.prompt(4, "again");
+    assert_eq!(script.end().ended().0, StopReason::Crashed);
+}
+
+#[test]
+fn an_error_shown_as_an_answer_is_an_error() {
+    let mut script = Script::prompted();
+    script.update(json!({"sessionUpdate": "session_info_update",
+        "_meta": {"codex": {"threadStatus": {"type": "systemError"}}}}));
+    script.say("unexpected status 401 Unauthorized");
+    assert_eq!(script.done().ended(), (StopReason::Error, Some(ErrorCategory::Auth)));
+
+    let manifest: Manifest = serde_yaml::from_str("{name: m, adapter: acp, error-text: ['^API Error']}").unwrap();
+    for (text, ended) in [
+        ("API Error: 529 overloaded", (StopReason::Error, Some(ErrorCategory::RateLimit))),
+        ("No API Error here", (StopReason::EndTurn, None)),
+    ] {
+        let mut script = Script::of(&manifest);
+        script.open();
+        script.prompt(3, "do it");
+        script.say(text);
+        assert_eq!(script.done().ended(), ended, "{text}");
+    }
+}

@@ -1,0 +1,191 @@
+//! Updates of the session: messages, thoughts, plans, usage and what only changes the header.
+
+use serde_json::{Map, Value};
+
+use super::content::{self, Piece};
+use super::usage::Figures;
+use super::{Translator, take_text, text_at};
+use crate::trace::recorder::{Part, Recorder, Voice};
+use crate::trace::{PlanEntry, Role, Usage, UsageScope};
+
+impl Translator {
+    /// One update of our session.
+    pub(super) fn update(&mut self, update: Value, recorder: &mut Recorder) {
+        let mut update = match update {
+            Value::Object(update) => update,
+            other => return recorder.notice("malformed_update", other.to_string()),
+        };
+        let Some(word) = take_text(&mut update, "sessionUpdate") else {
+            return recorder.notice("malformed_update", Value::Object(update).to_string());
+        };
+        let meta = update.remove("_meta").unwrap_or(Value::Null);
+        self.thread_status(&meta);
+        if let Some(model) = meta.get("_claude/model").and_then(Value::as_str)
+            && parent_of(&meta).is_none()
+        {
+            self.model_ran(model, recorder);
+        }
+        if self.is_over() && gives_events(&word) {
+            self.once("late_update", &word, || format!("{word} after the prompt was answered"), recorder);
+        }
+        match word.as_str() {
+            "user_message_chunk" => self.speak(None, update, &meta, recorder),
+            "agent_message_chunk" => self.speak(Some(Voice::Agent), update, &meta, recorder),
+            "agent_thought_chunk" => self.speak(Some(Voice::Thought), update, &meta, recorder),
+            "plan" => self.plan(&word, Value::Object(update), &meta, recorder),
+            "plan_update" => {
+                let plan = update.remove("plan").unwrap_or(Value::Object(update));
+                self.plan(&word, plan, &meta, recorder);
+            }
+            "tool_call" => self.call(true, update, &meta, recorder),
+            "tool_call_update" => self.call(false, update, &meta, recorder),
+            "tool_call_content_chunk" => self.call_chunk(update, recorder),
+            "usage_update" => self.usage_update(&Value::Object(update), &meta, recorder),
+            "config_option_update" => self.config_options(update.get("configOptions"), recorder),
+            "current_model_update" => self.current_model(Some(&Value::Object(update)), recorder),
+            "available_commands_update" | "current_mode_update" | "session_info_update" => {}
+            "notice" => {
+                let parts = ["severity", "title", "description"].map(|key| take_text(&mut update, key));
+                recorder.notice("agent_notice", parts.into_iter().flatten().collect::<Vec<_>>().join(": "));
+            }
+            "compaction_update" | "compaction_summary_chunk" => {
+                let update = Value::Object(update);
+                let text = ["content", "summary"].iter().find_map(|key| content_text(update.get(*key)?));
+                let status = text_at(&update, "status");
+                let told = [status, text, text_at(&update, "error")].into_iter().flatten().collect::<Vec<_>>();
+                recorder.notice("compaction", told.join(": "));
+            }
+            _ => recorder.notice("unknown_update", format!("{word}: {}", Value::Object(update))),
+        }
+    }
+
+    /// A status of the agent's own that is an error, such as codex' `threadStatus`.
+    fn thread_status(&mut self, meta: &Value) {
+        let Value::Object(meta) = meta else { return };
+        for part in meta.values() {
+            let status = part.get("threadStatus").and_then(|status| status.get("type")).and_then(Value::as_str);
+            match status {
+                Some("systemError") => self.turn.system_error = true,
+                Some("active") => self.turn.system_error = false,
+                _ => {}
+            }
+        }
+    }
+
+    /// A chunk of a message; without a voice it is the user's.
+    fn speak(&mut self, voice: Option<Voice>, mut update: Map<String, Value>, meta: &Value, recorder: &mut Recorder) {
+        if let Some(figures) = meta.get("usage").and_then(Figures::read) {
+            let mut usage = figures.told(UsageScope::Call, &self.conventions.usage);
+            usage.model = meta.get("usage").and_then(|usage| text_at(usage, "model"));
+            recorder.usage(usage, false);
+        }
+        let parent = parent_of(meta).map(|parent| recorder.call_id(parent));
+        let part = match take_text(&mut update, "messageId") {
+            Some(id) => Part::Of(id),
+            None => Part::Chunk,
+        };
+        let Some(content) = update.remove("content") else {
+            return recorder.notice("malformed_update", format!("a chunk without content: {}", Value::Object(update)));
+        };
+        match (voice, content::pieces(content)) {
+            (None, pieces) => {
+                for piece in pieces {
+                    self.user_said(piece, parent.clone(), part.clone(), recorder);
+                }
+            }
+            (Some(voice), pieces) => {
+                for piece in pieces {
+                    match piece {
+                        Piece::Text(text) => recorder.say(voice, parent.clone(), &text, part.clone()),
+                        Piece::Attachment(attachment) => recorder.attach(Role::Agent, parent.clone(), attachment),
+                        Piece::Unknown(attachment, text) => {
+                            recorder.attach(Role::Agent, parent.clone(), attachment);
+                            recorder.notice("unknown_content", text);
+                        }
+                        Piece::Malformed(text) => recorder.notice("unknown_content", text),
+                    }
+                }
+            }
+        }
+    }
+
+    fn plan(&mut self, word: &str, plan: Value, meta: &Value, recorder: &mut Recorder) {
+        let Some(entries) = plan.get("entries").and_then(Value::as_array) else {
+            return recorder.notice("unknown_update", format!("{word}: {plan}"));
+        };
+        let mut kept = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let text = match entry {
+                Value::String(text) => Some(text.clone()),
+                _ => entry.get("content").and_then(content_text),
+            };
+            match text {
+                Some(text) => kept.push(PlanEntry {
+                    text,
+                    status: text_at(entry, "status"),
+                    priority: text_at(entry, "priority"),
+                }),
+                None => recorder.notice("malformed_update", format!("an entry of a plan: {entry}")),
+            }
+        }
+        recorder.plan(parent_of(meta).map(|parent| recorder.call_id(parent)), kept);
+    }
+
+    fn usage_update(&mut self, update: &Value, meta: &Value, recorder: &mut Recorder) {
+        // Vibe counts the session here. Where the answers to prompts tell it, they are better.
+        let mut usage = match Figures::read(meta).filter(|_| !self.turn.told_usage) {
+            Some(figures) => figures.told(UsageScope::Session, &self.conventions.usage),
+            None => Usage::of(UsageScope::Session),
+        };
+        usage.context_used = update.get("used").and_then(Value::as_u64);
+        usage.context_size = update.get("size").and_then(Value::as_u64);
+        usage.model = text_at(meta, "_claude/model");
+        if let Some(cost) = update.get("cost").filter(|cost| !cost.is_null()) {
+            let amount = cost.get("amount").and_then(Value::as_f64).filter(|amount| *amount >= 0.0);
+            let currency = cost.get("currency").and_then(Value::as_str).unwrap_or_default();
+            match amount {
+                Some(amount) if currency.eq_ignore_ascii_case("USD") => usage.cost_usd = Some(amount),
+                _ => self.once(
+                    "unknown_cost",
+                    currency,
+                    || format!("a cost that is not in US dollars: {cost}"),
+                    recorder,
+                ),
+            }
+        }
+        recorder.usage(usage, false);
+    }
+}
+
+/// The sub-agent's call that an update belongs to, by the agent's id.
+pub(super) fn parent_of(meta: &Value) -> Option<&str> {
+    meta.get("claudeCode")?.get("parentToolUseId")?.as_str().filter(|id| !id.is_empty())
+}
+
+/// Whether updates of this kind are something that the agent did.
+fn gives_events(word: &str) -> bool {
+    matches!(
+        word,
+        "user_message_chunk"
+            | "agent_message_chunk"
+            | "agent_thought_chunk"
+            | "plan"
+            | "plan_update"
+            | "tool_call"
+            | "tool_call_update"
+            | "tool_call_content_chunk"
+            | "usage_update"
+    )
+}
+
+/// The text of a content block, of a list of them, or of a bare text.
+fn content_text(content: &Value) -> Option<String> {
+    match content {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(blocks) => {
+            let texts: Vec<String> = blocks.iter().filter_map(content_text).collect();
+            (!texts.is_empty()).then(|| texts.join("\n"))
+        }
+        block => text_at(block, "text"),
+    }
+}

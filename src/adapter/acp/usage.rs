@@ -1,0 +1,220 @@
+//! Token counts: what agents report, told apart into what a Trace means by input and output.
+
+use serde_json::Value;
+
+use crate::harness::UsageConvention;
+use crate::trace::{Usage, UsageScope};
+
+/// Counts as an agent reports them. Whether input holds the cached ones and output the thoughts is not known yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Figures {
+    input: Option<u64>,
+    output: Option<u64>,
+    thought: Option<u64>,
+    cache_read: Option<u64>,
+    cache_write: Option<u64>,
+    total: Option<u64>,
+}
+
+const INPUT: &[&str] = &["inputTokens", "input_tokens", "promptTokens", "prompt_tokens"];
+const OUTPUT: &[&str] = &["outputTokens", "output_tokens", "completionTokens", "completion_tokens"];
+const THOUGHT: &[&str] =
+    &["thoughtTokens", "thought_tokens", "reasoningOutputTokens", "reasoning_output_tokens", "reasoningTokens"];
+const CACHE_READ: &[&str] = &[
+    "cachedReadTokens",
+    "cached_read_tokens",
+    "cachedInputTokens",
+    "cached_input_tokens",
+    "cacheReadTokens",
+    "cache_read_tokens",
+    "cachedTokens",
+    "cached_tokens",
+];
+const CACHE_WRITE: &[&str] = &[
+    "cachedWriteTokens",
+    "cached_write_tokens",
+    "cacheWriteInputTokens",
+    "cache_write_input_tokens",
+    "cacheWriteTokens",
+    "cache_write_tokens",
+];
+const TOTAL: &[&str] = &["totalTokens", "total_tokens"];
+
+impl Figures {
+    /// Reads a report, in any of the spellings that agents use; `None` where it holds no count.
+    pub fn read(report: &Value) -> Option<Self> {
+        let count = |keys: &[&str]| keys.iter().find_map(|key| report.get(*key).and_then(count));
+        let figures = Self {
+            input: count(INPUT),
+            output: count(OUTPUT),
+            thought: count(THOUGHT),
+            cache_read: count(CACHE_READ),
+            cache_write: count(CACHE_WRITE),
+            total: count(TOTAL),
+        };
+        (figures != Self::default()).then_some(figures)
+    }
+
+    /// The report in the Trace's terms. The agent's own sum tells most; where it does not, the manifest does;
+    /// where neither can, the part is absent.
+    pub fn told(&self, scope: UsageScope, convention: &UsageConvention) -> Usage {
+        let cached = self.cache_read.unwrap_or(0).saturating_add(self.cache_write.unwrap_or(0));
+        let thoughts = self.thought.unwrap_or(0);
+        let (cache_beside, thoughts_beside) = self.arithmetic(cached, thoughts, convention);
+        let mut usage = Usage::of(scope);
+        usage.cache_read_tokens = self.cache_read;
+        usage.cache_write_tokens = self.cache_write;
+        usage.thought_tokens = self.thought;
+        let cache_told = self.cache_read.is_some() || self.cache_write.is_some();
+        usage.input_tokens = match (self.input, cache_beside) {
+            (Some(input), Some(true)) => Some(input),
+            (Some(input), Some(false)) if cache_told => input.checked_sub(cached),
+            // It includes a cache whose size nobody told.
+            (Some(_), Some(false)) => None,
+            (Some(input), None) if cached == 0 => Some(input),
+            (Some(_), None) | (None, _) => None,
+        };
+        usage.output_tokens = match (self.output, thoughts_beside) {
+            (Some(output), Some(false)) => Some(output),
+            (Some(output), Some(true)) => self.thought.map(|thoughts| output.saturating_add(thoughts)),
+            (Some(output), None) if thoughts == 0 => Some(output),
+            (Some(_), None) | (None, _) => None,
+        };
+        usage.total_tokens = self.total.or_else(|| self.sum(&usage, cache_beside));
+        usage
+    }
+
+    /// Where a part had to be left out and the agent gave no sum, its parts as reported add up to one,
+    /// provided that nothing is known to stand beside them.
+    fn sum(&self, usage: &Usage, cache_beside: Option<bool>) -> Option<u64> {
+        let left_out = usage.input_tokens.is_none() || usage.output_tokens.is_none();
+        let whole = cache_beside == Some(false) && self.thought.is_none();
+        (left_out && whole).then(|| Some(self.input?.saturating_add(self.output?)))?
+    }
+
+    /// Whether cached tokens and thoughts stand beside input and output, as far as it can be told.
+    fn arithmetic(&self, cached: u64, thoughts: u64, convention: &UsageConvention) -> (Option<bool>, Option<bool>) {
+        let said_cache = convention.input_includes_cache.map(|includes| !includes);
+        let said_thoughts = convention.output_excludes_thoughts;
+        let (Some(total), Some(input), Some(output)) = (self.total, self.input, self.output) else {
+            return (said_cache, said_thoughts);
+        };
+        let fits = |cache: bool, thought: bool| {
+            let beside = |yes: bool, count: u64| if yes { count } else { 0 };
+            let sum = input.saturating_add(output).saturating_add(beside(cache, cached));
+            sum.saturating_add(beside(thought, thoughts)) == total
+        };
+        let mut ways: Vec<(bool, bool)> = [(true, false), (true, true), (false, false), (false, true)]
+            .into_iter()
+            .filter(|(cache, thought)| fits(*cache, *thought))
+            .collect();
+        // Of several ways that fit, those that the manifest agrees with.
+        for says in [
+            |way: &(bool, bool), cache: Option<bool>, _: Option<bool>| cache.is_none_or(|says| says == way.0),
+            |way: &(bool, bool), _: Option<bool>, thought: Option<bool>| thought.is_none_or(|says| says == way.1),
+        ] {
+            if ways.iter().any(|way| says(way, said_cache, said_thoughts)) {
+                ways.retain(|way| says(way, said_cache, said_thoughts));
+            }
+        }
+        let agreed = |part: fn(&(bool, bool)) -> bool| {
+            let first = ways.first().map(part)?;
+            ways.iter().all(|way| part(way) == first).then_some(first)
+        };
+        // A count of zero fits either way and tells nothing.
+        let cache = if cached == 0 { said_cache } else { agreed(|way| way.0).or(said_cache) };
+        let thought = if thoughts == 0 { said_thoughts } else { agreed(|way| way.1).or(said_thoughts) };
+        (cache, thought)
+    }
+}
+
+fn count(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| {
+        let float = value.as_f64()?;
+        (float >= 0.0 && float.fract() == 0.0 && float < 9e15).then_some(float as u64)
+    })
+}
+
+/// The model that a list of usage by model names, where it is one.
+pub fn only_model(quota: &Value) -> Option<&str> {
+    match quota.get("model_usage").or_else(|| quota.get("modelUsage"))?.as_array()?.as_slice() {
+        [one] => one.get("model").and_then(Value::as_str),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const UNSAID: UsageConvention =
+        UsageConvention { scope: None, input_includes_cache: None, output_excludes_thoughts: None };
+    const GEMINI: UsageConvention =
+        UsageConvention { scope: None, input_includes_cache: Some(true), output_excludes_thoughts: Some(true) };
+
+    fn told(report: Value, convention: &UsageConvention) -> [Option<u64>; 6] {
+        let usage = Figures::read(&report).unwrap().told(UsageScope::Turn, convention);
+        [
+            usage.input_tokens,
+            usage.output_tokens,
+            usage.cache_read_tokens,
+            usage.cache_write_tokens,
+            usage.thought_tokens,
+            usage.total_tokens,
+        ]
+    }
+
+    #[test]
+    fn the_sum_tells_what_the_parts_mean() {
+        let codex = json!({"totalTokens": 4731, "inputTokens": 1500, "cachedReadTokens": 3000, "cachedWriteTokens": 0,
+            "outputTokens": 231, "thoughtTokens": 60});
+        assert_eq!(told(codex, &UNSAID), [Some(1500), Some(231), Some(3000), Some(0), Some(60), Some(4731)]);
+        let copilot = json!({"inputTokens": 4500, "outputTokens": 231, "totalTokens": 4731, "thoughtTokens": 60,
+            "cachedReadTokens": 3000, "cachedWriteTokens": 0});
+        assert_eq!(told(copilot, &UNSAID), [Some(1500), Some(231), Some(3000), Some(0), Some(60), Some(4731)]);
+        let opencode = json!({"inputTokens": 500, "outputTokens": 57, "totalTokens": 1577, "thoughtTokens": 20,
+            "cachedReadTokens": 1000});
+        assert_eq!(told(opencode, &UNSAID), [Some(500), Some(77), Some(1000), None, Some(20), Some(1577)]);
+        let vibe = json!({"totalTokens": 4731, "inputTokens": 4500, "outputTokens": 231, "cachedReadTokens": 3000});
+        assert_eq!(told(vibe, &UNSAID), [Some(1500), Some(231), Some(3000), None, None, Some(4731)]);
+    }
+
+    #[test]
+    fn what_cannot_be_told_apart_is_absent() {
+        let gemini = json!({"input_tokens": 4500, "output_tokens": 171});
+        assert_eq!(told(gemini.clone(), &GEMINI), [None, None, None, None, None, Some(4671)]);
+        assert_eq!(told(gemini, &UNSAID), [Some(4500), Some(171), None, None, None, None]);
+        let no_sum = json!({"inputTokens": 500, "outputTokens": 50, "cachedReadTokens": 100, "thoughtTokens": 5});
+        assert_eq!(told(no_sum.clone(), &UNSAID), [None, None, Some(100), None, Some(5), None]);
+        assert_eq!(told(no_sum, &GEMINI), [Some(400), Some(55), Some(100), None, Some(5), None]);
+        // 10 + 5 + 5 fits the cache beside, and as well the thoughts beside.
+        let twice = json!({"inputTokens": 10, "outputTokens": 5, "totalTokens": 20, "cachedReadTokens": 5,
+            "thoughtTokens": 5});
+        assert_eq!(told(twice.clone(), &UNSAID), [None, None, Some(5), None, Some(5), Some(20)]);
+        assert_eq!(told(twice, &GEMINI), [Some(5), Some(10), Some(5), None, Some(5), Some(20)]);
+        let nonsense = json!({"inputTokens": 10, "outputTokens": 5, "totalTokens": 3, "cachedReadTokens": 50});
+        assert_eq!(told(nonsense, &UNSAID), [None, Some(5), Some(50), None, None, Some(3)]);
+    }
+
+    #[test]
+    fn arithmetic_goes_before_the_manifest() {
+        let excluded = json!({"inputTokens": 10, "outputTokens": 5, "totalTokens": 65, "cachedReadTokens": 50});
+        assert_eq!(told(excluded, &GEMINI)[0], Some(10));
+    }
+
+    #[test]
+    fn figures_that_are_no_counts_are_absent() {
+        assert_eq!(Figures::read(&json!({"inputTokens": "5", "outputTokens": -1, "totalTokens": 1.5})), None);
+        assert_eq!(Figures::read(&json!(null)), None);
+        assert_eq!(Figures::read(&json!({"inputTokens": 5.0})).unwrap().input, Some(5));
+    }
+
+    #[test]
+    fn a_model_is_told_where_it_is_the_only_one() {
+        assert_eq!(only_model(&json!({"model_usage": [{"model": "m"}]})), Some("m"));
+        assert_eq!(only_model(&json!({"model_usage": [{"model": "m"}, {"model": "n"}]})), None);
+        assert_eq!(only_model(&json!({"model_usage": []})), None);
+    }
+}
