@@ -93,7 +93,7 @@ pub struct Case {
     /// The texts of the graders in `graders/` that it names, by name.
     pub named_graders: BTreeMap<String, String>,
     /// What judges it, with every named grader in its place.
-    pub judges: Arc<Vec<Grader>>,
+    pub judges: Vec<Arc<Grader>>,
 }
 
 impl Case {

@@ -20,6 +20,7 @@ mod run;
 mod schema;
 mod show;
 mod stop;
+mod terminal;
 
 use errors::CliError;
 

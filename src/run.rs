@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::values::Fraction;
 use crate::verdict::{PassTrials, Verdict};
 
+pub mod events;
 pub mod folder;
 pub mod journal;
 pub mod names;

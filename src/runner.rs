@@ -105,7 +105,7 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
                     Some((pause, planned)) if !ran.interrupted && ran.why.is_none() => {
                         let why = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
                         let (case, harness, arm) = (trial.case.clone(), trial.harness.clone(), trial.arm.clone());
-                        tell(RunEvent::Retry { case, harness, arm, trial: trial.trial, attempt: number + 1, why });
+                        tell(RunEvent::Retry { case, harness, arm, trial: trial.trial, attempt: number, why });
                         sleep(pause).await;
                         queue.push_front((planned, number + 1));
                     }

@@ -260,7 +260,7 @@ impl Files {
             return None;
         }
         let mut case = ready(merged, id, candidate, graders, sources, named_graders);
-        case.judges = Arc::new(judges);
+        case.judges = judges.into_iter().map(Arc::new).collect();
         Some(case)
     }
 
@@ -396,7 +396,7 @@ fn ready(
         cases_root: find::outermost(&file, &candidate.given),
         sources,
         named_graders,
-        judges: Arc::default(),
+        judges: Vec::new(),
         file,
     }
 }

@@ -42,12 +42,11 @@ pub fn write(report: &Report, reporter: &ReporterArg) -> Result<(), CliError> {
             if let Some(parent) = path.parent() {
                 std::fs::create_dir_all(parent)?;
             }
-            write_whole(path, |out| format::write(reporter.format, report, &Look::plain(), out))?;
+            write_whole(path, |out| format::write(reporter.format, report, &Look::PLAIN, out))?;
         }
         None => {
-            let stdout = std::io::stdout();
-            let look = Look::of(&stdout, None);
-            let mut out = stdout.lock();
+            let look = super::terminal::stdout_look();
+            let mut out = std::io::stdout().lock();
             let written = format::write(reporter.format, report, &look, &mut out).and_then(|()| out.flush());
             super::import::ignore_closed_pipe(written)?;
         }

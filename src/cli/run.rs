@@ -1,18 +1,18 @@
 //! `evals run`: reads, plans, runs, reports. Also goes on with a run that was cut short.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::inputs::{self, Inputs};
 use super::stop::{INTERRUPTED, on_interrupt};
-use super::{CliError, RunsFolder};
+use super::{CliError, RunsFolder, terminal};
 use crate::case::Case;
 use crate::interaction::Interaction;
 use crate::plan::{Asked, AskedModel, plan};
-use crate::report::format::ReporterArg;
-use crate::report::progress::Display;
+use crate::report::format::{Format, ReporterArg};
+use crate::report::progress::{Live, Plain, Watch, may_move};
 use crate::report::{self, Report};
 use crate::run::folder::RunFolder;
 use crate::run::journal::TrialKey;
@@ -321,8 +321,13 @@ async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError>
         interrupt: on_interrupt(),
         temporary: temporary.path().to_owned(),
     });
-    let plain = args.no_progress || std::env::var_os("CI").is_some() || !std::io::stderr().is_terminal();
-    let mut display = Display::new(plain);
+    let ci = std::env::var("CI").ok();
+    let look = terminal::stderr_look();
+    let mut display: Box<dyn Watch> = if may_move(terminal::stderr_is_terminal(), ci.as_deref(), args.no_progress) {
+        Box::new(Live::on_stderr(look))
+    } else {
+        Box::new(Plain::new(std::io::stderr(), look))
+    };
     let run = Run {
         folder: &prepared.folder,
         trials: &prepared.record.trials,
@@ -333,8 +338,8 @@ async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError>
         engine,
         redo: &prepared.redo,
     };
-    let ran = runner::run(&run, |event| display.event(&event)).await;
-    display.finish();
+    let ran = runner::run(&run, |event| display.see(&event)).await;
+    display.end();
     Ok(ran?)
 }
 
@@ -349,7 +354,7 @@ fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran) -> Result<u8, CliEr
         super::report::write(&report, reporter)?;
     }
     if !shown {
-        super::report::write(&report, &ReporterArg::table())?;
+        super::report::write(&report, &ReporterArg { format: Format::Table, path: None })?;
     }
     let mut err = std::io::stderr().lock();
     if ran.not_run > 0 || ran.interrupted {

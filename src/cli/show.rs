@@ -1,0 +1,120 @@
+//! `evals show`: the trace of a trial, for reading in a terminal.
+
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::Path;
+
+use super::{CliError, RunsFolder, terminal};
+use crate::report::{self, show};
+use crate::result::TrialResult;
+use crate::run::folder::{self, RunFolder};
+use crate::run::{RunRecord, TrialRecord, read_json};
+use crate::trace::jsonl::Reader;
+use crate::verdict::Verdict;
+
+#[derive(Debug, clap::Args)]
+pub struct ShowArgs {
+    /// A run's id, a start of it, a label, a path, or latest; or the file of a trace
+    #[arg(default_value = "latest")]
+    run: String,
+    /// A trial: CASE/HARNESS/MODEL/N or a start of it, such as the case's id (default: the first that did not pass)
+    trial: Option<String>,
+    /// Cut nothing
+    #[arg(long)]
+    full: bool,
+    #[command(flatten)]
+    folder: RunsFolder,
+}
+
+pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
+    let path = Path::new(&args.run);
+    if args.trial.is_none() && path.is_file() {
+        return trace(path, None, args.full);
+    }
+    let folder = folder::find(&args.folder.runs, &args.run)?;
+    let record = folder.record()?;
+    let trial = choose(&folder, &record, args.trial.as_deref())?;
+    let at = folder.trial_of(trial)?;
+    let result: Option<TrialResult> = read_json(&at.join("result.json")).ok();
+    let file = at.join("trace.jsonl");
+    if file.is_file() {
+        return trace(&file, result.as_ref(), args.full);
+    }
+    match result {
+        Some(result) => shown(show::result(&result, &terminal::stdout_look(), &mut std::io::stdout().lock())),
+        None => Err(CliError::unreadable(format!(
+            "trial {} has no trace: {}",
+            report::trial_name(&trial.case, &trial.harness, &trial.arm, trial.trial),
+            trial.skip.as_deref().unwrap_or("it was not run")
+        ))),
+    }
+}
+
+fn trace(path: &Path, result: Option<&TrialResult>, full: bool) -> Result<u8, CliError> {
+    let failed = |error: &dyn std::fmt::Display| CliError::unreadable(format!("{}: {error}", path.display()));
+    let file = File::open(path).map_err(|error| failed(&error))?;
+    let mut reader = Reader::new(BufReader::new(file)).map_err(|error| failed(&error))?;
+    let look = terminal::stdout_look();
+    let mut out = std::io::stdout().lock();
+    match show::trace(&mut reader, full, &look, &mut out) {
+        Ok(()) => {}
+        Err(show::ShowError::Write(error)) => return shown(Err(error)),
+        Err(error) => return Err(failed(&error)),
+    }
+    match result {
+        Some(result) => shown(show::result(result, &look, &mut out).and_then(|()| out.flush())),
+        None => Ok(0),
+    }
+}
+
+/// The trial that is meant; without a name the first that did not pass, else the first.
+fn choose<'a>(folder: &RunFolder, record: &'a RunRecord, name: Option<&str>) -> Result<&'a TrialRecord, CliError> {
+    let Some(name) = name else {
+        let results = folder.results(record)?;
+        let failed = results.iter().find(|result| !matches!(result.verdict, Verdict::Pass | Verdict::Skipped));
+        let wanted = failed.or_else(|| results.iter().find(|result| result.verdict != Verdict::Skipped));
+        let planned = wanted.and_then(|result| {
+            record.trials.iter().find(|trial| {
+                (&trial.case, &trial.harness, &trial.arm, trial.trial)
+                    == (&result.case, &result.harness, &result.arm, result.trial)
+            })
+        });
+        return planned.ok_or_else(|| CliError::unreadable(format!("run {} has no trial that was run", record.run)));
+    };
+    let found = report::trials_named(record, name);
+    match found.as_slice() {
+        [] => {
+            let known: Vec<String> = record.trials.iter().take(5).map(name_of).collect();
+            Err(CliError::unreadable(format!(
+                "run {} has no trial called `{name}`; there are {}{}",
+                record.run,
+                known.join(", "),
+                if record.trials.len() > 5 { ", …" } else { "" }
+            )))
+        }
+        [one] => Ok(one),
+        several => {
+            let mut all_of_a_cell = several.windows(2).all(|pair| {
+                (&pair[0].case, &pair[0].harness, &pair[0].arm) == (&pair[1].case, &pair[1].harness, &pair[1].arm)
+            });
+            all_of_a_cell &= several.len() > 1;
+            let names: Vec<String> = several.iter().copied().map(name_of).collect();
+            // Several trials of one cell: the first stands for them, and the others are named.
+            if all_of_a_cell {
+                let _ = writeln!(std::io::stderr(), "{} trials; this is {}", names.len(), names[0]);
+                return Ok(several[0]);
+            }
+            Err(CliError::unreadable(format!("`{name}` could be any of {}; write more of it", names.join(", "))))
+        }
+    }
+}
+
+fn name_of(trial: &TrialRecord) -> String {
+    report::trial_name(&trial.case, &trial.harness, &trial.arm, trial.trial)
+}
+
+fn shown(result: std::io::Result<()>) -> Result<u8, CliError> {
+    super::import::ignore_closed_pipe(result)?;
+    Ok(0)
+}
+

@@ -1,0 +1,24 @@
+//! What the terminal is like: how wide, and whether it is one at all.
+
+use std::io::{self, IsTerminal};
+
+use crate::report::text::Look;
+
+/// The look of standard output.
+pub fn stdout_look() -> Look {
+    let stdout = io::stdout();
+    let width = rustix::termios::tcgetwinsize(&stdout).ok().map(|size| usize::from(size.ws_col));
+    Look::of(&stdout, width.filter(|width| *width > 0))
+}
+
+/// The look of standard error.
+pub fn stderr_look() -> Look {
+    let stderr = io::stderr();
+    let width = rustix::termios::tcgetwinsize(&stderr).ok().map(|size| usize::from(size.ws_col));
+    Look::of(&stderr, width.filter(|width| *width > 0))
+}
+
+/// Whether standard error is a terminal.
+pub fn stderr_is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
