@@ -40,7 +40,7 @@ pub const DEFAULT_TIME: Time = Time(Duration::from_secs(30 * 60));
 const SILENCE: Duration = Duration::from_millis(150);
 
 /// How long an agent's pipes are read once it has exited, where what it started goes on writing into them.
-const REST: Duration = Duration::from_secs(1);
+const REST: Duration = Duration::from_millis(400);
 
 /// How long the engine waits, once the session is over, for an agent that does not read.
 const UNREAD: Duration = Duration::from_secs(1);

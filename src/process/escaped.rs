@@ -2,7 +2,8 @@
 //!
 //! The engine is a child subreaper, so whatever an agent leaves behind stays below the engine in the tree of
 //! processes, however often it forks. Whose it is tells the mark in its environment, which every process of an
-//! agent inherits, its ancestors, the files it holds open, or that nobody else is left whose it could be.
+//! agent inherits, its ancestors, or the files it holds open. One that hides all of that is ended as soon as no
+//! program is left that ran when it was started.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -66,7 +67,7 @@ mod linux {
     }
 
     /// Ends whatever is left of a program, until nothing is. `leaders` gives the programs that run now, and keeps
-    /// others from being started as long as its answer is held. Answers how many processes there were.
+    /// others from being started as long as its answer is held. Answers how many processes were known as its own.
     pub fn end<G: AsRef<[Pid]>>(origin: &Origin, leaders: impl Fn() -> G) -> usize {
         let begun = Instant::now();
         let mut ended = HashSet::new();
@@ -77,7 +78,7 @@ mod linux {
                 let leaders: HashSet<i32> = held.as_ref().iter().map(|pid| pid.as_raw_nonzero().get()).collect();
                 let tree = Tree::read();
                 let found = tree.of(origin, &leaders);
-                for pid in &found {
+                for (pid, _) in &found {
                     kill(*pid);
                 }
                 tree.reap(&leaders);
@@ -86,7 +87,7 @@ mod linux {
             if found.is_empty() || begun.elapsed() > PATIENCE {
                 return ended.len();
             }
-            ended.extend(found);
+            ended.extend(found.into_iter().filter(|(_, known)| *known).map(|(pid, _)| pid));
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(20));
         }
@@ -111,6 +112,8 @@ mod linux {
         parent: i32,
         group: i32,
         zombie: bool,
+        /// When it was started, in the system's ticks.
+        started: u64,
     }
 
     /// The processes of the system at one moment.
@@ -152,26 +155,32 @@ mod linux {
             found
         }
 
-        /// The living processes below the engine that are of this origin.
-        fn of(&self, origin: &Origin, leaders: &HashSet<i32>) -> Vec<i32> {
-            let alone = leaders.iter().all(|leader| *leader == origin.leader);
+        /// The living processes below the engine that are to go with this origin, and whether they are known as its.
+        fn of(&self, origin: &Origin, leaders: &HashSet<i32>) -> Vec<(i32, bool)> {
+            // The first of the programs that go on running; what was started before it is not theirs.
+            let others = leaders.iter().filter(|leader| **leader != origin.leader);
+            let first = others.filter_map(|leader| self.seen.get(leader)).map(|leader| leader.started).min();
             let mut found = Vec::new();
-            // What is below another program that runs is that one's, unless it says otherwise.
-            let mut left = vec![(self.own, false, false)];
-            while let Some((pid, claimed, others)) = left.pop() {
+            let mut left = vec![(self.own, None, false)];
+            while let Some((pid, claim, others)) = left.pop() {
                 for child in self.children.get(&pid).into_iter().flatten() {
                     let Some(process) = self.seen.get(child) else { continue };
+                    // What is below another program that runs is that one's, unless it says otherwise.
                     let others = others || (leaders.contains(child) && *child != origin.leader);
                     let orphan = pid == self.own && !leaders.contains(child) && process.group != self.own_group;
-                    let claimed = claimed
-                        || *child == origin.leader
+                    let known = *child == origin.leader
                         || process.group == origin.leader
                         || is_marked(*child, &origin.mark)
-                        || (!others && orphan && (alone || holds(*child, origin)));
-                    if claimed && !process.zombie && *child != origin.leader {
-                        found.push(*child);
+                        || (!others && orphan && holds(*child, origin));
+                    let nobodys = !others && orphan && first.is_none_or(|first| process.started < first);
+                    let claim = claim.or(if known { Some(true) } else { nobodys.then_some(false) });
+                    if let Some(known) = claim
+                        && !process.zombie
+                        && *child != origin.leader
+                    {
+                        found.push((*child, known));
                     }
-                    left.push((*child, claimed, others));
+                    left.push((*child, claim, others));
                 }
             }
             found
@@ -198,7 +207,8 @@ mod linux {
         let zombie = matches!(words.next()?, "Z" | "X");
         let parent = words.next()?.parse().ok()?;
         let group = words.next()?.parse().ok()?;
-        Some(Seen { parent, group, zombie })
+        let started = words.nth(16)?.parse().ok()?;
+        Some(Seen { parent, group, zombie, started })
     }
 
     /// Whether the environment that a process was started with holds the mark, or one of an engine below it.
@@ -227,8 +237,9 @@ mod linux {
 
         #[test]
         fn a_process_may_have_any_name() {
-            let process = parse("12 (a) R 1 (b) Z 34 56 78 0").unwrap();
-            assert_eq!((process.parent, process.group, process.zombie), (34, 56, true));
+            let stat = "12 (a) R 1 (b) Z 34 56 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 777 23";
+            let process = parse(stat).unwrap();
+            assert_eq!((process.parent, process.group, process.zombie, process.started), (34, 56, true, 777));
             assert!(parse("12 (a").is_none());
         }
     }

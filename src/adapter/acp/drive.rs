@@ -210,7 +210,8 @@ impl Client<'_> {
             reason: decided.reason,
         });
         if let Some(text) = decided.notice {
-            self.session.engine(&EngineLine::Notice { code: "permission".to_owned(), text });
+            let code = if self.cancelled { "late_request" } else { "permission" };
+            self.session.engine(&EngineLine::Notice { code: code.to_owned(), text });
         }
         let outcome = match option {
             Some(option) => json!({"outcome": "selected", "optionId": option}),
