@@ -242,6 +242,7 @@ impl Session {
     /// A prompt is about to be sent: until it is answered, the limits hold.
     pub fn turn_begins(&mut self) {
         self.turns = self.translation.recorder().turns_ended() + 1;
+        self.activity.1 = Instant::now();
     }
 
     /// The driver has all the answers it asked for: from here on nothing is an agent's failure to answer.
@@ -584,10 +585,15 @@ impl Session {
         if time.0 <= now.duration_since(self.begun) {
             return Some(("time", time.to_string()));
         }
-        // A call that is open is being worked on.
-        let waits = self.translation.recorder().open_calls() == 0;
-        let idle = self.limits.idle.filter(|idle| waits && idle.0 <= now.duration_since(self.activity.1));
+        let idle = self.idle_at().filter(|at| *at <= now).and(self.limits.idle);
         idle.map(|idle| ("idle", idle.to_string()))
+    }
+
+    /// When the agent will have been idle for too long. Before a prompt it has nothing to do, and a call that is open
+    /// is being worked on.
+    fn idle_at(&mut self) -> Option<Instant> {
+        let idle = self.limits.idle.filter(|_| self.turns > 0)?;
+        (self.translation.recorder().open_calls() == 0).then(|| self.activity.1 + idle.0)
     }
 
     /// The next moment at which something may be due.
@@ -595,10 +601,8 @@ impl Session {
         let mut wake = Instant::now() + Duration::from_secs(3600);
         if self.ended.is_none() && self.is_limited() {
             wake = wake.min(self.begun + self.limits.time.unwrap_or(DEFAULT_TIME).0);
-            if let Some(idle) = self.limits.idle
-                && self.translation.recorder().open_calls() == 0
-            {
-                wake = wake.min(self.activity.1 + idle.0);
+            if let Some(idle) = self.idle_at() {
+                wake = wake.min(idle);
             }
         }
         deadline.map_or(wake, |deadline| wake.min(deadline))

@@ -44,7 +44,7 @@ impl Stand {
         let agent = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hostile/agent.py");
         for (name, adapter, speak, start) in [
             ("acp", "acp", "acp", "60s"),
-            ("acp-impatient", "acp", "acp", "4s"),
+            ("acp-impatient", "acp", "acp", "6s"),
             ("stream", "claude-code-stream", "stream", "60s"),
             ("output", "output-only", "output", "60s"),
         ] {

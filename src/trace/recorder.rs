@@ -49,6 +49,8 @@ pub struct Recorder {
     notices: HashMap<String, u64>,
     calls: u64,
     answer: String,
+    /// The answer as the last turn ended; what comes late may add to it and does not take it away.
+    answered: String,
     cut_bytes: u64,
     activity: u64,
     turns: u64,
@@ -225,6 +227,7 @@ impl Recorder {
             notices: HashMap::new(),
             calls: 0,
             answer: String::new(),
+            answered: String::new(),
             cut_bytes: 0,
             activity: 0,
             turns: 0,
@@ -372,6 +375,7 @@ impl Recorder {
         if voice == Voice::User && speaker.parent.is_none() {
             self.close_text();
             self.answer.clear();
+            self.answered.clear();
         }
         let parent = speaker.parent.clone();
         let slot = self.push_open(body, parent);
@@ -392,6 +396,7 @@ impl Recorder {
                 if speaker == Speaker::of(Voice::User, None) {
                     self.close_text();
                     self.answer.clear();
+                    self.answered.clear();
                 }
                 let message = Message { role, text: String::new(), attachments: Vec::new() };
                 let slot = self.push_open(Body::Message(message), speaker.parent.clone());
@@ -593,6 +598,7 @@ impl Recorder {
     /// The turn is over. If it was cancelled, what is open ends with it; if not, what was decided and got no word.
     pub fn end_turn(&mut self, cancelled: bool) {
         self.turns += 1;
+        self.answered = self.answer().to_owned();
         self.mark_end();
         if cancelled {
             self.cancel_open();
@@ -629,8 +635,9 @@ impl Recorder {
                 format!("{} bytes of text beyond {MAX_TEXT} in one event are in the wire log only", self.cut_bytes);
             self.push_aside(Body::Notice { code: "text_cut".into(), text, line: None }, None, true);
         }
-        if stop.output.is_none() && !self.answer.is_empty() {
-            stop.output = Some(std::mem::take(&mut self.answer));
+        if stop.output.is_none() {
+            let answer = if self.answer.is_empty() { &mut self.answered } else { &mut self.answer };
+            stop.output = Some(std::mem::take(answer)).filter(|answer| !answer.is_empty());
         }
         self.push(Body::Stop(stop), None, host);
         let events = self.drain();
