@@ -16,9 +16,7 @@ pub mod output_only;
 pub mod replay;
 
 /// The protocols this program speaks.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adapter {
     /// The Agent Client Protocol over stdio.
@@ -197,10 +195,9 @@ impl Translation {
                 self.recorder.usage(usage, true);
             }
             EngineLine::Notice { code, text } => self.recorder.notice(code, text.clone()),
-            EngineLine::Escaped { processes } => self.recorder.notice(
-                "escaped",
-                format!("{processes} processes had left the agent's process group and were ended"),
-            ),
+            EngineLine::Escaped { processes } => self
+                .recorder
+                .notice("escaped", format!("{processes} processes had left the agent's process group and were ended")),
             EngineLine::Unknown => self.recorder.notice("unknown_engine_line", "an engine line of an unknown kind"),
             EngineLine::Permission { .. } | EngineLine::CloseStdin | EngineLine::Signal { .. } => {}
         }

@@ -66,8 +66,9 @@ const UPDATES: &str = r#"
 
 #[tokio::test]
 async fn the_wire_log_is_bounded_and_the_answer_still_counts() {
-    let script =
-        format!("{HANDSHAKE} read x; {UPDATES} | head -n 5000; echo '{{\"id\":2,\"result\":{{\"stopReason\":\"end_turn\"}}}}'; cat");
+    let script = format!(
+        "{HANDSHAKE} read x; {UPDATES} | head -n 5000; echo '{{\"id\":2,\"result\":{{\"stopReason\":\"end_turn\"}}}}'; cat"
+    );
     let (events, wire, reason) = run(&script, "go", 50_000, 30_000).await;
     assert_eq!(reason, StopReason::EndTurn);
     assert!(wire.len() < 60_000, "{} bytes", wire.len());

@@ -12,8 +12,8 @@ use crate::harness::ModelVia;
 use crate::interaction::Asked;
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Session};
-use crate::trace::view;
 use crate::trace::PermissionOption;
+use crate::trace::view;
 use crate::wire::EngineLine;
 
 /// How long late updates may follow an answer, and how long the agent may be silent before that is over.
@@ -27,7 +27,8 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     if session.spawn(&task.command, &task.folder, &task.env, Stdin::Piped).is_err() {
         return Duration::ZERO;
     }
-    let mut client = Client { session, task, next_id: 0, asked_at: 0, session_id: None, prompting: false, cancelled: false };
+    let mut client =
+        Client { session, task, next_id: 0, asked_at: 0, session_id: None, prompting: false, cancelled: false };
     match client.converse().await {
         Ok(()) => {
             client.session.answered();
@@ -85,7 +86,8 @@ impl Client<'_> {
         let initialize = schema::InitializeRequest::new(agent_client_protocol_schema::ProtocolVersion::V1)
             .client_info(schema::Implementation::new("evals", env!("CARGO_PKG_VERSION")));
         let answer = self.ask("initialize", &as_json(&initialize), Some(start)).await?;
-        let answer = answer.map_err(|error| Broken::Handshake(format!("initialize was refused: {}", error.detail())))?;
+        let answer =
+            answer.map_err(|error| Broken::Handshake(format!("initialize was refused: {}", error.detail())))?;
         if answer.get("protocolVersion").and_then(Value::as_f64) != Some(1.0) {
             let version = answer.get("protocolVersion").cloned().unwrap_or(Value::Null);
             return Err(Broken::Handshake(format!("the agent speaks protocol version {version}, and not 1")));
