@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::verdict::Verdict;
 
+pub mod events;
 pub mod folder;
 pub mod journal;
 pub mod names;
