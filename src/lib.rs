@@ -5,6 +5,7 @@ pub mod grade;
 pub mod harness;
 pub mod lines;
 pub mod process;
+pub mod report;
 pub mod result;
 pub mod run;
 pub mod secrets;

@@ -1,0 +1,182 @@
+//! What a user sees of a Run: [`Report`] is the one model that every format is written from.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::result::TrialResult;
+use crate::run::folder::RunFolder;
+use crate::run::{RunRecord, TrialRecord};
+use crate::verdict::Verdict;
+
+pub mod cells;
+pub mod commands;
+pub mod event_line;
+pub mod failures;
+pub mod format;
+pub mod grid;
+pub mod json;
+pub mod list;
+pub mod progress;
+pub mod show;
+pub mod table;
+pub mod text;
+
+use cells::{Cell, Column};
+
+/// A Run and what came of it.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The plan and what it was made from.
+    pub run: RunRecord,
+    /// The run folder.
+    pub folder: PathBuf,
+    /// The results, in the order of the plan.
+    pub results: Vec<TrialResult>,
+    /// How many trials came to what.
+    pub summary: Summary,
+    /// Case × Harness × arm, in the order of the plan.
+    pub cells: Vec<Cell>,
+    /// Harness × arm, in the order of the plan.
+    pub columns: Vec<Column>,
+    /// What a reader of the figures has to know.
+    pub notes: Vec<String>,
+}
+
+/// How many trials came to what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Passed.
+    pub pass: usize,
+    /// Failed.
+    pub fail: usize,
+    /// Could not be judged.
+    pub ungraded: usize,
+    /// The agent, or what it needs, was broken.
+    pub errored: usize,
+    /// Not run, for what their cases demand.
+    pub skipped: usize,
+    /// Never started, because the run ended before.
+    pub not_run: usize,
+}
+
+impl Summary {
+    /// Counts results.
+    pub fn of(results: &[TrialResult], not_run: usize) -> Self {
+        let mut summary = Summary { not_run, ..Summary::default() };
+        for result in results {
+            match result.verdict {
+                Verdict::Pass => summary.pass += 1,
+                Verdict::Fail => summary.fail += 1,
+                Verdict::Ungraded => summary.ungraded += 1,
+                Verdict::Errored => summary.errored += 1,
+                Verdict::Skipped => summary.skipped += 1,
+            }
+        }
+        summary
+    }
+
+    /// All trials, those that were not run too.
+    pub fn trials(&self) -> usize {
+        self.pass + self.fail + self.ungraded + self.errored + self.skipped + self.not_run
+    }
+}
+
+impl Report {
+    /// The report of a run: its plan, the results of what finished, how many trials were never started, and its folder.
+    pub fn new(run: &RunRecord, results: Vec<TrialResult>, not_run: usize, folder: &Path) -> Self {
+        let cells = cells::cells(run, &results);
+        let columns = cells::columns(run, &results, &cells);
+        let summary = Summary::of(&results, not_run);
+        let mut report =
+            Self { run: run.clone(), folder: folder.to_owned(), results, summary, cells, columns, notes: Vec::new() };
+        report.notes = notes(&report);
+        report
+    }
+
+    /// The folder of a trial.
+    pub fn trial_folder(&self, result: &TrialResult) -> Option<PathBuf> {
+        RunFolder::open(&self.folder).trial(&result.case, &result.harness, &result.arm, result.trial).ok()
+    }
+}
+
+/// The exit code that follows from a report's cells: 1 where one failed, else 3 where one could not be judged, was not
+/// run whole, or nothing ran at all, else 0.
+pub fn exit_code(report: &Report) -> u8 {
+    let any = |wanted: &[Option<Verdict>]| report.cells.iter().any(|cell| wanted.contains(&cell.verdict));
+    if any(&[Some(Verdict::Fail)]) {
+        1
+    } else if report.summary.not_run > 0
+        || any(&[None, Some(Verdict::Ungraded), Some(Verdict::Errored)])
+        || !any(&[Some(Verdict::Pass)])
+    {
+        3
+    } else {
+        0
+    }
+}
+
+/// The name of a trial for `evals show`: its place in the run folder, written as its own words.
+pub fn trial_name(case: &str, harness: &str, arm: &str, trial: u32) -> String {
+    format!("{case}/{harness}/{arm}/{trial}")
+}
+
+/// The planned trials that a name means: a whole one, or the start of one up to a `/`, such as the id of a case.
+pub fn trials_named<'a>(run: &'a RunRecord, name: &str) -> Vec<&'a TrialRecord> {
+    let name = name.trim_end_matches('/');
+    let meant = |trial: &&TrialRecord| {
+        let whole = trial_name(&trial.case, &trial.harness, &trial.arm, trial.trial);
+        whole.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    // A case may be named as the folder of others; its own trials are meant then.
+    let of_case: Vec<_> = run.trials.iter().filter(|trial| trial.case == name).collect();
+    if of_case.is_empty() { run.trials.iter().filter(meant).collect() } else { of_case }
+}
+
+fn notes(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
+    let summary = &report.summary;
+    if let Some(origin) = &report.run.derived_from {
+        notes.push(format!("made from run {origin}"));
+    }
+    let flaky: Vec<String> = report.cells.iter().filter(|cell| cell.flaky()).map(Cell::name).collect();
+    if !flaky.is_empty() {
+        notes.push(format!("flaky, with both passes and fails: {}", some_of(&flaky)));
+    }
+    if summary.errored > 0 {
+        notes.push(format!("{} errored and not counted in a score", text::plural(summary.errored, "trial")));
+    }
+    let mut reasons: Vec<(&str, usize)> = Vec::new();
+    for reason in report.results.iter().filter_map(|result| result.skipped.as_deref()) {
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((reason, 1)),
+        }
+    }
+    for (reason, count) in reasons.iter().take(5) {
+        notes.push(format!("{} skipped: {reason}", text::plural(*count, "trial")));
+    }
+    if reasons.len() > 5 {
+        notes.push(format!("more was skipped for {}", text::plural(reasons.len() - 5, "further reason")));
+    }
+    if summary.not_run > 0 {
+        let run = commands::run_word(&report.run, &report.folder);
+        notes.push(format!("{} not run; `evals run --resume {run}` goes on", text::plural(summary.not_run, "trial")));
+    }
+    let priced = report.results.iter().filter(|result| result.metrics.cost_source.is_some()).count();
+    if priced > 0 {
+        notes.push(format!("the cost of {} comes from a price table", text::plural(priced, "trial")));
+    }
+    if report.columns.iter().any(|column| column.figures.cost_usd.is_some() && column.figures.cost_unknown > 0) {
+        notes.push("a cost with `≥` leaves out trials that told none".to_owned());
+    }
+    if report.columns.iter().any(|column| column.figures.tokens.is_some() && column.figures.tokens_unknown > 0) {
+        notes.push("tokens with `≥` leave out trials that told none".to_owned());
+    }
+    notes
+}
+
+fn some_of(names: &[String]) -> String {
+    let shown = names.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > 5 { format!("{shown} and {} more", names.len() - 5) } else { shown }
+}

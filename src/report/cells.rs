@@ -1,0 +1,313 @@
+//! Cells and columns of a Report: verdicts, scores and what they took, from the results of their trials. Pure.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::result::{Metrics, TrialResult};
+use crate::run::RunRecord;
+use crate::trace::ErrorCategory;
+use crate::values::Fraction;
+use crate::verdict::{PassTrials, Verdict, of_trials};
+
+/// Case × Harness × arm, with what its trials came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cell {
+    /// Id of the case.
+    pub case: String,
+    /// Name of the harness.
+    pub harness: String,
+    /// Name of the column.
+    pub arm: String,
+    /// Its verdict; absent where trials that were not run keep it open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// How its trials came out.
+    #[serde(flatten)]
+    pub tally: Tally,
+    /// Mean over the trials that have a score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// The same with errored trials as 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score_with_errors: Option<f64>,
+    /// What its trials took.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+impl Cell {
+    /// Whether its trials both passed and failed.
+    pub fn flaky(&self) -> bool {
+        self.tally.passed > 0 && self.tally.failed > 0
+    }
+
+    /// Its name for people.
+    pub fn name(&self) -> String {
+        format!("{} ({})", self.case, column_name(&self.harness, &self.arm))
+    }
+}
+
+/// Harness × arm, with what its cells came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Column {
+    /// Name of the harness.
+    pub harness: String,
+    /// Name of the arm.
+    pub arm: String,
+    /// Cells that passed.
+    pub cases_passed: usize,
+    /// Cells that were not skipped.
+    pub cases: usize,
+    /// How its trials came out.
+    #[serde(flatten)]
+    pub tally: Tally,
+    /// Mean over its cases of the mean over their trials.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// The same with errored trials as 0; absent where there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score_with_errors: Option<f64>,
+    /// Share of the trials that ran and were not errored; absent where all were skipped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completion: Option<f64>,
+    /// What its trials took.
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+impl Column {
+    /// Its name for people.
+    pub fn name(&self) -> String {
+        column_name(&self.harness, &self.arm)
+    }
+}
+
+/// A column's name for people: the harness, and the model where one was asked for.
+pub fn column_name(harness: &str, arm: &str) -> String {
+    if arm == "default" { harness.to_owned() } else { format!("{harness} / {arm}") }
+}
+
+/// How trials came out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Trials that were planned and not skipped.
+    pub trials: usize,
+    /// Those that passed.
+    pub passed: usize,
+    /// Those that failed.
+    pub failed: usize,
+    /// Those that could not be judged.
+    pub ungraded: usize,
+    /// Those that were errored.
+    pub errored: usize,
+    /// Those that were not run.
+    pub not_run: usize,
+}
+
+impl Tally {
+    fn of(results: &[&TrialResult], not_run: usize) -> Self {
+        let count = |verdict| results.iter().filter(|result| result.verdict == verdict).count();
+        let (passed, failed) = (count(Verdict::Pass), count(Verdict::Fail));
+        let (ungraded, errored) = (count(Verdict::Ungraded), count(Verdict::Errored));
+        let trials = passed + failed + ungraded + errored + not_run;
+        Self { trials, passed, failed, ungraded, errored, not_run }
+    }
+
+    /// Those that ran and were not errored.
+    pub fn completed(&self) -> usize {
+        self.trials - self.errored - self.not_run
+    }
+}
+
+/// What trials took. A sum is over those that told; how many did not is beside it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Figures {
+    /// Median length of the trials that were not errored, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub median_duration_ms: Option<u64>,
+    /// US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Trials whose cost nobody knows.
+    pub cost_unknown: usize,
+    /// Tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Trials whose tokens nobody knows.
+    pub tokens_unknown: usize,
+}
+
+impl Figures {
+    fn of(results: &[&TrialResult]) -> Self {
+        let ran: Vec<&TrialResult> = results.iter().copied().filter(|result| agent_ran(result)).collect();
+        let judged = ran.iter().filter(|result| result.verdict != Verdict::Errored);
+        let mut durations: Vec<u64> = judged.filter_map(|result| result.metrics.duration_ms).collect();
+        let costs: Vec<f64> = ran.iter().filter_map(|result| result.metrics.cost_usd).collect();
+        let tokens: Vec<u64> = ran.iter().filter_map(|result| tokens(&result.metrics)).collect();
+        Self {
+            median_duration_ms: median(&mut durations),
+            cost_usd: (!costs.is_empty()).then(|| costs.iter().sum()),
+            cost_unknown: ran.len() - costs.len(),
+            tokens: (!tokens.is_empty()).then(|| tokens.iter().copied().fold(0, u64::saturating_add)),
+            tokens_unknown: ran.len() - tokens.len(),
+        }
+    }
+}
+
+/// Whether there was an agent that could have spent something.
+fn agent_ran(result: &TrialResult) -> bool {
+    let never = [ErrorCategory::NotInstalled, ErrorCategory::StartFailed, ErrorCategory::Setup];
+    result.verdict != Verdict::Skipped && !result.error.as_ref().is_some_and(|error| never.contains(&error.category))
+}
+
+/// A trial's tokens: as reported, else input and output (both needed) and what is known of the cache.
+pub fn tokens(metrics: &Metrics) -> Option<u64> {
+    metrics.total_tokens.or_else(|| {
+        let sum = metrics.input_tokens?.saturating_add(metrics.output_tokens?);
+        let cache = [metrics.cache_read_tokens, metrics.cache_write_tokens].into_iter().flatten();
+        Some(cache.fold(sum, u64::saturating_add))
+    })
+}
+
+fn median(values: &mut [u64]) -> Option<u64> {
+    values.sort_unstable();
+    let upper = *values.get(values.len() / 2)?;
+    if values.len() % 2 == 1 {
+        return Some(upper);
+    }
+    let lower = *values.get((values.len() / 2).checked_sub(1)?)?;
+    Some(lower + (upper - lower) / 2)
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+type Key<'a> = (&'a str, &'a str, &'a str);
+
+/// The trials of a cell.
+#[derive(Default)]
+struct Trials<'a> {
+    planned: usize,
+    results: Vec<&'a TrialResult>,
+}
+
+/// The cells of a run, in the order of its plan.
+pub fn cells(run: &RunRecord, results: &[TrialResult]) -> Vec<Cell> {
+    let mut order: Vec<Key<'_>> = Vec::new();
+    let mut trials: HashMap<Key<'_>, Trials<'_>> = HashMap::new();
+    let planned = run.trials.iter().map(|trial| ((&*trial.case, &*trial.harness, &*trial.arm), None));
+    let done = results.iter().map(|result| ((&*result.case, &*result.harness, &*result.arm), Some(result)));
+    for (key, result) in planned.chain(done) {
+        let trials = trials.entry(key).or_insert_with(|| {
+            order.push(key);
+            Trials::default()
+        });
+        match result {
+            None => trials.planned += 1,
+            Some(result) => trials.results.push(result),
+        }
+    }
+    let rules: HashMap<&str, PassTrials> = run.cases.iter().map(|case| (&*case.id, pass_rule(&case.pass))).collect();
+    let cell = |key: Key<'_>| {
+        let trials = trials.get(&key)?;
+        Some(cell(key, trials, rules.get(key.0).copied().unwrap_or_default()))
+    };
+    order.iter().filter_map(|key| cell(*key)).collect()
+}
+
+fn cell((case, harness, arm): Key<'_>, trials: &Trials<'_>, rule: PassTrials) -> Cell {
+    let not_run = trials.planned.saturating_sub(trials.results.len());
+    let mut verdicts: Vec<Verdict> = trials.results.iter().map(|result| result.verdict).collect();
+    // A trial that was not run could have come to anything, as an ungraded one could.
+    verdicts.extend(std::iter::repeat_n(Verdict::Ungraded, not_run));
+    let verdict = of_trials(&verdicts, rule);
+    let open = !matches!(verdict, Verdict::Pass | Verdict::Fail);
+    let scores: Vec<f64> = scores(&trials.results);
+    let errored = trials.results.iter().filter(|result| result.verdict == Verdict::Errored).count();
+    let mut with_errors = scores.clone();
+    with_errors.extend(std::iter::repeat_n(0.0, errored));
+    Cell {
+        case: case.to_owned(),
+        harness: harness.to_owned(),
+        arm: arm.to_owned(),
+        verdict: (not_run == 0 || !open).then_some(verdict),
+        tally: Tally::of(&trials.results, not_run),
+        score: mean(&scores),
+        score_with_errors: mean(&with_errors),
+        figures: Figures::of(&trials.results),
+    }
+}
+
+fn scores(results: &[&TrialResult]) -> Vec<f64> {
+    results.iter().filter_map(|result| result.score.map(Fraction::get)).collect()
+}
+
+/// The columns of a run, in the order of its plan.
+pub fn columns(run: &RunRecord, results: &[TrialResult], cells: &[Cell]) -> Vec<Column> {
+    let mut order: Vec<(&str, &str)> = Vec::new();
+    let named = run.trials.iter().map(|trial| (&*trial.harness, &*trial.arm));
+    let done = results.iter().map(|result| (&*result.harness, &*result.arm));
+    for key in named.chain(done) {
+        if !order.contains(&key) {
+            order.push(key);
+        }
+    }
+    order.into_iter().map(|(harness, arm)| column(harness, arm, results, cells)).collect()
+}
+
+fn column(harness: &str, arm: &str, results: &[TrialResult], cells: &[Cell]) -> Column {
+    let results: Vec<&TrialResult> =
+        results.iter().filter(|result| result.harness == harness && result.arm == arm).collect();
+    let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.harness == harness && cell.arm == arm).collect();
+    let tally = Tally::of(&results, cells.iter().map(|cell| cell.tally.not_run).sum());
+    let over = |figure: fn(&Cell) -> Option<f64>| mean(&cells.iter().filter_map(|c| figure(c)).collect::<Vec<_>>());
+    Column {
+        harness: harness.to_owned(),
+        arm: arm.to_owned(),
+        cases_passed: cells.iter().filter(|cell| cell.verdict == Some(Verdict::Pass)).count(),
+        cases: cells.iter().filter(|cell| cell.verdict != Some(Verdict::Skipped)).count(),
+        score: over(|cell| cell.score),
+        score_with_errors: (tally.errored > 0).then(|| over(|cell| cell.score_with_errors)).flatten(),
+        completion: (tally.trials > 0).then(|| tally.completed() as f64 / tally.trials as f64),
+        tally,
+        figures: Figures::of(&results),
+    }
+}
+
+/// The rule of `pass: {trials: …}` as it stands in `run.json`.
+fn pass_rule(word: &str) -> PassTrials {
+    match word {
+        "any" => PassTrials::Any,
+        word => word.parse().map_or(PassTrials::All, PassTrials::Share),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_an_even_number_lies_between() {
+        assert_eq!(median(&mut []), None);
+        assert_eq!(median(&mut [5]), Some(5));
+        assert_eq!(median(&mut [9, 1]), Some(5));
+        assert_eq!(median(&mut [9, 1, 2]), Some(2));
+    }
+
+    #[test]
+    fn tokens_need_both_ends() {
+        let half = Metrics { input_tokens: Some(5), ..Metrics::default() };
+        assert_eq!(tokens(&half), None);
+        let whole = Metrics { output_tokens: Some(2), cache_read_tokens: Some(10), ..half };
+        assert_eq!(tokens(&whole), Some(17));
+    }
+
+    #[test]
+    fn the_rule_of_a_case_is_read_back() {
+        assert_eq!(pass_rule("all"), PassTrials::All);
+        assert_eq!(pass_rule("any"), PassTrials::Any);
+        assert_eq!(pass_rule("0.8"), PassTrials::Share(Fraction::new(0.8).unwrap()));
+    }
+}

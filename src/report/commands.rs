@@ -1,0 +1,110 @@
+//! The commands that a reader of a report goes on with: look at a trial, run it again.
+
+use std::path::Path;
+
+use super::text::shell_word;
+use super::trial_name;
+use crate::result::TrialResult;
+use crate::run::RunRecord;
+
+/// The run as a word of a command: its id where it lies in the default place, else its folder.
+pub fn run_word(run: &RunRecord, folder: &Path) -> String {
+    let usual = Path::new(".evals/runs").join(&run.run);
+    let here = folder.strip_prefix("./").unwrap_or(folder) == usual;
+    shell_word(&if here { run.run.clone() } else { folder.to_string_lossy().into_owned() })
+}
+
+/// The command that shows a trial's trace.
+pub fn show(run: &RunRecord, folder: &Path, result: &TrialResult) -> String {
+    let name = trial_name(&result.case, &result.harness, &result.arm, result.trial);
+    format!("evals show {} {}", run_word(run, folder), shell_word(&name))
+}
+
+/// The command that runs a trial's cell again, once.
+pub fn again(run: &RunRecord, result: &TrialResult) -> String {
+    let mut words = vec!["evals".to_owned(), "run".to_owned()];
+    if let Some(case) = run.cases.iter().find(|case| case.id == result.case) {
+        words.push(case_path(&case.path, &case.id));
+    }
+    let origin = run.harnesses.iter().find(|harness| harness.name == result.harness).map(|harness| &*harness.origin);
+    words.extend(["--harness".to_owned(), harness_word(&result.harness, origin)]);
+    if let Some(model) = asked_model(run, result) {
+        // A model with a `=` in its name would be read as HARNESS=MODEL.
+        let word = if model.contains('=') { format!("{}={model}", result.harness) } else { model };
+        words.extend(["--model".to_owned(), word]);
+    }
+    words.extend(["--case".to_owned(), globset::escape(&result.case), "--trials".to_owned(), "1".to_owned()]);
+    if let Some(policy) = &run.options.interaction {
+        words.extend(["--interaction".to_owned(), policy.clone()]);
+    }
+    for limit in &run.options.limits {
+        words.extend(["--limit".to_owned(), limit.clone()]);
+    }
+    if let Some(seed) = run.options.seed {
+        words.extend(["--seed".to_owned(), seed.to_string()]);
+    }
+    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn asked_model(run: &RunRecord, result: &TrialResult) -> Option<String> {
+    let planned = run
+        .trials
+        .iter()
+        .find(|trial| (&trial.case, &trial.harness, &trial.arm) == (&result.case, &result.harness, &result.arm));
+    // The result's own word may be the manifest's default, which is asked for in any case.
+    planned.map_or_else(|| result.model.requested.clone(), |trial| trial.model.clone())
+}
+
+/// A manifest from the usual places is found by its name, any other by its path.
+fn harness_word(name: &str, origin: Option<&str>) -> String {
+    let path = origin.filter(|origin| [".yaml", ".yml"].iter().any(|end| origin.ends_with(end)));
+    match path {
+        Some(path) if Path::new(path).parent() != Some(Path::new("harnesses")) => path.to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+/// The path that leads to the case under the same id: its file, or the root its id counts from where only that says so.
+fn case_path(file: &Path, id: &str) -> String {
+    let root = id.contains('/').then(|| root_of(file, id)).flatten();
+    let path = match root {
+        Some(root) if !is_known_root(root) => root,
+        _ => file,
+    };
+    if path.as_os_str().is_empty() { ".".to_owned() } else { path.to_string_lossy().into_owned() }
+}
+
+/// What is left of a case's path before its id, where it ends with it.
+fn root_of<'a>(file: &'a Path, id: &str) -> Option<&'a Path> {
+    if !file.with_extension("").ends_with(id) {
+        return None;
+    }
+    file.ancestors().nth(Path::new(id).components().count())
+}
+
+/// Whether ids count from this folder whatever the command line names.
+fn is_known_root(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name == "cases") || folder.join("suite.yaml").is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_is_named_so_that_its_id_stays() {
+        assert_eq!(case_path(Path::new("cases/fixing/a.yaml"), "fixing/a"), "cases/fixing/a.yaml");
+        assert_eq!(case_path(Path::new("mine/fixing/a.yaml"), "fixing/a"), "mine");
+        assert_eq!(case_path(Path::new("fixing/a.yaml"), "fixing/a"), ".");
+        assert_eq!(case_path(Path::new("mine/a.yaml"), "a"), "mine/a.yaml");
+        assert_eq!(case_path(Path::new("mine/a.yaml"), "own/id"), "mine/a.yaml");
+    }
+
+    #[test]
+    fn a_harness_is_named_as_it_was_found() {
+        assert_eq!(harness_word("demo", Some("built in")), "demo");
+        assert_eq!(harness_word("mine", Some("harnesses/mine.yaml")), "mine");
+        assert_eq!(harness_word("mine", Some("../other/mine.yaml")), "../other/mine.yaml");
+        assert_eq!(harness_word("mine", None), "mine");
+    }
+}

@@ -1,0 +1,194 @@
+//! One line about an event of a Trace, for lists of evidence; and what a call is about, in a few words.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::text::{Look, one_line};
+use crate::trace::jsonl::{ReadError, Reader};
+use crate::trace::view;
+use crate::trace::{Body, Event, PermissionOutcome, Role, Stop, ToolCall, Usage};
+
+/// Why the events of a trial could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum EventsError {
+    /// The file could not be opened.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// It is no trace.
+    #[error("{0}")]
+    Read(#[from] ReadError),
+}
+
+/// Reads the lines of these events from a trace. An event that is not there is left out.
+///
+/// # Errors
+/// The trace could not be read.
+pub fn lines_of(
+    trace: &Path,
+    wanted: &BTreeSet<u64>,
+    width: usize,
+    look: &Look,
+) -> Result<BTreeMap<u64, String>, EventsError> {
+    let mut lines = BTreeMap::new();
+    let Some(last) = wanted.last() else { return Ok(lines) };
+    let mut reader = Reader::new(BufReader::new(File::open(trace)?))?;
+    let cwd = reader.header().cwd.clone();
+    let mut names = Names::new(cwd);
+    while let Some(event) = reader.next_event()? {
+        if event.seq > *last {
+            break;
+        }
+        names.before(&event);
+        if wanted.contains(&event.seq) {
+            lines.insert(event.seq, line(&event, &names, width, look));
+        }
+        names.after(&event);
+    }
+    Ok(lines)
+}
+
+/// What open calls are about, so that what follows them can say so.
+#[derive(Debug, Default)]
+pub struct Names {
+    cwd: Option<String>,
+    open: HashMap<String, String>,
+}
+
+impl Names {
+    /// Knows no call yet. Paths are shown relative to the folder.
+    pub fn new(cwd: Option<String>) -> Self {
+        Self { cwd, open: HashMap::new() }
+    }
+
+    /// Learns from an event, before it is shown.
+    pub fn before(&mut self, event: &Event) {
+        if let Body::ToolCall(call) = &event.body {
+            self.open.insert(call.call.clone(), self.title(call));
+        }
+    }
+
+    /// Forgets what no later event is about.
+    pub fn after(&mut self, event: &Event) {
+        if let Body::ToolResult(result) = &event.body {
+            self.open.remove(&result.call);
+        }
+    }
+
+    /// What an open call is: its kind and name.
+    pub fn of<'a>(&'a self, call: &'a str) -> &'a str {
+        self.open.get(call).map_or(call, String::as_str)
+    }
+
+    /// A path as graders see it.
+    pub fn relative(&self, path: &str) -> String {
+        view::relative(path, self.cwd.as_deref())
+    }
+
+    /// A call's kind and name.
+    pub fn title(&self, call: &ToolCall) -> String {
+        let name = call.name.as_deref().or(call.title.as_deref()).unwrap_or_default();
+        if name.is_empty() { call.kind.to_string() } else { format!("{} {name}", call.kind) }
+    }
+
+    /// What a call is about: its command, its paths, or its input.
+    pub fn about(&self, call: &ToolCall) -> String {
+        if let Some(command) = view::command(call.input.as_ref()) {
+            return command;
+        }
+        let paths = view::paths(call.input.as_ref(), &call.locations, &[], self.cwd.as_deref());
+        if !paths.is_empty() {
+            return paths.join(", ");
+        }
+        match &call.input {
+            Some(Value::Object(map)) if map.is_empty() => String::new(),
+            Some(input) => view::canonical(input),
+            None => call.title.clone().unwrap_or_default(),
+        }
+    }
+}
+
+fn line(event: &Event, names: &Names, width: usize, look: &Look) -> String {
+    let (what, text) = match &event.body {
+        Body::Message(message) => {
+            let who = match message.role {
+                Role::User => "user",
+                Role::Agent => "agent",
+            };
+            (who.to_owned(), message.text.clone())
+        }
+        Body::Thought { text } => (String::new(), text.clone()),
+        Body::Plan { entries } => {
+            (String::new(), entries.iter().map(|entry| &*entry.text).collect::<Vec<_>>().join("; "))
+        }
+        Body::ToolCall(call) => (names.title(call), names.about(call)),
+        Body::ToolResult(result) => {
+            let exit = result.exit_code.map(|code| format!(" (exit {code})")).unwrap_or_default();
+            let what = format!("{} {}{exit}", names.of(&result.call), result.status.word());
+            (what, result.output.clone().unwrap_or_default())
+        }
+        Body::PermissionRequest(request) => (names.of(&request.call).to_owned(), String::new()),
+        Body::PermissionResponse(response) => {
+            let what = format!("{} {}", names.of(&response.call), outcome_word(response.outcome));
+            (what, response.reason.clone().or_else(|| response.policy.clone()).unwrap_or_default())
+        }
+        Body::Usage(usage) => (String::new(), usage_text(usage)),
+        Body::Notice { code, text, .. } => (code.clone(), text.clone()),
+        Body::Stop(stop) => (stop.reason.word().to_owned(), stop_text(stop)),
+    };
+    let dash = if text.trim().is_empty() { "" } else { look.sign(" — ", " - ") };
+    let space = if what.is_empty() { "" } else { " " };
+    one_line(&format!("#{} {}{space}{what}{dash}{text}", event.seq, event.body.word()), width, look)
+}
+
+/// The word of a decision.
+pub fn outcome_word(outcome: PermissionOutcome) -> &'static str {
+    match outcome {
+        PermissionOutcome::Allowed => "allowed",
+        PermissionOutcome::Rejected => "rejected",
+        PermissionOutcome::Cancelled => "cancelled",
+    }
+}
+
+/// The figures of a usage report that are known.
+pub fn usage_text(usage: &Usage) -> String {
+    let figures = [
+        ("input", usage.input_tokens),
+        ("output", usage.output_tokens),
+        ("cache read", usage.cache_read_tokens),
+        ("cache write", usage.cache_write_tokens),
+        ("thought", usage.thought_tokens),
+        ("total", usage.total_tokens),
+    ];
+    let mut parts: Vec<String> = figures
+        .iter()
+        .filter_map(|(name, figure)| Some(format!("{name} {}", super::text::count((*figure)?))))
+        .collect();
+    if let Some(used) = usage.context_used {
+        let size = usage.context_size.map(|size| format!(" of {}", super::text::count(size))).unwrap_or_default();
+        parts.push(format!("context {}{size}", super::text::count(used)));
+    }
+    if let Some(cost) = usage.cost_usd {
+        let source = usage.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
+        parts.push(format!("{}{source}", super::text::money(cost)));
+    }
+    if let Some(model) = &usage.model {
+        parts.push(model.clone());
+    }
+    parts.join(", ")
+}
+
+/// What there is to know of an end beside its reason.
+pub fn stop_text(stop: &Stop) -> String {
+    let mut parts = Vec::new();
+    parts.extend(stop.category.map(|category| category.word().to_owned()));
+    parts.extend(stop.detail.clone());
+    if let Some(exit) = stop.exit.filter(|exit| exit.code != Some(0)) {
+        parts.extend(exit.code.map(|code| format!("exit {code}")));
+        parts.extend(exit.signal.map(|signal| format!("signal {signal}")));
+    }
+    parts.join(", ")
+}

@@ -1,0 +1,110 @@
+//! The formats a Report is written in, and how `--reporter FORMAT[=PATH]` names them.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::ValueEnum;
+
+use super::text::Look;
+use super::{Report, json, table};
+
+/// A format. A further one is a file beside this one, a variant here and a line in [`write`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people, in a terminal.
+    Table,
+    /// One JSON object.
+    Json,
+    /// One result a line.
+    Jsonl,
+}
+
+impl Format {
+    /// The format that a file's suffix asks for.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "txt" => Some(Format::Table),
+            "json" => Some(Format::Json),
+            "jsonl" => Some(Format::Jsonl),
+            _ => None,
+        }
+    }
+
+    fn named(word: &str) -> Option<Self> {
+        Self::value_variants()
+            .iter()
+            .copied()
+            .find(|format| format.to_possible_value().is_some_and(|value| value.matches(word, false)))
+    }
+
+    fn words() -> String {
+        let values = Self::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        values.map(|value| value.get_name().to_owned()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Writes a report.
+///
+/// # Errors
+/// The output could not be written.
+pub fn write(format: Format, report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Table => table::write(report, look, out),
+        Format::Json => json::write(report, out),
+        Format::Jsonl => json::write_lines(report, out),
+    }
+}
+
+/// What `--reporter` asks for: `json`, `json=out.json`, or a path whose suffix says the format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReporterArg {
+    /// The format.
+    pub format: Format,
+    /// Where to; standard output without one.
+    pub path: Option<PathBuf>,
+}
+
+impl FromStr for ReporterArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(format) = Format::named(text) {
+            return Ok(Self { format, path: None });
+        }
+        if let Some((word, path)) = text.split_once('=')
+            && let Some(format) = Format::named(word)
+        {
+            return match path {
+                "" => Err(format!("`{text}` names no file; write {word}=FILE, or {word} for standard output")),
+                "-" => Ok(Self { format, path: None }),
+                path => Ok(Self { format, path: Some(PathBuf::from(path)) }),
+            };
+        }
+        match Format::of_path(Path::new(text)) {
+            Some(format) => Ok(Self { format, path: Some(PathBuf::from(text)) }),
+            None => Err(format!(
+                "`{text}` is no report; write FORMAT or FORMAT=PATH with one of {}, or a path that ends in .json or .jsonl",
+                Format::words()
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reporter_is_a_format_a_file_or_both() {
+        let read = |text: &str| text.parse::<ReporterArg>().map(|arg| (arg.format, arg.path));
+        assert_eq!(read("json"), Ok((Format::Json, None)));
+        assert_eq!(read("json=-"), Ok((Format::Json, None)));
+        assert_eq!(read("json=a=b.txt"), Ok((Format::Json, Some("a=b.txt".into()))));
+        assert_eq!(read("jsonl=out"), Ok((Format::Jsonl, Some("out".into()))));
+        assert_eq!(read("out.json"), Ok((Format::Json, Some("out.json".into()))));
+        assert_eq!(read("a=b/out.jsonl"), Ok((Format::Jsonl, Some("a=b/out.jsonl".into()))));
+        assert!(read("xml").unwrap_err().contains("table, json, jsonl"));
+        assert!(read("json=").is_err() && read("").is_err());
+    }
+}

@@ -1,0 +1,64 @@
+//! The report for programs: one JSON object, or one result a line.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::cells::{Cell, Column};
+use super::{Report, Summary, exit_code};
+use crate::result::TrialResult;
+use crate::run::VERSION;
+
+/// The object: what the contract names, and what the table shows.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    run: &'a str,
+    version: u32,
+    evals: &'a str,
+    started: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    derived_from: Option<&'a str>,
+    summary: &'a Summary,
+    exit_code: u8,
+    columns: &'a [Column],
+    cells: &'a [Cell],
+    notes: &'a [String],
+    results: &'a [TrialResult],
+}
+
+/// Writes the report as one object: `{run, version, summary, results, …}`.
+///
+/// # Errors
+/// The output could not be written.
+pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let document = Document {
+        run: &report.run.run,
+        version: VERSION,
+        evals: &report.run.evals,
+        started: &report.run.started,
+        label: report.run.label.as_deref(),
+        derived_from: report.run.derived_from.as_deref(),
+        summary: &report.summary,
+        exit_code: exit_code(report),
+        columns: &report.columns,
+        cells: &report.cells,
+        notes: &report.notes,
+        results: &report.results,
+    };
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    out.write_all(b"\n")
+}
+
+/// Writes each result as a line.
+///
+/// # Errors
+/// The output could not be written.
+pub fn write_lines(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    for result in &report.results {
+        serde_json::to_writer(&mut *out, result)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! What `evals list` prints: cases, harnesses, graders and runs, as a table or as JSON.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::Summary;
+use super::grid::{Grid, GridCell};
+use super::table::counts;
+use super::text::{Look, one_line};
+
+/// How a list is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListForm {
+    /// A table, for people.
+    Table(Look),
+    /// A JSON array of the rows.
+    Json,
+}
+
+/// A case in a list.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct CaseRow {
+    /// Its id.
+    pub id: String,
+    /// Its file.
+    pub path: String,
+    /// One line about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// `capability` or `regression`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// The harnesses it names.
+    pub harnesses: Vec<String>,
+    /// Trials of each cell.
+    pub trials: u32,
+    /// Names of its graders.
+    pub graders: Vec<String>,
+}
+
+/// A harness in a list.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct HarnessRow {
+    /// Its name.
+    pub name: String,
+    /// The protocol it speaks.
+    pub adapter: String,
+    /// Where its manifest comes from.
+    pub origin: String,
+    /// How much of a run with it is captured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
+    /// What it can, in the contract's words.
+    pub capabilities: Vec<String>,
+    /// Whether its program is there; absent where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub installed: Option<bool>,
+    /// One line about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// A named grader in a list.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct GraderRow {
+    /// Its name.
+    pub name: String,
+    /// Where it comes from.
+    pub origin: String,
+    /// One line about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+}
+
+/// A run in a list.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct RunRow {
+    /// Its id.
+    pub run: String,
+    /// The user's name for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// When it began.
+    pub started: String,
+    /// Its folder.
+    pub path: String,
+    /// Its columns, by name.
+    pub columns: Vec<String>,
+    /// What its trials came to; absent where that could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
+    /// The run that it was made from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub derived_from: Option<String>,
+}
+
+/// Lists cases.
+///
+/// # Errors
+/// The output could not be written.
+pub fn cases(rows: &[CaseRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
+    write(rows, form, out, ["case", "kind", "tags", "trials", "about"], |row, look| {
+        let about = row.description.as_ref().unwrap_or(&row.path);
+        [
+            word(&row.id, look),
+            row.kind.as_deref().map_or_else(|| look.unknown().to_owned(), |kind| word(kind, look)),
+            word(&row.tags.join(" "), look),
+            row.trials.to_string(),
+            word(about, look),
+        ]
+    })
+}
+
+/// Lists harnesses.
+///
+/// # Errors
+/// The output could not be written.
+pub fn harnesses(rows: &[HarnessRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
+    write(rows, form, out, ["harness", "adapter", "can", "tier", "found", "from", "about"], |row, look| {
+        let unknown = || look.unknown().to_owned();
+        [
+            word(&row.name, look),
+            word(&row.adapter, look),
+            word(&row.capabilities.join(" "), look),
+            row.tier.as_deref().map_or_else(unknown, |tier| word(tier, look)),
+            row.installed.map_or_else(unknown, |found| if found { "yes" } else { "no" }.to_owned()),
+            word(&row.origin, look),
+            word(row.description.as_deref().unwrap_or_default(), look),
+        ]
+    })
+}
+
+/// Lists named graders.
+///
+/// # Errors
+/// The output could not be written.
+pub fn graders(rows: &[GraderRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
+    write(rows, form, out, ["grader", "from", "about"], |row, look| {
+        [word(&row.name, look), word(&row.origin, look), word(row.description.as_deref().unwrap_or_default(), look)]
+    })
+}
+
+/// Lists runs.
+///
+/// # Errors
+/// The output could not be written.
+pub fn runs(rows: &[RunRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
+    write(rows, form, out, ["run", "label", "started", "columns", "trials"], |row, look| {
+        let trials =
+            row.summary.as_ref().map_or_else(|| look.unknown().to_owned(), |summary| counts(summary, &plain(look)));
+        let from = row.derived_from.as_ref().map(|from| format!(" (from {from})")).unwrap_or_default();
+        [
+            word(&format!("{}{from}", row.run), look),
+            word(row.label.as_deref().unwrap_or_default(), look),
+            word(&row.started, look),
+            word(&row.columns.join(", "), look),
+            trials,
+        ]
+    })
+}
+
+/// The counts of a row stand in one colour, as every cell's line does.
+fn plain(look: &Look) -> Look {
+    Look { colour: false, ..*look }
+}
+
+/// A cell's text: one harmless line of bounded length.
+fn word(text: &str, look: &Look) -> String {
+    one_line(text, 200, look)
+}
+
+fn write<Row: Serialize, const N: usize>(
+    rows: &[Row],
+    form: ListForm,
+    out: &mut dyn Write,
+    head: [&str; N],
+    cells: impl Fn(&Row, &Look) -> [String; N],
+) -> io::Result<()> {
+    let ListForm::Table(look) = form else {
+        serde_json::to_writer_pretty(&mut *out, rows)?;
+        return out.write_all(b"\n");
+    };
+    let mut grid = Grid::new(head);
+    for row in rows {
+        grid.row(cells(row, &look).map(GridCell::from).into());
+    }
+    grid.write(&look, out)
+}

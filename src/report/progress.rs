@@ -1,0 +1,257 @@
+//! What a user sees of a Run while it moves: live lines on a terminal, one line for each finished trial elsewhere.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::Summary;
+use super::cells::column_name;
+use super::table::counts;
+use super::text::{DIM, Look, YELLOW, cut, duration, harmless, money, one_line, plural, verdict_style};
+use crate::result::TrialResult;
+use crate::run::events::RunEvent;
+use crate::verdict::Verdict;
+
+/// Someone who watches a run.
+pub trait Watch: Send {
+    /// Something happened.
+    fn see(&mut self, event: &RunEvent);
+
+    /// The run is over, or was interrupted: nothing more will be seen.
+    fn end(&mut self) {}
+}
+
+/// Whether a display may move: only on a terminal, and neither in CI nor where the user wants none.
+pub fn may_move(terminal: bool, ci: Option<&str>, no_progress: bool) -> bool {
+    let in_ci = ci.is_some_and(|value| !value.is_empty() && value != "0" && value != "false");
+    terminal && !in_ci && !no_progress
+}
+
+/// One line for each trial that is done.
+pub struct Plain<W> {
+    out: W,
+    look: Look,
+}
+
+impl<W: Write + Send> Plain<W> {
+    /// Writes lines to this output.
+    pub fn new(out: W, look: Look) -> Self {
+        Self { out, look }
+    }
+
+    fn line(&mut self, line: &str) {
+        // A display that nobody can read any more must not end the run.
+        let _ = writeln!(self.out, "{line}").and_then(|()| self.out.flush());
+    }
+}
+
+impl<W: Write + Send> Watch for Plain<W> {
+    fn see(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Planned { trials, skipped } => self.line(&planned(*trials, *skipped)),
+            RunEvent::Started { .. } => {}
+            RunEvent::Retry { .. } | RunEvent::NotRun { .. } => {
+                let line = oddity(event, &self.look);
+                self.line(&line);
+            }
+            RunEvent::Finished { result } => {
+                let line = finished(result, &self.look);
+                self.line(&line);
+            }
+        }
+    }
+}
+
+fn planned(trials: usize, skipped: usize) -> String {
+    let skipped = if skipped > 0 { format!(", {skipped} skipped") } else { String::new() };
+    format!("{} to run{skipped}", plural(trials, "trial"))
+}
+
+/// The line about a trial that is done: verdict, case, column, time, and the first thing to know if it did not pass.
+fn finished(result: &TrialResult, look: &Look) -> String {
+    let word = format!("{:<8}", result.verdict.word().to_uppercase());
+    let mut parts = vec![place(&result.case, &result.harness, &result.arm, result.trial)];
+    parts.extend(result.metrics.duration_ms.map(duration));
+    parts.extend(result.metrics.cost_usd.map(money));
+    let line = format!("{}  {}", look.paint(verdict_style(result.verdict), &word), parts.join("  "));
+    match why(result) {
+        Some(why) => {
+            let why = one_line(&why, look.columns().saturating_sub(10), look);
+            format!("{line}\n          {}", look.paint(DIM, &why))
+        }
+        None => line,
+    }
+}
+
+/// Why a trial did not pass, in short.
+fn why(result: &TrialResult) -> Option<String> {
+    if let Some(reason) = &result.skipped {
+        return Some(reason.clone());
+    }
+    if let Some(error) = &result.error {
+        return Some(format!("{}: {}", error.category.word(), error.message));
+    }
+    let wanted = match result.verdict {
+        Verdict::Fail => Some(false),
+        Verdict::Ungraded => None,
+        Verdict::Pass | Verdict::Errored | Verdict::Skipped => return None,
+    };
+    let counted = || result.grades.iter().filter(|grade| !grade.diagnostic && grade.passed == wanted);
+    let grade = counted().find(|grade| grade.gate).or_else(|| counted().next());
+    match grade {
+        Some(grade) => Some(format!("{}: {}", grade.name, grade.reason)),
+        None => result.stop.as_ref().map(|stop| {
+            let detail = stop.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
+            format!("{}{detail}", stop.reason.word())
+        }),
+    }
+}
+
+fn place(case: &str, harness: &str, arm: &str, trial: u32) -> String {
+    let number = if trial > 1 { format!(" #{trial}") } else { String::new() };
+    harmless(&format!("{case}{number}  {}", column_name(harness, arm))).replace('\n', " ")
+}
+
+/// The line about something that is no result.
+fn oddity(event: &RunEvent, look: &Look) -> String {
+    let (word, text) = match event {
+        RunEvent::Retry { case, harness, arm, trial, attempt, why } => {
+            let place = place(case, harness, arm, *trial);
+            ("RETRY   ", format!("{place}  attempt {attempt} was errored, trying again: {why}"))
+        }
+        RunEvent::NotRun { count, why } => ("NOT RUN ", format!("{}: {why}", plural(*count, "trial"))),
+        RunEvent::Planned { trials, skipped } => ("PLAN    ", planned(*trials, *skipped)),
+        RunEvent::Started { case, harness, arm, trial, .. } => ("START   ", place(case, harness, arm, *trial)),
+        RunEvent::Finished { result } => return finished(result, look),
+    };
+    let text = one_line(&text, look.columns().saturating_sub(10), look);
+    format!("{}  {text}", look.paint(YELLOW, word))
+}
+
+/// A head with counts, cost and time, and one line for each trial that runs.
+pub struct Live {
+    look: Look,
+    bars: MultiProgress,
+    head: ProgressBar,
+    running: HashMap<(String, String, String, u32), ProgressBar>,
+    summary: Summary,
+    done: usize,
+    planned: usize,
+    cost: Option<f64>,
+    cost_unknown: bool,
+}
+
+/// Redraws a second, at most.
+const REDRAWS: u8 = 10;
+
+impl Live {
+    /// Draws on standard error.
+    pub fn on_stderr(look: Look) -> Self {
+        Self::on(ProgressDrawTarget::stderr_with_hz(REDRAWS), look)
+    }
+
+    /// Draws on this target.
+    pub fn on(target: ProgressDrawTarget, look: Look) -> Self {
+        let bars = MultiProgress::with_draw_target(target);
+        let head = bars.add(ProgressBar::new_spinner().with_style(style("{msg}  {elapsed}")));
+        head.enable_steady_tick(Duration::from_millis(200));
+        let live = Self {
+            look,
+            bars,
+            head,
+            running: HashMap::new(),
+            summary: Summary::default(),
+            done: 0,
+            planned: 0,
+            cost: None,
+            cost_unknown: false,
+        };
+        live.draw_head();
+        live
+    }
+
+    fn draw_head(&self) {
+        let cost = self.cost.map_or_else(String::new, |cost| {
+            let more = if self.cost_unknown { self.look.sign("≥", ">=") } else { "" };
+            format!("  {more}{}", money(cost))
+        });
+        let text = format!("{}/{}  {}{cost}", self.done, self.planned, counts(&self.summary, &self.look));
+        self.head.set_message(text);
+    }
+
+    fn above(&self, line: &str) {
+        // A display that nobody can read any more must not end the run.
+        let _ = self.bars.println(line);
+    }
+
+    fn finish(&mut self, result: &TrialResult) {
+        let key = (result.case.clone(), result.harness.clone(), result.arm.clone(), result.trial);
+        if let Some(bar) = self.running.remove(&key) {
+            bar.finish_and_clear();
+            self.bars.remove(&bar);
+        }
+        let counted = match result.verdict {
+            Verdict::Pass => &mut self.summary.pass,
+            Verdict::Fail => &mut self.summary.fail,
+            Verdict::Ungraded => &mut self.summary.ungraded,
+            Verdict::Errored => &mut self.summary.errored,
+            // The plan has counted them.
+            Verdict::Skipped => return,
+        };
+        *counted += 1;
+        self.done += 1;
+        match result.metrics.cost_usd {
+            Some(cost) => self.cost = Some(self.cost.unwrap_or(0.0) + cost),
+            None => self.cost_unknown = true,
+        }
+        if result.verdict != Verdict::Pass {
+            self.above(&finished(result, &self.look));
+        }
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
+}
+
+impl Watch for Live {
+    fn see(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Planned { trials, skipped } => {
+                self.planned = *trials;
+                self.summary.skipped = *skipped;
+            }
+            RunEvent::Started { case, harness, arm, trial, attempt } => {
+                let again = if *attempt > 1 { format!("  attempt {attempt}") } else { String::new() };
+                let bar = ProgressBar::new_spinner().with_style(style("  {elapsed:>4}  {msg}"));
+                let bar = self.bars.add(bar);
+                let room = self.look.columns().saturating_sub(10);
+                let text = format!("{}{again}", place(case, harness, arm, *trial));
+                bar.set_message(cut(&text, room, &self.look));
+                bar.enable_steady_tick(Duration::from_millis(200));
+                let key = (case.clone(), harness.clone(), arm.clone(), *trial);
+                if let Some(earlier) = self.running.insert(key, bar) {
+                    earlier.finish_and_clear();
+                    self.bars.remove(&earlier);
+                }
+            }
+            RunEvent::Retry { .. } => self.above(&oddity(event, &self.look)),
+            RunEvent::Finished { result } => self.finish(result),
+            RunEvent::NotRun { count, .. } => {
+                self.summary.not_run += count;
+                self.above(&oddity(event, &self.look));
+            }
+        }
+        self.draw_head();
+    }
+
+    fn end(&mut self) {
+        for (_, bar) in self.running.drain() {
+            bar.finish_and_clear();
+        }
+        self.head.finish_and_clear();
+        let _ = self.bars.clear();
+    }
+}

@@ -1,0 +1,228 @@
+//! The report for a terminal: the table case × (harness, model), notes, failures, and one line that sums up.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
+
+use anstyle::Style;
+
+use super::cells::{Cell, Column, Figures};
+use super::grid::{Grid, GridCell};
+use super::text::{BOLD, DIM, Look, count, duration, harmless, money, one_line, plural, verdict_style, width_of, wrap};
+use super::{Report, Summary, failures};
+use crate::verdict::Verdict;
+
+/// Names longer than this are wrapped even where there is room, so that figures stay near them.
+const LONGEST_NAME: usize = 60;
+
+/// Writes the whole report.
+///
+/// # Errors
+/// The output could not be written.
+pub fn write(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    heading(report, look, out)?;
+    if !report.cells.is_empty() {
+        tables(report, look, out)?;
+        writeln!(out)?;
+    }
+    for note in &report.notes {
+        let note = if look.unicode { note.clone() } else { note.replace('≥', ">=") };
+        for (n, line) in wrap(&note, look.columns() - 2).iter().enumerate() {
+            writeln!(out, "{} {line}", if n == 0 { look.sign("·", "-") } else { " " })?;
+        }
+    }
+    if !report.notes.is_empty() {
+        writeln!(out)?;
+    }
+    failures::write(report, look, out)?;
+    closing(report, look, out)
+}
+
+fn heading(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    let run = &report.run;
+    let label = run.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
+    let mut cases: Vec<&str> = report.cells.iter().map(|cell| &*cell.case).collect();
+    cases.sort_unstable();
+    cases.dedup();
+    let text = format!(
+        "run {}{label}: {}, {}, {}",
+        run.run,
+        plural(cases.len(), "case"),
+        plural(report.columns.len(), "column"),
+        plural(report.summary.trials(), "trial")
+    );
+    for line in wrap(&text, look.columns()) {
+        writeln!(out, "{}", look.paint(BOLD, &line))?;
+    }
+    writeln!(out)
+}
+
+fn tables(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    if let [column] = report.columns.as_slice() {
+        return one_column(report, column, look, out);
+    }
+    // As many columns side by side as fit; the rest follow below, under the same cases.
+    let mut rest = report.columns.as_slice();
+    let mut first = true;
+    while !rest.is_empty() {
+        let fits = |n: &usize| side_by_side(report, &rest[..*n], look).natural_width() <= look.columns();
+        let take = (1..=rest.len()).rev().find(fits).unwrap_or(1);
+        let (now, later) = rest.split_at(take);
+        if !first {
+            writeln!(out)?;
+        }
+        side_by_side(report, now, look).write(look, out)?;
+        (rest, first) = (later, false);
+    }
+    Ok(())
+}
+
+fn one_column(report: &Report, column: &Column, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    let name = one_line(&column.name(), LONGEST_NAME, look);
+    let head = ["case".to_owned(), name, "score".into(), "time".into(), "cost".into(), "tokens".into()];
+    let mut grid = Grid::new(head).right(2..6);
+    for cell in &report.cells {
+        let [time, cost, tokens] = figures(&cell.figures, look);
+        let (word, style) = verdict(cell);
+        let verdict = GridCell::styled(style, word);
+        let score = score(cell.score, look);
+        grid.row(vec![case_name(&cell.case), verdict, score.into(), time.into(), cost.into(), tokens.into()]);
+    }
+    let mut foot = |cells: [String; 6]| grid.foot(cells.map(GridCell::from).into());
+    let [time, cost, tokens] = figures(&column.figures, look);
+    foot(["all".into(), passed(column), score(column.score, look), time, cost, tokens]);
+    let blank = String::new;
+    if column.score_with_errors.is_some() {
+        let score = score(column.score_with_errors, look);
+        foot(["errors as failures".into(), blank(), score, blank(), blank(), blank()]);
+    }
+    foot(["completed".into(), completion(column, look), blank(), blank(), blank(), blank()]);
+    grid.write(look, out)
+}
+
+fn side_by_side(report: &Report, columns: &[Column], look: &Look) -> Grid {
+    let names = columns.iter().map(|column| one_line(&column.name(), LONGEST_NAME, look));
+    let mut grid = Grid::new(std::iter::once("case".to_owned()).chain(names));
+    let mut cases: Vec<&str> = Vec::new();
+    let mut seen: HashSet<&str> = HashSet::new();
+    let mut cells: HashMap<(&str, &str, &str), &Cell> = HashMap::new();
+    for cell in &report.cells {
+        if seen.insert(&cell.case) {
+            cases.push(&cell.case);
+        }
+        cells.insert((&cell.case, &cell.harness, &cell.arm), cell);
+    }
+    for case in cases {
+        let mut row = vec![case_name(case)];
+        for column in columns {
+            let cell = cells.get(&(case, &*column.harness, &*column.arm));
+            row.push(cell.map_or_else(GridCell::default, |cell| {
+                let (word, style) = verdict(cell);
+                let score = cell.score.map(|score| format!(" {score:.2}")).unwrap_or_default();
+                with_figures(GridCell::styled(style, word + &score), &cell.figures, look)
+            }));
+        }
+        grid.row(row);
+    }
+    let mut foot = |name: &str, of: &dyn Fn(&Column) -> GridCell| {
+        grid.foot(std::iter::once(name.into()).chain(columns.iter().map(of)).collect());
+    };
+    foot("all", &|column| with_figures(passed(column).into(), &column.figures, look));
+    foot("score", &|column| score(column.score, look).into());
+    if columns.iter().any(|column| column.score_with_errors.is_some()) {
+        foot("errors as failures", &|column| score(column.score_with_errors.or(column.score), look).into());
+    }
+    foot("completed", &|column| completion(column, look).into());
+    grid
+}
+
+/// The same with what it took on a second line, as far as known.
+fn with_figures(cell: GridCell, figures: &Figures, look: &Look) -> GridCell {
+    let known = self::figures(figures, look).into_iter().filter(|figure| figure != look.unknown());
+    let known = known.collect::<Vec<_>>().join(" ");
+    if known.is_empty() { cell } else { cell.below(DIM, known) }
+}
+
+fn case_name(case: &str) -> GridCell {
+    let clean = harmless(case).replace('\n', " ");
+    if width_of(&clean) <= LONGEST_NAME { clean.into() } else { wrap(&clean, LONGEST_NAME).join("\n").into() }
+}
+
+fn verdict(cell: &Cell) -> (String, Style) {
+    let (word, style) = match cell.verdict {
+        Some(verdict) => (verdict.word(), verdict_style(verdict)),
+        None => ("not run", DIM),
+    };
+    let passed =
+        if cell.tally.trials == 0 { String::new() } else { format!(" {}/{}", cell.tally.passed, cell.tally.trials) };
+    (format!("{word}{passed}"), style)
+}
+
+fn passed(column: &Column) -> String {
+    format!("{}/{} passed", column.cases_passed, column.cases)
+}
+
+fn score(score: Option<f64>, look: &Look) -> String {
+    score.map_or_else(|| look.unknown().to_owned(), |score| format!("{score:.2}"))
+}
+
+fn completion(column: &Column, look: &Look) -> String {
+    column.completion.map_or_else(
+        || look.unknown().to_owned(),
+        |share| {
+            // Only everything is 100 %.
+            let percent = if share < 1.0 { (share * 100.0).floor() } else { 100.0 };
+            format!("{}/{} ({percent:.0}%)", column.tally.completed(), column.tally.trials)
+        },
+    )
+}
+
+/// Time, cost and tokens. A sum that some trials are missing from is at least that much.
+fn figures(figures: &Figures, look: &Look) -> [String; 3] {
+    let at_least = |unknown: usize| if unknown > 0 { look.sign("≥", ">=") } else { "" };
+    let unknown = || look.unknown().to_owned();
+    [
+        figures.median_duration_ms.map_or_else(unknown, duration),
+        figures.cost_usd.map_or_else(unknown, |cost| format!("{}{}", at_least(figures.cost_unknown), money(cost))),
+        figures.tokens.map_or_else(unknown, |tokens| format!("{}{}", at_least(figures.tokens_unknown), count(tokens))),
+    ]
+}
+
+fn closing(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    // The words are wrapped without their colours, and coloured line by line.
+    let mut parts = count_parts(&report.summary).into_iter().peekable();
+    let mut used = 0;
+    while let Some((text, style)) = parts.next() {
+        let next = parts.peek().map(|(text, _)| text.len() + 3);
+        used += text.len() + 2;
+        write!(out, "{}", look.paint(style, &text))?;
+        match next {
+            Some(next) if used + next > look.columns() => {
+                writeln!(out, ",")?;
+                used = 0;
+            }
+            Some(_) => write!(out, ", ")?,
+            None => writeln!(out)?,
+        }
+    }
+    let folder = harmless(&report.folder.to_string_lossy());
+    writeln!(out, "{} {folder}", look.paint(DIM, "run folder"))
+}
+
+/// The counts of a summary that are not zero, coloured.
+pub fn counts(summary: &Summary, look: &Look) -> String {
+    let parts = count_parts(summary).into_iter().map(|(text, style)| look.paint(style, &text));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn count_parts(summary: &Summary) -> Vec<(String, Style)> {
+    let counts = [
+        (summary.pass, "passed", verdict_style(Verdict::Pass)),
+        (summary.fail, "failed", verdict_style(Verdict::Fail)),
+        (summary.ungraded, "ungraded", verdict_style(Verdict::Ungraded)),
+        (summary.errored, "errored", verdict_style(Verdict::Errored)),
+        (summary.skipped, "skipped", DIM),
+        (summary.not_run, "not run", DIM),
+    ];
+    let shown = counts.into_iter().filter(|(number, word, _)| *number > 0 || *word == "passed");
+    shown.map(|(number, word, style)| (format!("{number} {word}"), style)).collect()
+}

@@ -1,0 +1,352 @@
+//! Text for terminals: makes agents' words harmless, wraps, cuts, colours, and writes figures for people.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Style};
+use tabled::grid::util::string::get_char_width;
+
+use crate::verdict::Verdict;
+
+/// How output for people looks. The caller knows the stream, so the caller decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Whether colours are written.
+    pub colour: bool,
+    /// Whether signs of our own beyond ASCII are written.
+    pub unicode: bool,
+}
+
+impl Look {
+    /// For files, pipes and logs: no colour, plain signs.
+    pub const PLAIN: Look = Look { width: 100, colour: false, unicode: false };
+
+    /// The narrowest that anything is laid out for.
+    const NARROWEST: usize = 40;
+
+    /// The look that suits a stream: plain where it is no terminal; `NO_COLOR` and `CLICOLOR` are honoured.
+    pub fn of(stream: &impl anstream::stream::RawStream, width: Option<usize>) -> Self {
+        let terminal = stream.is_terminal();
+        Look {
+            width: width.unwrap_or(Self::PLAIN.width),
+            colour: anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never,
+            unicode: terminal,
+        }
+    }
+
+    /// The width to lay out for.
+    pub fn columns(&self) -> usize {
+        self.width.max(Self::NARROWEST)
+    }
+
+    /// The text in a style.
+    pub fn paint(&self, style: Style, text: &str) -> String {
+        if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    /// The sign, or what stands for it in plain output.
+    pub fn sign(&self, unicode: &'static str, plain: &'static str) -> &'static str {
+        if self.unicode { unicode } else { plain }
+    }
+
+    /// What stands for a figure that nobody knows.
+    pub fn unknown(&self) -> &'static str {
+        self.sign("–", "-")
+    }
+
+    /// What stands for text that was left out.
+    pub fn ellipsis(&self) -> &'static str {
+        self.sign("…", "...")
+    }
+}
+
+/// For what matters less.
+pub const DIM: Style = Style::new().dimmed();
+/// For headings.
+pub const BOLD: Style = Style::new().bold();
+/// For what is good, and for added lines.
+pub const GREEN: Style = AnsiColor::Green.on_default();
+/// For what is bad, and for removed lines.
+pub const RED: Style = AnsiColor::Red.on_default();
+/// For what is open.
+pub const YELLOW: Style = AnsiColor::Yellow.on_default();
+/// For what is broken.
+pub const MAGENTA: Style = AnsiColor::Magenta.on_default();
+/// For what an agent does.
+pub const CYAN: Style = AnsiColor::Cyan.on_default();
+
+/// The colour of a verdict.
+pub fn verdict_style(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Pass => GREEN,
+        Verdict::Fail => RED,
+        Verdict::Ungraded => YELLOW,
+        Verdict::Errored => MAGENTA,
+        Verdict::Skipped => DIM,
+    }
+}
+
+/// Text that can do nothing to a terminal: colours are taken out, any other control character is written out, and so
+/// are those that reorder or hide text. Only line ends stay; a tab becomes spaces.
+pub fn harmless(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if let Some(after) = after_colour(rest) {
+            rest = after;
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\n' => out.push('\n'),
+            '\t' => out.push_str("    "),
+            '\r' if rest.starts_with('\n') || rest.is_empty() => {}
+            // What a program wrote over is read line by line.
+            '\r' => out.push('\n'),
+            '\0'..='\x1f' => {
+                out.push('^');
+                out.push(char::from(c as u8 + 0x40));
+            }
+            '\x7f' => out.push_str("^?"),
+            // Variation selectors only choose among shapes, of different widths.
+            '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => {}
+            '\u{80}'..='\u{9f}'
+            | '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}' => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// What follows a colour sequence, if the text begins with one.
+fn after_colour(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix("\x1b[")?;
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';' && c != ':')?;
+    rest[end..].strip_prefix('m')
+}
+
+/// The text on one line, harmless, at most so wide.
+pub fn one_line(text: &str, width: usize, look: &Look) -> String {
+    // Far more than fits on a line is not worth cleaning; a mark says that it was there.
+    let most = width.saturating_mul(8).saturating_add(64);
+    let head = text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end]);
+    let clean = harmless(head);
+    let mut line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
+    if head.len() < text.len() {
+        line.push_str(look.ellipsis());
+    }
+    cut(&line, width, look)
+}
+
+/// How many columns a harmless text takes.
+pub fn width_of(text: &str) -> usize {
+    text.chars().map(get_char_width).sum()
+}
+
+/// The text cut to so many columns, with a mark where something is gone.
+pub fn cut(text: &str, width: usize, look: &Look) -> String {
+    if width_of(text) <= width {
+        return text.to_owned();
+    }
+    let mark = look.ellipsis();
+    let room = width.saturating_sub(width_of(mark));
+    let mut out = prefix(text, room).to_owned();
+    if width >= width_of(mark) {
+        out.push_str(mark);
+    }
+    out
+}
+
+/// The longest start of the text that takes at most so many columns.
+fn prefix(text: &str, width: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices() {
+        used += get_char_width(c);
+        if used > width {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+/// The text as lines of at most so many columns, broken between words where possible; the indentation of each of its
+/// lines stays. The text is made harmless.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    // A character may be two columns wide.
+    let width = width.max(2);
+    let mut lines = Vec::new();
+    for line in harmless(text).trim_end().split('\n') {
+        wrap_line(line.trim_end(), width, &mut lines);
+    }
+    lines
+}
+
+/// The start of a broken word up to its last joint, such as a `/`, unless that is far from its end.
+fn joint(head: &str) -> &str {
+    let last = head.rfind(['/', '-', '_', '.', ',', '&', '?', '=']).map(|at| at + 1);
+    last.filter(|end| end * 2 > head.len()).map_or(head, |end| &head[..end])
+}
+
+fn wrap_line(line: &str, width: usize, lines: &mut Vec<String>) {
+    if width_of(line) <= width {
+        lines.push(line.to_owned());
+        return;
+    }
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    let indent = " ".repeat(if indent * 2 <= width && indent + 2 <= width { indent } else { 0 });
+    let mut current = indent.clone();
+    let mut used = indent.len();
+    let mut empty = true;
+    for word in line.split(' ').filter(|word| !word.is_empty()) {
+        let wide = width_of(word);
+        if !empty && used + 1 + wide > width {
+            lines.push(std::mem::replace(&mut current, indent.clone()));
+            used = indent.len();
+            empty = true;
+        }
+        if !empty {
+            current.push(' ');
+            used += 1;
+        }
+        let mut word = word;
+        let mut wide = wide;
+        while used + wide > width {
+            let head = joint(prefix(word, width.saturating_sub(used).max(2)));
+            wide -= width_of(head);
+            current.push_str(head);
+            word = &word[head.len()..];
+            lines.push(std::mem::replace(&mut current, indent.clone()));
+            used = indent.len();
+        }
+        current.push_str(word);
+        used += wide;
+        empty = false;
+    }
+    lines.push(current);
+}
+
+/// A word of a command line as a shell reads it back.
+pub fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    if word.chars().any(|c| c.is_control() || harmless(c.encode_utf8(&mut [0; 4])).chars().ne([c])) {
+        let mut out = String::from("$'");
+        for c in word.chars() {
+            match c {
+                '\'' | '\\' => {
+                    out.push('\\');
+                    out.push(c);
+                }
+                c if c.is_ascii_control() => {
+                    let _ = write!(out, "\\x{:02x}", u32::from(c));
+                }
+                c if harmless(c.encode_utf8(&mut [0; 4])).chars().ne([c]) => {
+                    let _ = write!(out, "\\U{:08x}", u32::from(c));
+                }
+                c => out.push(c),
+            }
+        }
+        out.push('\'');
+        return out;
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// A length of time for people.
+pub fn duration(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms}ms"),
+        1000..60_000 => format!("{:.1}s", ms as f64 / 1000.0),
+        60_000..3_600_000 => format!("{}m{:02}s", ms / 60_000, ms % 60_000 / 1000),
+        _ => format!("{}h{:02}m", ms / 3_600_000, ms % 3_600_000 / 60_000),
+    }
+}
+
+/// Money for people.
+pub fn money(usd: f64) -> String {
+    if usd == 0.0 || usd >= 0.1 {
+        format!("${usd:.2}")
+    } else if usd >= 0.0001 {
+        format!("${usd:.4}")
+    } else {
+        "<$0.0001".to_owned()
+    }
+}
+
+/// A large number for people.
+pub fn count(number: u64) -> String {
+    match number {
+        0..10_000 => number.to_string(),
+        10_000..1_000_000 => format!("{:.1}k", number as f64 / 1000.0),
+        _ => format!("{:.2}M", number as f64 / 1_000_000.0),
+    }
+}
+
+/// `1 trial`, `2 trials`.
+pub fn plural(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_would_act_on_a_terminal_is_written_out() {
+        assert_eq!(harmless("\x1b[32mok\x1b[0m"), "ok");
+        assert_eq!(harmless("\x1b]0;title\x07"), "^[]0;title^G");
+        assert_eq!(harmless("\x1b[2J\u{9b}2J"), "^[[2J\\u{9b}2J");
+        assert_eq!(harmless("a\u{202e}b"), "a\\u{202e}b");
+        assert_eq!(harmless("one\r\ntwo\rthree\n"), "one\ntwo\nthree\n");
+    }
+
+    #[test]
+    fn words_are_quoted_only_where_a_shell_needs_it() {
+        assert_eq!(shell_word("cases/a-b.yaml"), "cases/a-b.yaml");
+        assert_eq!(shell_word("it's here"), r"'it'\''s here'");
+        assert_eq!(shell_word(""), "''");
+        assert_eq!(shell_word("a\x1b[2J'"), r"$'a\x1b[2J\''");
+    }
+
+    #[test]
+    fn lines_break_between_words_and_keep_their_indentation() {
+        assert_eq!(wrap("  one two three", 9), ["  one two", "  three"]);
+        assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("", 10), [""]);
+    }
+
+    #[test]
+    fn figures_are_short() {
+        let times = [850, 1_234, 61_000, 3_720_000].map(duration);
+        assert_eq!(times, ["850ms", "1.2s", "1m01s", "1h02m"]);
+        assert_eq!([0.0, 0.00001, 0.0042, 1.5].map(money), ["$0.00", "<$0.0001", "$0.0042", "$1.50"]);
+        assert_eq!([999, 12_345, 2_500_000].map(count), ["999", "12.3k", "2.50M"]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_wider_than_asked_and_none_acts(text in "\\PC*|[\\x00-\\u{2fff}]*", width in 2usize..60) {
+            for line in wrap(&text, width) {
+                prop_assert!(width_of(&line) <= width, "{line:?}");
+                prop_assert!(!line.chars().any(char::is_control));
+            }
+            let look = Look { width, colour: false, unicode: true };
+            prop_assert!(width_of(&one_line(&text, width, &look)) <= width);
+        }
+    }
+}
