@@ -113,8 +113,7 @@ mod tests {
 
     #[test]
     fn a_price_that_is_missing_makes_the_cost_unknown() {
-        let table: PriceTable =
-            serde_yaml::from_str("{date: d, models: {m: {input: 1, output: 1}}}").unwrap();
+        let table: PriceTable = serde_yaml::from_str("{date: d, models: {m: {input: 1, output: 1}}}").unwrap();
         let mut total = UsageTotal::default();
         let mut usage = Usage::of(UsageScope::Turn);
         (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) = (Some(1), Some(1), Some(5));

@@ -173,9 +173,10 @@ fn start(
             // The engine's own failure is recorded as what it is; only where not even that can be written the run ends.
             Err(error) => trial::internal_error(&attempt, &error).map_err(|second| match second {
                 TrialError::Run(error) => error,
-                TrialError::Io { doing, source } => {
-                    RunError::Malformed { path: attempt.folder.clone(), message: format!("could not {doing}: {source}") }
-                }
+                TrialError::Io { doing, source } => RunError::Malformed {
+                    path: attempt.folder.clone(),
+                    message: format!("could not {doing}: {source}"),
+                },
             }),
         };
         (trial, number, outcome)
@@ -259,4 +260,3 @@ impl Budget<'_> {
         Some(format!("--max-time {time} is over"))
     }
 }
-

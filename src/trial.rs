@@ -294,7 +294,8 @@ async fn set_up(attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<P
         let ran = ran.map_err(|error| format!("setup command `{line}` could not be started: {error}"))?;
         let code = ran.exit.and_then(|exit| exit.code);
         if code != Some(0) {
-            let said = String::from_utf8_lossy(if ran.stderr.is_empty() { &ran.stdout } else { &ran.stderr }).into_owned();
+            let said =
+                String::from_utf8_lossy(if ran.stderr.is_empty() { &ran.stdout } else { &ran.stderr }).into_owned();
             let how = code.map_or_else(|| "did not end in time".to_owned(), |code| format!("exited {code}"));
             return Err(format!("setup command `{line}` {how}: {}", last_lines(&said)));
         }
@@ -377,7 +378,8 @@ fn header_of(attempt: &Attempt, workspace: &Path) -> Header {
     header.harness = Some(manifest.name.clone());
     header.trial = Some(attempt.trial.trial);
     header.cwd = Some(workspace.to_string_lossy().into_owned());
-    header.model = Model { requested: attempt.trial.model.clone().or_else(|| manifest.model.default.clone()), effective: None };
+    header.model =
+        Model { requested: attempt.trial.model.clone().or_else(|| manifest.model.default.clone()), effective: None };
     header.started = Some(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string());
     header
 }
@@ -410,7 +412,8 @@ fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &c
         warnings.push("the system prompt was put before the first prompt".to_owned());
     }
     for name in environment::unmasked(masker, env, manifest) {
-        warnings.push(format!("the value of {name} is under {} characters and is not masked", crate::secrets::SHORTEST));
+        warnings
+            .push(format!("the value of {name} is under {} characters and is not masked", crate::secrets::SHORTEST));
     }
     warnings
 }

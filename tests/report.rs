@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use evals::adapter::Adapter;
+use evals::case::CaseKind;
 use evals::grade::{GradeRecord, Outcome};
 use evals::harness::Manifest;
 use evals::report::format::{Format, write};
@@ -20,11 +21,19 @@ use evals::run::{CaseRecord, HarnessRecord, RunOptions, RunRecord, TrialRecord};
 use evals::trace::jsonl::Reader;
 use evals::trace::{ErrorCategory, Model, StopReason};
 use evals::values::Fraction;
-use evals::verdict::Verdict;
+use evals::verdict::{PassTrials, Verdict};
 use proptest::prelude::*;
 
 fn look(width: usize) -> Look {
     Look { width, colour: false, unicode: true }
+}
+
+fn pass_rule(text: &str) -> PassTrials {
+    match text {
+        "all" => PassTrials::All,
+        "any" => PassTrials::Any,
+        share => PassTrials::Share(share.parse().unwrap()),
+    }
 }
 
 fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
@@ -37,11 +46,11 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
                 path: format!("cases/{case}.yaml").into(),
                 digest: "d".into(),
                 tags: vec![],
-                pass: pass.to_owned(),
-                threshold: 1.0,
+                pass: pass_rule(pass),
+                threshold: Fraction::ONE,
                 limits: serde_json::json!({}),
                 interaction: "auto-approve".into(),
-                kind: None,
+                kind: CaseKind::Capability,
             });
         }
         if harnesses.iter().all(|known| known.name != *harness) {

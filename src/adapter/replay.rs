@@ -1,1 +1,103 @@
-//! Plays a stored wire log in the place of an agent.
+//! Plays a stored wire log in the place of an agent: the same lines, at once, in an empty workspace.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek};
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Adapter;
+use super::drive::Task;
+use crate::session::Session;
+use crate::trace::recorder::Finished;
+use crate::trace::usage::UsageTotal;
+use crate::trace::{Body, ErrorCategory, Event, Header, jsonl};
+use crate::wire::{Dir, EngineLine, Reader};
+
+/// Plays the recording that the manifest names.
+pub fn play(session: &mut Session, task: &Task) -> Duration {
+    if let Some(path) = &task.recording
+        && let Err(error) = play_file(session, path)
+    {
+        let message = format!("the recording {} could not be read: {error}", path.display());
+        session.engine(&EngineLine::NotStarted { category: ErrorCategory::StartFailed, message });
+    }
+    Duration::ZERO
+}
+
+fn play_file(session: &mut Session, path: &Path) -> std::io::Result<()> {
+    let mut reader = Reader::new(BufReader::new(File::open(path)?));
+    while let Some(line) = reader.next_line()? {
+        // What the engine knew then of its own run is not true of this one.
+        let start = line.dir == Dir::Engine && matches!(serde_json::from_str(&line.line), Ok(EngineLine::Start { .. }));
+        if !start {
+            session.replay(line);
+        }
+    }
+    session.answered();
+    Ok(())
+}
+
+/// Whether a recording is a Trace, and not a session's lines.
+pub fn is_trace(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| jsonl::Reader::new(BufReader::new(file)).is_ok())
+}
+
+/// Hands on the events of a stored Trace under this trial's own header.
+///
+/// # Errors
+/// The Trace cannot be read.
+pub fn trace(path: &Path, mut header: Header, mut sink: impl FnMut(Event)) -> std::io::Result<Finished> {
+    let mut reader = jsonl::Reader::new(BufReader::new(File::open(path)?)).map_err(std::io::Error::other)?;
+    let stored = reader.header().clone();
+    header.capabilities = stored.capabilities;
+    header.model.effective = stored.model.effective;
+    header.cwd = stored.cwd;
+    header.agent = stored.agent;
+    header.timed = stored.timed;
+    let mut total = UsageTotal::default();
+    while let Some(event) = reader.next_event().map_err(std::io::Error::other)? {
+        if let Body::Usage(usage) = &event.body {
+            total.add(usage);
+        }
+        sink(event);
+    }
+    Ok(Finished { header, events: Vec::new(), total })
+}
+
+/// The protocol that a recorded session speaks, told by its first lines.
+///
+/// # Errors
+/// The file could not be read.
+pub fn protocol_of(path: &Path) -> std::io::Result<Adapter> {
+    let mut file = BufReader::new(File::open(path)?);
+    file.fill_buf()?;
+    file.rewind()?;
+    let mut reader = Reader::new(file);
+    let mut lines = 0;
+    while let Some(line) = reader.next_line()? {
+        lines += 1;
+        if line.dir == Dir::Engine
+            && let Ok(EngineLine::Start { header }) = serde_json::from_str(&line.line)
+            && let Some(adapter) = Adapter::ALL.into_iter().find(|adapter| adapter.word() == header.adapter)
+        {
+            return Ok(adapter);
+        }
+        if matches!(line.dir, Dir::Send | Dir::Recv)
+            && let Ok(Value::Object(object)) = serde_json::from_str(&line.line)
+        {
+            if object.contains_key("jsonrpc") {
+                return Ok(Adapter::Acp);
+            }
+            let claude = ["session_id", "subtype", "parent_tool_use_id"].iter().any(|key| object.contains_key(*key));
+            if claude && object.contains_key("type") {
+                return Ok(Adapter::ClaudeCodeStream);
+            }
+        }
+        if lines > 100 {
+            break;
+        }
+    }
+    Ok(Adapter::OutputOnly)
+}

@@ -122,12 +122,7 @@ pub fn check_harnesses(cases: &[Case], catalog: &Catalog) -> Vec<LoadError> {
 }
 
 /// The graders of a case with every named one in its place; refused where they assert nothing.
-fn judges(
-    written: &[WrittenGrader],
-    folder: &GraderFolder,
-    own: &Source,
-    wrong: &mut Vec<YamlError>,
-) -> Vec<Grader> {
+fn judges(written: &[WrittenGrader], folder: &GraderFolder, own: &Source, wrong: &mut Vec<YamlError>) -> Vec<Grader> {
     let library = folder.library();
     let mut judges = Vec::new();
     let before = wrong.len();
@@ -375,10 +370,7 @@ fn ready(
         trials: layer.trials.map_or(1, std::num::NonZero::get),
         env: layer.env.unwrap_or_default(),
         graders,
-        pass: Pass {
-            threshold: pass.threshold.unwrap_or(Fraction::ONE),
-            trials: pass.trials.unwrap_or_default(),
-        },
+        pass: Pass { threshold: pass.threshold.unwrap_or(Fraction::ONE), trials: pass.trials.unwrap_or_default() },
         oracle,
         model_script: layer.model.map(|model| model.script),
         require_model: layer.require_model.unwrap_or_default(),

@@ -209,7 +209,7 @@ pub fn cells(run: &RunRecord, results: &[TrialResult]) -> Vec<Cell> {
             Some(result) => trials.results.push(result),
         }
     }
-    let rules: HashMap<&str, PassTrials> = run.cases.iter().map(|case| (&*case.id, pass_rule(&case.pass))).collect();
+    let rules: HashMap<&str, PassTrials> = run.cases.iter().map(|case| (&*case.id, case.pass)).collect();
     let cell = |key: Key<'_>| {
         let trials = trials.get(&key)?;
         Some(cell(key, trials, rules.get(key.0).copied().unwrap_or_default()))
@@ -276,14 +276,6 @@ fn column(harness: &str, arm: &str, results: &[TrialResult], cells: &[Cell]) -> 
     }
 }
 
-/// The rule of `pass: {trials: …}` as it stands in `run.json`.
-fn pass_rule(word: &str) -> PassTrials {
-    match word {
-        "any" => PassTrials::Any,
-        word => word.parse().map_or(PassTrials::All, PassTrials::Share),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -302,12 +294,5 @@ mod tests {
         assert_eq!(tokens(&half), None);
         let whole = Metrics { output_tokens: Some(2), cache_read_tokens: Some(10), ..half };
         assert_eq!(tokens(&whole), Some(17));
-    }
-
-    #[test]
-    fn the_rule_of_a_case_is_read_back() {
-        assert_eq!(pass_rule("all"), PassTrials::All);
-        assert_eq!(pass_rule("any"), PassTrials::Any);
-        assert_eq!(pass_rule("0.8"), PassTrials::Share(Fraction::new(0.8).unwrap()));
     }
 }

@@ -40,9 +40,6 @@ pub fn again(run: &RunRecord, result: &TrialResult) -> String {
     for limit in &run.options.limits {
         words.extend(["--limit".to_owned(), limit.clone()]);
     }
-    if let Some(seed) = run.options.seed {
-        words.extend(["--seed".to_owned(), seed.to_string()]);
-    }
     words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
