@@ -97,6 +97,7 @@ fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> TrialError {
 /// The folders of a trial while it runs, all below one that vanishes with it.
 struct Folders {
     root: tempfile::TempDir,
+    before: tempfile::TempDir,
     workspace: PathBuf,
     home: PathBuf,
 }
@@ -109,7 +110,9 @@ impl Folders {
         let path = root.path().canonicalize().map_err(io("find the private folder"))?;
         let (workspace, home) = (path.join("workspace"), path.join("home"));
         fs::create_dir(&home).map_err(io("make the private home"))?;
-        Ok(Self { root, workspace, home })
+        let before =
+            tempfile::Builder::new().prefix("before-").tempdir_in(temporary).map_err(io("make a private folder"))?;
+        Ok(Self { root, before, workspace, home })
     }
 }
 
@@ -118,7 +121,7 @@ impl Folders {
 /// # Errors
 /// The engine itself failed; the agent's failures are results.
 pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialError> {
-    fs::create_dir_all(&attempt.folder).map_err(io(format!("make {}", attempt.folder.display())))?;
+    make_durable(&attempt.folder)?;
     let folders = Folders::make(&engine.temporary)?;
     let case = &attempt.case;
     let shell = Shell {
@@ -226,8 +229,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         keep_workspace(attempt, &folders)?;
     }
     sync_folder(&attempt.folder)?;
-    let Folders { root, .. } = folders;
-    remove(root);
+    remove(folders.root);
     Ok(Outcome::Done(Box::new(result)))
 }
 
@@ -281,7 +283,8 @@ async fn run_session(
 
 async fn set_up(attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<PathBuf, String> {
     let case = &attempt.case;
-    let before = folders.root.path().join("before");
+    // Not beside the workspace: an agent that looks around must not come upon what its work is measured against.
+    let before = folders.before.path().join("before");
     let made = match &case.workspace.source {
         WorkspaceSource::Empty => fs::create_dir(&folders.workspace).map_err(|error| error.to_string()),
         WorkspaceSource::Copy(from) => copy_folder(from, &folders.workspace, false).map_err(|e| e.to_string()),
@@ -587,6 +590,21 @@ fn keep_workspace(attempt: &Attempt, folders: &Folders) -> Result<(), TrialError
         write_whole(&note, |out| write!(out, "the workspace could not be kept whole: {error}\n"))?;
     }
     Ok(())
+}
+
+/// Makes a folder and whatever is missing above it, and syncs each folder that got a new name.
+fn make_durable(folder: &Path) -> Result<(), TrialError> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let Some(parent) = folder.parent() else { return Ok(()) };
+    make_durable(parent)?;
+    match fs::create_dir(folder) {
+        Ok(()) => Ok(sync_folder(parent)?),
+        // Another trial of the cell was quicker.
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(io(format!("make {}", folder.display()))(error)),
+    }
 }
 
 /// Removes a private folder, also where an agent took away the right to.

@@ -125,19 +125,23 @@ pub fn check_harnesses(cases: &[Case], catalog: &Catalog) -> Vec<LoadError> {
 fn judges(written: &[WrittenGrader], folder: &GraderFolder, own: &Source, wrong: &mut Vec<YamlError>) -> Vec<Grader> {
     let library = folder.library();
     let mut judges = Vec::new();
-    let before = wrong.len();
+    let mut whole = !written.is_empty();
     for grader in written {
         // A name that nobody knows has been told already, where it stands.
         if grader.named().is_some_and(|name| library.get(name).is_none()) {
+            whole = false;
             continue;
         }
         match grader::expand(std::slice::from_ref(&grader.entry), &library) {
             Ok(expanded) => judges.extend(expanded),
-            Err(error) => wrong.push(grader.error(error.to_string())),
+            Err(error) => {
+                whole = false;
+                wrong.push(grader.error(error.to_string()));
+            }
         }
     }
-    if !written.is_empty()
-        && wrong.len() == before
+    // Of a case whose graders could not all be read nobody can say that it asserts nothing.
+    if whole
         && let Err(message) = grader::refuse_empty(&judges)
     {
         wrong.push(YamlError::at_steps(&own.shown, &own.text, &[Step::Key("graders")], Part::Key, message));
@@ -347,7 +351,6 @@ fn ready(
     let retries = layer.retries.unwrap_or_default();
     let snapshot = layer.snapshot.unwrap_or_default();
     let oracle = layer.oracle.and_then(|it| it.copy.map(Oracle::Copy).or(it.script.map(Oracle::Script)));
-    let demo = file.with_extension("demo.yaml");
     Case {
         id,
         description: layer.description,
@@ -384,7 +387,7 @@ fn ready(
             text: snapshot.text.unwrap_or_default(),
             normalise: snapshot.normalise.unwrap_or_default(),
         },
-        demo_script: demo.is_file().then_some(demo),
+        demo_scripts: find::demo_scripts(&candidate.file),
         cases_root: find::outermost(&file, &candidate.given),
         sources,
         named_graders,

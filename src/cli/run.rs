@@ -357,6 +357,9 @@ fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran) -> Result<u8, CliEr
         super::report::write(&report, &ReporterArg { format: Format::Table, path: None })?;
     }
     let mut err = std::io::stderr().lock();
+    if ran.untold_costs > 0 {
+        writeln!(err, "note: {} trials told no cost, so --max-cost could not count them", ran.untold_costs)?;
+    }
     if ran.not_run > 0 || ran.interrupted {
         let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
         writeln!(err, "{why}; {not_run} trials were not run")?;

@@ -2,7 +2,7 @@
 //!
 //! Events leave the recorder in order as soon as nothing can change them any more ([`Recorder::drain`]):
 //! a message when something else follows it, a call when it has its result. What is kept for each call
-//! that has ended is the hash of its id, 8 bytes.
+//! that has ended are two hashes of its ids, 16 bytes.
 
 use std::collections::{HashMap, HashSet, VecDeque, hash_map::DefaultHasher};
 use std::hash::{Hash, Hasher};
