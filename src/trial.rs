@@ -47,6 +47,8 @@ pub struct Engine {
     pub interrupt: watch::Receiver<bool>,
     /// A private folder of the system's temporary one.
     pub temporary: PathBuf,
+    /// An empty folder in it: what an empty workspace was before.
+    pub empty: PathBuf,
 }
 
 /// One attempt at a trial.
@@ -97,7 +99,6 @@ fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> TrialError {
 /// The folders of a trial while it runs, all below one that vanishes with it.
 struct Folders {
     root: tempfile::TempDir,
-    before: tempfile::TempDir,
     workspace: PathBuf,
     home: PathBuf,
 }
@@ -110,9 +111,7 @@ impl Folders {
         let path = root.path().canonicalize().map_err(io("find the private folder"))?;
         let (workspace, home) = (path.join("workspace"), path.join("home"));
         fs::create_dir(&home).map_err(io("make the private home"))?;
-        let before =
-            tempfile::Builder::new().prefix("before-").tempdir_in(temporary).map_err(io("make a private folder"))?;
-        Ok(Self { root, before, workspace, home })
+        Ok(Self { root, workspace, home })
     }
 }
 
@@ -128,7 +127,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         folder: folders.workspace.clone(),
         env: environment::of_commands(&engine.env, &case.env, &folders.home.to_string_lossy()),
     };
-    let before = match set_up(attempt, &folders, &shell).await {
+    let before = match set_up(engine, attempt, &folders, &shell).await {
         Ok(before) => before,
         Err(message) => return finish_without_agent(attempt, ErrorCategory::Setup, message),
     };
@@ -182,7 +181,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         return Err(io("write the wire log")(std::io::Error::other("the disk is full, or the file is gone")));
     }
 
-    let change = after_the_agent(attempt, &folders, &before, &mut warnings)?;
+    let (change, protected) = after_the_agent(attempt, &folders, &before.path, &mut warnings)?;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
     let evidence = Evidence {
         header: &finished.header,
@@ -221,6 +220,9 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     };
     if result.error.is_none() {
         judge(&mut result, attempt, &observed);
+        if protected && case.workspace.protect_strict {
+            (result.verdict, result.score) = (Verdict::Fail, Some(crate::values::Fraction::ZERO));
+        }
     }
     warn_after(&mut result, &stop);
     mask_result(&mut result, &masker);
@@ -281,10 +283,15 @@ async fn run_session(
     Ok(ended.finish())
 }
 
-async fn set_up(attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<PathBuf, String> {
+/// The state of the workspace that its change is measured against.
+struct Before {
+    path: PathBuf,
+    /// Vanishes with the trial, where it is a copy of its own.
+    _copy: Option<tempfile::TempDir>,
+}
+
+async fn set_up(engine: &Engine, attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<Before, String> {
     let case = &attempt.case;
-    // Not beside the workspace: an agent that looks around must not come upon what its work is measured against.
-    let before = folders.before.path().join("before");
     let made = match &case.workspace.source {
         WorkspaceSource::Empty => fs::create_dir(&folders.workspace).map_err(|error| error.to_string()),
         WorkspaceSource::Copy(from) => copy_folder(from, &folders.workspace, false).map_err(|e| e.to_string()),
@@ -305,10 +312,18 @@ async fn set_up(attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<P
     }
     match &case.workspace.source {
         // The fixture itself is the state before, unless setup changed it.
-        WorkspaceSource::Copy(from) if case.workspace.setup.is_empty() => Ok(from.clone()),
+        WorkspaceSource::Copy(from) if case.workspace.setup.is_empty() => {
+            Ok(Before { path: from.clone(), _copy: None })
+        }
+        WorkspaceSource::Empty if case.workspace.setup.is_empty() => {
+            Ok(Before { path: engine.empty.clone(), _copy: None })
+        }
         _ => {
-            copy_folder(&folders.workspace, &before, false).map_err(|error| error.to_string())?;
-            Ok(before)
+            // Not beside the workspace: an agent that looks around must not come upon what it is measured against.
+            let copy = tempfile::Builder::new().prefix("before-").tempdir_in(&engine.temporary);
+            let copy = copy.map_err(|error| error.to_string())?;
+            copy_folder(&folders.workspace, copy.path(), false).map_err(|error| error.to_string())?;
+            Ok(Before { path: copy.path().to_owned(), _copy: Some(copy) })
         }
     }
 }
@@ -427,7 +442,7 @@ fn after_the_agent(
     folders: &Folders,
     before: &Path,
     warnings: &mut Vec<String>,
-) -> Result<Change, TrialError> {
+) -> Result<(Change, bool), TrialError> {
     let case = &attempt.case;
     let ignore = Ignore::of(before, &case.workspace.ignore);
     let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
@@ -438,9 +453,11 @@ fn after_the_agent(
         warnings.push(format!("{} bytes of ignored files are not part of the workspace's change", new.ignored_bytes));
     }
     let protect: Vec<PathGlob> = case.workspace.protect.iter().filter_map(|glob| glob.parse().ok()).collect();
+    let mut touched = false;
     for (path, how) in change.all() {
         if protect.iter().any(|glob| glob.is_match(path)) {
             warnings.push(format!("the agent {how} the protected file {path}; it was put back before grading"));
+            touched = true;
             put_back(&before.join(path), &folders.workspace.join(path)).map_err(io(format!("put {path} back")))?;
         }
     }
@@ -448,7 +465,7 @@ fn after_the_agent(
         copy_folder(hidden, &folders.workspace, true)
             .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error)))?;
     }
-    Ok(change)
+    Ok((change, touched))
 }
 
 fn put_back(original: &Path, place: &Path) -> std::io::Result<()> {

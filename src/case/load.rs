@@ -141,9 +141,7 @@ fn judges(written: &[WrittenGrader], folder: &GraderFolder, own: &Source, wrong:
         }
     }
     // Of a case whose graders could not all be read nobody can say that it asserts nothing.
-    if whole
-        && let Err(message) = grader::refuse_empty(&judges)
-    {
+    if whole && let Err(message) = grader::refuse_empty(&judges) {
         wrong.push(YamlError::at_steps(&own.shown, &own.text, &[Step::Key("graders")], Part::Key, message));
     }
     judges

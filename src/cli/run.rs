@@ -314,7 +314,10 @@ async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError>
     if let Some(jobs) = args.jobs {
         options.jobs = usize::from(jobs);
     }
+    let empty = temporary.path().join("empty");
+    std::fs::create_dir(&empty)?;
     let engine = Arc::new(Engine {
+        empty,
         env: env.collect(),
         this_program,
         keep: options.keep_workspace,
