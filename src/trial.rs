@@ -162,7 +162,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
                 wire: attempt.folder.join("wire.jsonl"),
                 stderr: attempt.folder.join("stderr.log"),
                 masker: masker.clone(),
-                limits: case.limits.clone(),
+                limits: case.limits,
                 interrupt: engine.interrupt.clone(),
                 sink,
             };
@@ -604,7 +604,7 @@ fn keep_workspace(attempt: &Attempt, folders: &Folders) -> Result<(), TrialError
     // Another file system: what cannot be copied is left out, the rest is kept.
     if let Err(error) = copy_folder(&folders.workspace, &to, false) {
         let note = attempt.folder.join("workspace.incomplete.txt");
-        write_whole(&note, |out| write!(out, "the workspace could not be kept whole: {error}\n"))?;
+        write_whole(&note, |out| writeln!(out, "the workspace could not be kept whole: {error}"))?;
     }
     Ok(())
 }
