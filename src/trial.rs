@@ -419,7 +419,7 @@ fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &c
     if manifest.home == Home::Named(HomeName::User) {
         warnings.push("the agent had the user's own home, as its manifest asks".to_owned());
     }
-    if !manifest.seen().interaction && attempt.manifest.adapter != Adapter::OutputOnly {
+    if !manifest.seen().interaction {
         warnings.push(format!(
             "harness `{}` does not ask for permission; it ran with its own default in the place of `{}`",
             manifest.name,
