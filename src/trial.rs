@@ -91,6 +91,28 @@ pub enum TrialError {
     },
 }
 
+impl TrialError {
+    /// Whether no trial can go on: the disk takes nothing more.
+    pub fn is_of_the_disk(&self) -> bool {
+        use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let source = match self {
+            TrialError::Run(RunError::Io { source, .. }) | TrialError::Io { source, .. } => source,
+            TrialError::Run(_) => return false,
+        };
+        matches!(source.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
+    }
+
+    /// The same as an error of the run.
+    pub fn of_run(self, folder: &Path) -> RunError {
+        match self {
+            TrialError::Run(error) => error,
+            TrialError::Io { doing, source } => {
+                RunError::Malformed { path: folder.to_owned(), message: format!("could not {doing}: {source}") }
+            }
+        }
+    }
+}
+
 fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> TrialError {
     let doing = doing.into();
     move |source| TrialError::Io { doing, source }
