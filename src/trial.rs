@@ -18,6 +18,7 @@ use crate::interaction::{Interaction, Policy};
 use crate::price;
 use crate::result::{ErrorRecord, Metrics, StopRecord, TrialResult};
 use crate::run::{Keep, RunError, TrialRecord, sync_folder, write_whole};
+use crate::secrets::{self, Masker};
 use crate::session::{Left, Session, Setup};
 use crate::shell::{Command, Shell};
 use crate::trace::recorder::Finished;
@@ -188,13 +189,16 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
                 interrupt: engine.interrupt.clone(),
                 sink,
             };
-            run_session(setup, attempt, header, &mut task).await?
+            run_session(setup, attempt, header, &mut task, || lock(&judged).file.joined_a_secret()).await?
         }
     };
     let watch = Arc::try_unwrap(judged).ok().and_then(|watch| watch.into_inner().ok());
     let Some(Watch { grading, observed, file }) = watch else {
         return Err(io("end the session")(std::io::Error::other("the trace is still being written")));
     };
+    if file.joined_a_secret() && task.recording.is_none() {
+        secrets::split::mask_wire(&attempt.folder.join("wire.jsonl"), &masker)?;
+    }
     file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
     if left.interrupted {
         return Ok(Outcome::Interrupted);
@@ -203,7 +207,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         return Err(io("write the wire log")(std::io::Error::other("the disk is full, or the file is gone")));
     }
 
-    let (change, protected) = after_the_agent(attempt, &folders, &before.path, &mut warnings)?;
+    let (change, protected) = after_the_agent(attempt, &folders, &before.path, &masker, &mut warnings)?;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
     let evidence = Evidence {
         header: &finished.header,
@@ -247,11 +251,14 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         }
     }
     warn_after(&mut result, &stop);
-    mask_result(&mut result, &masker);
-    write_result(attempt, &result)?;
     if engine.keep.keeps(result.verdict) {
         keep_workspace(attempt, &folders)?;
+        if mask_files(&attempt.folder.join("workspace"), &masker) {
+            result.warnings.push("the kept workspace held a secret, which is masked in it".to_owned());
+        }
     }
+    mask_result(&mut result, &masker);
+    write_result(attempt, &result)?;
     sync_folder(&attempt.folder)?;
     remove(folders.root);
     Ok(Outcome::Done(Box::new(result)))
@@ -288,11 +295,13 @@ async fn run_session(
     attempt: &Attempt,
     header: Header,
     task: &mut Task,
+    joined_a_secret: impl Fn() -> bool,
 ) -> Result<(Finished, Left), TrialError> {
     let adapter = match &task.recording {
         Some(path) => replay::protocol_of(path).unwrap_or(Adapter::OutputOnly),
         None => attempt.manifest.adapter,
     };
+    let masker = setup.masker.clone();
     let translation = Translation::new(adapter, &attempt.manifest, header.clone());
     let mut session = Session::begin(setup, translation).map_err(io("begin the wire log"))?;
     session.engine(&EngineLine::Start { header: Box::new(header) });
@@ -301,6 +310,10 @@ async fn run_session(
     // A cost that the agent did not tell may follow from its tokens and a price table.
     if let Some(line) = price::line_for(ended.recorder()) {
         ended.engine(&line);
+    }
+    if joined_a_secret() || masker.finds(ended.recorder().answer()) {
+        let text = "a secret came in pieces over several lines; they are masked in this log".to_owned();
+        ended.engine(&EngineLine::Notice { code: "secret_split".to_owned(), text });
     }
     Ok(ended.finish())
 }
@@ -435,7 +448,7 @@ fn missing_env(manifest: &Manifest, env: &BTreeMap<String, String>) -> Option<St
         .then(|| format!("harness `{}` needs {} in the environment", manifest.name, missing.join(", ")))
 }
 
-fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &crate::secrets::Masker) -> Vec<String> {
+fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &Masker) -> Vec<String> {
     let manifest = &attempt.manifest;
     let mut warnings = Vec::new();
     if manifest.home == Home::Named(HomeName::User) {
@@ -452,8 +465,7 @@ fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &c
         warnings.push("the system prompt was put before the first prompt".to_owned());
     }
     for name in environment::unmasked(masker, env, manifest) {
-        warnings
-            .push(format!("the value of {name} is under {} characters and is not masked", crate::secrets::SHORTEST));
+        warnings.push(format!("the value of {name} is under {} characters and is not masked", secrets::SHORTEST));
     }
     warnings
 }
@@ -463,6 +475,7 @@ fn after_the_agent(
     attempt: &Attempt,
     folders: &Folders,
     before: &Path,
+    masker: &Masker,
     warnings: &mut Vec<String>,
 ) -> Result<(Change, bool), TrialError> {
     let case = &attempt.case;
@@ -470,6 +483,10 @@ fn after_the_agent(
     let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
     let new = Tree::read(&folders.workspace, &ignore).map_err(io("read the workspace"))?;
     let (change, patch) = compare(&old, &new).map_err(io("compare the workspace"))?;
+    let patch = masker.mask_bytes(&patch);
+    if matches!(patch, std::borrow::Cow::Owned(_)) {
+        warnings.push("the workspace's patch held a secret, which is masked in it".to_owned());
+    }
     write_whole(&attempt.folder.join("workspace.patch"), |out| out.write_all(&patch))?;
     if new.ignored_bytes > 0 {
         warnings.push(format!("{} bytes of ignored files are not part of the workspace's change", new.ignored_bytes));
@@ -570,7 +587,7 @@ fn warn_after(result: &mut TrialResult, stop: &Stop) {
     }
 }
 
-fn mask_result(result: &mut TrialResult, masker: &crate::secrets::Masker) {
+fn mask_result(result: &mut TrialResult, masker: &Masker) {
     let Ok(text) = serde_json::to_string(result) else { return };
     if let std::borrow::Cow::Owned(masked) = masker.mask(&text)
         && let Ok(masked) = serde_json::from_str(&masked)
@@ -613,6 +630,28 @@ fn finish_without_agent(attempt: &Attempt, category: ErrorCategory, message: Str
 /// The result of an attempt that failed in the engine itself.
 pub fn internal_error(attempt: &Attempt, error: &TrialError) -> Result<Outcome, TrialError> {
     finish_without_agent(attempt, ErrorCategory::Internal, error.to_string())
+}
+
+/// Masks secrets in the files below a folder. Answers whether there were any.
+fn mask_files(folder: &Path, masker: &Masker) -> bool {
+    let mut masked_any = false;
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() {
+            masked_any |= mask_files(&path, masker);
+        } else if kind.is_file()
+            && let Ok(bytes) = fs::read(&path)
+            && let std::borrow::Cow::Owned(masked) = masker.mask_bytes(&bytes)
+        {
+            masked_any = true;
+            // What cannot be masked must not stay.
+            if fs::write(&path, masked).is_err() {
+                let _ = fs::remove_file(&path);
+            }
+        }
+    }
+    masked_any
 }
 
 fn keep_workspace(attempt: &Attempt, folders: &Folders) -> Result<(), TrialError> {
