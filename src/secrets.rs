@@ -79,6 +79,11 @@ impl Masker {
         }
     }
 
+    /// Whether there is nothing to mask.
+    pub fn is_idle(&self) -> bool {
+        self.finder.is_none()
+    }
+
     /// Whether a secret occurs in the text.
     pub fn finds(&self, text: &str) -> bool {
         self.finder.as_ref().is_some_and(|finder| finder.is_match(text))
