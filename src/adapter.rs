@@ -85,6 +85,11 @@ pub trait Translate: Send {
     /// Something the engine did that the protocol has a use for.
     fn engine(&mut self, _line: &EngineLine, _recorder: &mut Recorder) {}
 
+    /// Whether a line from the agent says how its turn or the session ends: what is kept when nothing else is.
+    fn ends(&self, _line: &WireLine) -> bool {
+        false
+    }
+
     /// The session is over. Says how the agent itself ended it.
     fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> Answer;
 }
@@ -144,6 +149,7 @@ impl Translation {
     pub fn line(&mut self, line: &WireLine) {
         self.lines += 1;
         self.recorder.at(line.at_ms, self.lines);
+        self.recorder.weigh(line.line.len());
         if let Some(cut) = line.cut {
             self.recorder.notice("line_cut", format!("{cut} bytes were cut off a line that was too long"));
         }
@@ -189,10 +195,18 @@ impl Translation {
                 self.recorder.usage(usage, true);
             }
             EngineLine::Notice { code, text } => self.recorder.notice(code, text.clone()),
+            EngineLine::Escaped { processes } => self
+                .recorder
+                .notice("escaped", format!("{processes} processes had left the agent's process group and were ended")),
             EngineLine::Unknown => self.recorder.notice("unknown_engine_line", "an engine line of an unknown kind"),
             EngineLine::Permission { .. } | EngineLine::CloseStdin | EngineLine::Signal { .. } => {}
         }
         self.translator.engine(line, &mut self.recorder);
+    }
+
+    /// Whether a line from the agent says how its turn or the session ends.
+    pub fn ends(&self, line: &WireLine) -> bool {
+        self.translator.ends(line)
     }
 
     /// The recorder, to ask what is known so far.

@@ -5,14 +5,19 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::sync::Mutex;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
 use crate::trace::{ErrorCategory, Exit};
+
+mod escaped;
+
+use escaped::Origin;
 
 /// How long a group has between SIGTERM and SIGKILL.
 pub const TERM_TO_KILL: Duration = Duration::from_secs(2);
@@ -22,20 +27,44 @@ pub struct Group {
     child: Child,
     pid: Option<Pid>,
     exit: Option<Exit>,
+    origin: Origin,
+    /// Whether everything was ended, what left the group included.
+    over: bool,
 }
 
 /// The groups that are alive, so that they can be ended when the program ends at once.
 static ALIVE: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
-fn alive() -> std::sync::MutexGuard<'static, Vec<Pid>> {
+fn alive() -> MutexGuard<'static, Vec<Pid>> {
     ALIVE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Ends every group at once.
+/// The groups that are alive; none can be added while this is held.
+struct Held(MutexGuard<'static, Vec<Pid>>);
+
+impl AsRef<[Pid]> for Held {
+    fn as_ref(&self) -> &[Pid] {
+        &self.0
+    }
+}
+
+/// Ends every group at once, and whatever has left one.
 pub fn kill_all() {
-    for pid in alive().iter() {
+    // This is not let go: nothing may be started any more.
+    let alive = std::mem::ManuallyDrop::new(alive());
+    for pid in alive.iter() {
         let _ = rustix::process::kill_process_group(*pid, Signal::KILL);
     }
+    escaped::end_all();
+}
+
+/// A mark that no other program has, below that of an engine that started this one.
+fn new_mark() -> String {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let own = format!("{}-{}-{number}", std::process::id(), since.as_nanos());
+    std::env::var(escaped::MARK).map_or(own.clone(), |outer| format!("{outer}/{own}"))
 }
 
 /// Why a program could not be started.
@@ -75,23 +104,40 @@ impl Group {
         let Some(path) = find(program, folder, env.get("PATH").map(String::as_str)) else {
             return Err(failed(ErrorCategory::NotInstalled, format!("program `{program}` was not found on PATH")));
         };
+        escaped::adopt_orphans();
+        let mark = new_mark();
         let mut command = Command::new(path);
         command
             .args(args)
             .current_dir(folder)
             .env_clear()
             .envs(env)
+            .env(escaped::MARK, &mark)
             .process_group(0)
             .stdin(if stdin == Stdin::Piped { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
+        // Held until the child is known: whoever looks for orphans must not take it for one.
+        let mut alive = alive();
         let child = command.spawn().map_err(|error| {
             failed(ErrorCategory::StartFailed, format!("program `{program}` could not be started: {error}"))
         })?;
         let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        alive().extend(pid);
-        Ok(Self { child, pid, exit: None })
+        alive.extend(pid);
+        drop(alive);
+        let ends = [
+            child.stdin.as_ref().and_then(escaped::pipe),
+            child.stdout.as_ref().and_then(escaped::pipe),
+            child.stderr.as_ref().and_then(escaped::pipe),
+        ];
+        let origin = Origin {
+            mark,
+            leader: pid.map_or(0, |pid| pid.as_raw_nonzero().get()),
+            folder: folder.to_owned(),
+            pipes: ends.into_iter().flatten().collect(),
+        };
+        Ok(Self { child, pid, exit: None, origin, over: false })
     }
 
     /// The child, to take its pipes.
@@ -124,7 +170,20 @@ impl Group {
 
     /// Whether any process of the group is alive.
     pub fn is_alive(&self) -> bool {
-        self.pid.is_some_and(|pid| rustix::process::test_kill_process_group(pid).is_ok())
+        self.pid.is_some_and(|pid| {
+            if self.exit.is_some() {
+                escaped::reap_group(pid);
+            }
+            rustix::process::test_kill_process_group(pid).is_ok()
+        })
+    }
+
+    /// Ends whatever has left the group. Answers how many processes there were.
+    pub async fn end_escaped(&mut self) -> usize {
+        let origin = self.origin.clone();
+        let ended = tokio::task::spawn_blocking(move || escaped::end(&origin, || Held(alive()))).await;
+        self.over = true;
+        ended.unwrap_or(0)
     }
 
     /// Ends the group: SIGTERM, [`TERM_TO_KILL`], SIGKILL. Tells each signal that it sends.
@@ -171,6 +230,9 @@ impl Drop for Group {
         // Whatever happens to the engine's own task, the agent's processes do not outlive it.
         if self.exit.is_none() || self.is_alive() {
             self.signal(Signal::KILL);
+        }
+        if !self.over {
+            escaped::end(&self.origin, || Held(alive()));
         }
         alive().retain(|pid| Some(*pid) != self.pid);
     }

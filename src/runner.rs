@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::sleep_until;
 
 use crate::case::Case;
 use crate::harness::Manifest;
@@ -78,20 +78,34 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
     let mut at_work: HashMap<String, usize> = HashMap::new();
     let mut ran = Ran::default();
     let mut interrupt = run.engine.interrupt.clone();
+    let mut waiting: Vec<Waiting<'_>> = Vec::new();
     loop {
         ran.interrupted |= *interrupt.borrow();
         ran.why = ran.why.or_else(|| budget.exhausted());
+        let over = ran.interrupted || ran.why.is_some();
+        let now = Instant::now();
+        for waited in waiting.extract_if(.., |waited| over || waited.until <= now) {
+            if over {
+                // There is no next attempt: this one counts.
+                finish(&journal, waited.result, waited.trial, waited.attempt, &mut tell)?;
+            } else {
+                queue.push_front((waited.trial, waited.attempt + 1));
+            }
+        }
         while running.len() < run.options.jobs.max(1) && !ran.interrupted && ran.why.is_none() {
             let Some(next) = take_next(&mut queue, &at_work, run.manifests) else { break };
             let (trial, number) = next;
             *at_work.entry(trial.harness.clone()).or_default() += 1;
             start(run, &journal, trial, number, &mut running, &mut tell)?;
         }
-        let Some(done) = (tokio::select! {
-            done = running.join_next() => done,
-            _ = interrupt.changed(), if !ran.interrupted => continue,
-        }) else {
+        let wake = waiting.iter().map(|waited| waited.until).min();
+        if running.is_empty() && wake.is_none() {
             break;
+        }
+        let done = tokio::select! {
+            Some(done) = running.join_next() => done,
+            Ok(()) = interrupt.changed(), if !ran.interrupted => continue,
+            () = sleep_until(wake.unwrap_or(now).into()), if wake.is_some() => continue,
         };
         let Ok((trial, number, outcome)) = done else { continue };
         if let Some(count) = at_work.get_mut(&trial.harness) {
@@ -108,13 +122,10 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
                         let why = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
                         let (case, harness, arm) = (trial.case.clone(), trial.harness.clone(), trial.arm.clone());
                         tell(RunEvent::Retry { case, harness, arm, trial: trial.trial, attempt: number, why });
-                        sleep(pause).await;
-                        queue.push_front((planned, number + 1));
+                        let until = Instant::now() + pause;
+                        waiting.push(Waiting { until, trial: planned, attempt: number, result });
                     }
-                    _ => {
-                        journal.write(&line(&trial, JournalEvent::Finished, number, Some(result.verdict)))?;
-                        tell(RunEvent::Finished { result });
-                    }
+                    _ => finish(&journal, result, &trial, number, &mut tell)?,
                 }
             }
         }
@@ -126,6 +137,26 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
         tell(RunEvent::NotRun { count: ran.not_run, why });
     }
     Ok(ran)
+}
+
+/// An errored trial that is tried again later; others run meanwhile.
+struct Waiting<'a> {
+    until: Instant,
+    trial: &'a TrialRecord,
+    attempt: u32,
+    result: Box<TrialResult>,
+}
+
+fn finish(
+    journal: &Journal,
+    result: Box<TrialResult>,
+    trial: &TrialRecord,
+    attempt: u32,
+    tell: &mut impl FnMut(RunEvent),
+) -> Result<(), RunError> {
+    journal.write(&line(trial, JournalEvent::Finished, attempt, Some(result.verdict)))?;
+    tell(RunEvent::Finished { result });
+    Ok(())
 }
 
 /// The next trial whose harness may run one more at once.
@@ -215,7 +246,8 @@ fn line(trial: &TrialRecord, event: JournalEvent, attempt: u32, verdict: Option<
 fn retry(run: &Run<'_>, trial: &TrialRecord, result: &TrialResult, number: u32) -> Option<Duration> {
     let error = result.error.as_ref()?;
     let case = run.cases.get(&trial.case)?;
-    let most = case.retries.max.unwrap_or(run.options.retries);
+    // What the command line asks for counts before what the case says.
+    let most = if run.options.retries > 0 { run.options.retries } else { case.retries.max.unwrap_or(0) };
     let on: &[ErrorCategory] = if case.retries.on.is_empty() { &RETRIED } else { &case.retries.on };
     if number > most || !on.contains(&error.category) {
         return None;

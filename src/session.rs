@@ -4,8 +4,7 @@
 //! so that no driver can forget it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,6 +24,12 @@ use crate::trace::{Event, Exit};
 use crate::values::Time;
 use crate::wire::{Dir, EngineLine, WireLine};
 
+mod log;
+#[cfg(test)]
+mod tests;
+
+use log::{Log, Weight, Written};
+
 /// Bytes of a Trial's wire log; what comes after is not kept.
 pub const MAX_WIRE: u64 = 1 << 30;
 
@@ -33,6 +38,15 @@ pub const DEFAULT_TIME: Time = Time(Duration::from_secs(30 * 60));
 
 /// How long the agent's pipes may stay silent once it has exited; what it started may hold them open.
 const SILENCE: Duration = Duration::from_millis(150);
+
+/// How long an agent's pipes are read once it has exited, where what it started goes on writing into them.
+const REST: Duration = Duration::from_millis(400);
+
+/// How long the engine waits, once the session is over, for an agent that does not read.
+const UNREAD: Duration = Duration::from_secs(1);
+
+/// Bytes of lines that wait for the driver; an agent that talks and does not listen is not heard beyond that.
+const MAX_QUEUE: usize = 64 << 20;
 
 /// A live session.
 pub struct Session {
@@ -43,11 +57,24 @@ pub struct Session {
     limits: Limits,
     interrupt: watch::Receiver<bool>,
     process: Option<Process>,
-    queue: VecDeque<String>,
+    /// Lines for the driver, each with its number in the wire log.
+    queue: VecDeque<(u64, String)>,
+    queued: usize,
+    /// Nobody waits for lines any more.
+    closing: bool,
+    /// Lines of the wire log so far; the numbers of the last that the driver sent and took.
+    lines: u64,
+    said: u64,
+    heard: u64,
     activity: (u64, Instant),
+    turns: u64,
     ended: Option<End>,
+    /// The driver knows that the session is ended.
+    told: bool,
     answered: bool,
     exit: Option<Exit>,
+    /// The agent was alive when the engine ended it.
+    held_on: bool,
     buffers: (Vec<u8>, Vec<u8>),
     lines_wanted: bool,
 }
@@ -97,6 +124,8 @@ pub struct Setup {
     pub interrupt: watch::Receiver<bool>,
     /// Takes each event when nothing can change it any more.
     pub sink: Box<dyn FnMut(Event) + Send>,
+    /// Bytes of the wire log; of what the agent says beyond, only what ends the session is kept: [`MAX_WIRE`].
+    pub max_wire: u64,
 }
 
 /// A session whose process is gone.
@@ -113,6 +142,8 @@ pub struct Left {
     pub interrupted: bool,
     /// The wire log could not be written whole: the disk is full, or gone.
     pub log_failed: bool,
+    /// The agent did not exit by itself; the engine ended it.
+    pub held_on: bool,
 }
 
 impl Ended {
@@ -128,15 +159,14 @@ impl Ended {
 
     /// Finishes the Trace; its last events go where the others went.
     pub fn finish(self) -> (Finished, Left) {
-        let Session { translation, mut sink, mut log, ended, .. } = self.session;
+        let Session { translation, mut sink, mut log, ended, held_on, .. } = self.session;
         let mut finished = translation.finish();
         for event in finished.events.drain(..) {
             sink(event);
         }
-        log.flush();
-        log.failed |= log.wire.get_ref().sync_data().is_err();
+        log.sync();
         let interrupted = ended == Some(End::Interrupted);
-        (finished, Left { stderr_tail: log.tail, interrupted, log_failed: log.failed })
+        (finished, Left { stderr_tail: log.tail, interrupted, log_failed: log.failed, held_on })
     }
 }
 
@@ -149,17 +179,25 @@ impl Session {
         let begun = Instant::now();
         Ok(Self {
             begun,
-            log: Log::create(&setup.wire, &setup.stderr, setup.masker)?,
+            log: Log::create(&setup.wire, &setup.stderr, setup.masker, setup.max_wire)?,
             translation,
             sink: setup.sink,
             limits: setup.limits,
             interrupt: setup.interrupt,
             process: None,
             queue: VecDeque::new(),
+            queued: 0,
+            closing: false,
+            lines: 0,
+            said: 0,
+            heard: 0,
             activity: (0, begun),
+            turns: 0,
             ended: None,
+            told: false,
             answered: false,
             exit: None,
+            held_on: false,
             buffers: (vec![0; 64 << 10], vec![0; 16 << 10]),
             lines_wanted: true,
         })
@@ -193,9 +231,20 @@ impl Session {
 
     /// Logs what the engine did.
     pub fn engine(&mut self, line: &EngineLine) {
+        // What an agent can cause as often as it likes is not kept for ever.
+        let weight = match line {
+            EngineLine::Permission { .. } | EngineLine::Notice { .. } => Weight::Agent,
+            _ => Weight::Engine,
+        };
         let line = WireLine::engine(self.now(), line);
-        self.take(line);
+        self.take(line, weight);
         self.log.flush();
+    }
+
+    /// A prompt is about to be sent: until it is answered, the limits hold.
+    pub fn turn_begins(&mut self) {
+        self.turns = self.translation.recorder().turns_ended() + 1;
+        self.activity.1 = Instant::now();
     }
 
     /// The driver has all the answers it asked for: from here on nothing is an agent's failure to answer.
@@ -208,32 +257,63 @@ impl Session {
         self.lines_wanted = false;
     }
 
+    /// Number in the wire log of the last line that was sent.
+    pub fn said_at(&self) -> u64 {
+        self.said
+    }
+
+    /// Number in the wire log of the line that [`Session::next`] gave last.
+    pub fn heard_at(&self) -> u64 {
+        self.heard
+    }
+
     /// Takes a line of a recorded session as if it came now from there.
     pub fn replay(&mut self, line: WireLine) {
-        self.take(line);
+        self.take(line, Weight::Engine);
     }
 
     /// Sends a line to the agent. A pipe that is closed is no error here: the agent's end shows where it is read.
     pub async fn send(&mut self, line: &str) {
+        self.say(line, Weight::Ending).await;
+    }
+
+    /// Sends an answer to something that the agent asked.
+    pub async fn reply(&mut self, line: &str) {
+        self.say(line, Weight::Agent).await;
+    }
+
+    async fn say(&mut self, line: &str, weight: Weight) {
         let wire = WireLine::text(self.now(), Dir::Send, line);
-        self.take(wire);
+        self.take(wire, weight);
+        self.said = self.lines;
         self.log.flush();
         let mut bytes = Vec::with_capacity(line.len() + 1);
         bytes.extend_from_slice(line.as_bytes());
         bytes.push(b'\n');
-        // An agent that does not read must not hold the engine: what it writes is read while we wait.
+        let Some(mut stdin) = self.process.as_mut().and_then(|process| process.stdin.take()) else { return };
+        let begun = Instant::now();
         let mut sent = 0;
         while sent < bytes.len() {
-            let Some(Process { stdin: Some(stdin), .. }) = &mut self.process else { break };
             match timeout(Duration::from_millis(100), stdin.write(&bytes[sent..])).await {
                 Ok(Ok(n)) if n > 0 => sent += n,
-                Ok(_) => break,
+                // The other end is closed, and so is this one now.
+                Ok(_) => return,
                 Err(_) => {
-                    if self.due(None).is_some() || !self.read_some(Duration::from_millis(10)).await {
-                        break;
+                    // An agent that does not read must not hold the engine: what it writes is read while we wait.
+                    self.check();
+                    let over = (self.ended.is_some() || self.answered || self.closing) && begun.elapsed() > UNREAD;
+                    let heard = self.queued > MAX_QUEUE || self.read_some(Duration::from_millis(10)).await;
+                    if over || !heard || self.exit.is_some() {
+                        let text = format!("the agent took {sent} of the {} bytes of a line and no more", bytes.len());
+                        self.engine(&EngineLine::Notice { code: "not_delivered".to_owned(), text });
+                        // What would follow half a line would not be read as a line.
+                        return;
                     }
                 }
             }
+        }
+        if let Some(process) = &mut self.process {
+            process.stdin = Some(stdin);
         }
     }
 
@@ -249,11 +329,18 @@ impl Session {
     pub async fn next(&mut self, within: Option<Duration>) -> Incoming {
         let deadline = within.map(|within| Instant::now() + within);
         loop {
-            if let Some(line) = self.queue.pop_front() {
+            self.check();
+            if let Some(end) = self.ended.filter(|_| !self.told) {
+                self.told = true;
+                return Incoming::End(end);
+            }
+            if let Some((number, line)) = self.queue.pop_front() {
+                self.queued -= line.len();
+                self.heard = number;
                 return Incoming::Line(line);
             }
-            if let Some(incoming) = self.due(deadline) {
-                return incoming;
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Incoming::Late;
             }
             if self.process.as_ref().is_none_or(|process| process.stdout.is_none()) {
                 return Incoming::Closed;
@@ -265,6 +352,8 @@ impl Session {
     /// Ends the session's process: waits this long for it to exit by itself, then SIGTERM, then SIGKILL.
     pub async fn close(mut self, patience: Duration) -> Ended {
         let until = Instant::now() + patience;
+        self.closing = true;
+        self.queue.clear();
         // Output after the end is still evidence, and a full pipe would keep the agent from exiting.
         while self.exit.is_none() && Instant::now() < until && !*self.interrupt.borrow() {
             let left = until.saturating_duration_since(Instant::now());
@@ -274,18 +363,28 @@ impl Session {
         }
         if let Some(mut process) = self.process.take() {
             let mut signals = Vec::new();
+            self.held_on = self.exit.is_none();
             let ended = process.group.end(|signal| signals.push(signal)).await;
             for signal in signals {
                 self.engine(&EngineLine::Signal { signal: signal.to_owned() });
             }
             self.exit = self.exit.or(ended);
+            let escaped = process.group.end_escaped().await;
+            if escaped > 0 {
+                self.engine(&EngineLine::Escaped { processes: escaped as u64 });
+            }
             self.process = Some(process);
             self.read_rest().await;
             self.process = None;
         }
+        let (lines, bytes) = self.log.cut;
+        if lines > 0 {
+            let text = format!("{lines} lines of {bytes} bytes are neither in the wire log nor in the trace");
+            self.notice("wire_cut", text);
+        }
         if let Some(exit) = self.exit {
             let line = serde_json::to_string(&exit).unwrap_or_default();
-            self.take(WireLine::text(self.now(), Dir::Exit, line));
+            self.take(WireLine::text(self.now(), Dir::Exit, line), Weight::Engine);
         }
         self.log.flush();
         Ended { session: self }
@@ -314,12 +413,12 @@ impl Session {
             Woken,
         }
         let exited = self.exit.is_some();
+        // Not in this order: a pipe that is never empty must not hide the others, nor that the agent is gone.
         let got = tokio::select! {
-            biased;
             read = read_from(stdout.as_mut(), &mut out), if stdout.is_some() => Got::Out(read),
             read = read_from(stderr.as_mut(), &mut err), if stderr.is_some() => Got::Err(read),
             exit = group.wait(), if !exited => Got::Exit(exit),
-            _ = self.interrupt.changed(), if self.ended.is_none() => Got::Woken,
+            Ok(()) = self.interrupt.changed(), if self.ended.is_none() => Got::Woken,
             () = sleep_until(wake.into()) => Got::Woken,
         };
         match got {
@@ -338,9 +437,10 @@ impl Session {
 
     /// The agent has exited: takes what is left in its pipes, and closes them.
     async fn read_rest(&mut self) {
+        let until = Instant::now() + REST;
         for dir in [Dir::Recv, Dir::Stderr] {
             let mut buffer = vec![0u8; 64 << 10];
-            loop {
+            while Instant::now() < until {
                 let Some(process) = &mut self.process else { return };
                 let read = match dir {
                     Dir::Recv => timeout(SILENCE, read_from(process.stdout.as_mut(), &mut buffer)).await,
@@ -383,26 +483,60 @@ impl Session {
 
     fn took_line(&mut self, dir: Dir, line: Line) {
         let at = self.now();
-        if dir == Dir::Recv {
+        let raw = (dir == Dir::Recv && !self.closing).then(|| {
             // The driver sees the line as it came; only what is written is masked.
-            let text =
-                if self.lines_wanted { String::from_utf8_lossy(&line.bytes).into_owned() } else { String::new() };
-            self.queue.push_back(text);
-        }
+            if self.lines_wanted { String::from_utf8_lossy(&line.bytes).into_owned() } else { String::new() }
+        });
         let masked = match self.log.masker.mask_bytes(&line.bytes) {
             std::borrow::Cow::Owned(masked) => masked,
             std::borrow::Cow::Borrowed(_) => line.bytes,
         };
-        self.take(WireLine::owned(at, dir, masked, line.cut));
+        let wire = WireLine::owned(at, dir, masked, line.cut);
+        let ends = dir == Dir::Recv && self.log.is_full() && self.translation.ends(&wire);
+        self.take(wire, if ends { Weight::Ending } else { Weight::Agent });
+        if let Some(line) = raw {
+            self.queued += line.len();
+            self.queue.push_back((self.lines, line));
+        }
+        // Judged line by line, so that it does not matter in which pieces they came.
+        if dir == Dir::Recv
+            && self.ended.is_none()
+            && self.is_limited()
+            && let Some((key, limit)) = self.figure_exceeded()
+        {
+            self.reached(key, limit);
+        }
     }
 
-    fn take(&mut self, mut line: WireLine) {
+    /// Logs a line and translates it. What is not in the log is not in the Trace, which follows from it alone.
+    fn take(&mut self, mut line: WireLine, weight: Weight) {
         if let std::borrow::Cow::Owned(masked) = self.log.masker.mask(&line.line) {
             line.line = masked;
         }
-        for line in self.log.write(line) {
-            self.translation.line(&line);
+        self.lines += 1;
+        match self.log.write(&line, weight) {
+            Written::Kept => self.translate(&line),
+            Written::Last => {
+                self.translate(&line);
+                let most = self.log.most();
+                let text =
+                    format!("the wire log holds {most} bytes; from here on it takes what ends the session alone");
+                self.notice("wire_full", text);
+            }
+            // It is no event, but the agent does something.
+            Written::Cut => self.activity.1 = Instant::now(),
         }
+    }
+
+    /// Logs something that the user should know, of which there is only one.
+    fn notice(&mut self, code: &str, text: String) {
+        let line = EngineLine::Notice { code: code.to_owned(), text };
+        let line = WireLine::engine(self.now(), &line);
+        self.take(line, Weight::Engine);
+    }
+
+    fn translate(&mut self, line: &WireLine) {
+        self.translation.line(line);
         for event in self.translation.drain() {
             (self.sink)(event);
         }
@@ -412,66 +546,76 @@ impl Session {
         }
     }
 
-    /// Whether it is time for the engine to act: an interrupt, a limit, the driver's own deadline.
-    fn due(&mut self, deadline: Option<Instant>) -> Option<Incoming> {
-        let now = Instant::now();
-        if self.ended.is_none() {
-            if *self.interrupt.borrow() {
-                self.ended = Some(End::Interrupted);
-                self.engine(&EngineLine::Interrupted);
-                return Some(Incoming::End(End::Interrupted));
-            }
-            if !self.answered
-                && let Some((key, limit)) = self.exceeded(now)
-            {
-                self.ended = Some(End::Limit);
-                self.engine(&EngineLine::Limit { key: key.to_owned(), limit });
-                return Some(Incoming::End(End::Limit));
-            }
+    /// Ends the session where it is time to: for an interrupt or a limit.
+    fn check(&mut self) {
+        if self.ended.is_some() {
+            return;
         }
-        deadline.is_some_and(|deadline| now >= deadline).then_some(Incoming::Late)
+        if *self.interrupt.borrow() {
+            self.ended = Some(End::Interrupted);
+            self.engine(&EngineLine::Interrupted);
+        } else if self.is_limited()
+            && let Some((key, limit)) = self.time_exceeded(Instant::now())
+        {
+            self.reached(key, limit);
+        }
     }
 
-    /// The first limit that is exceeded, with its value.
-    fn exceeded(&mut self, now: Instant) -> Option<(&'static str, String)> {
+    fn reached(&mut self, key: &str, limit: String) {
+        self.ended = Some(End::Limit);
+        self.engine(&EngineLine::Limit { key: key.to_owned(), limit });
+    }
+
+    /// Whether limits hold: they do until the agent has answered. What an answer itself tells is judged later.
+    fn is_limited(&mut self) -> bool {
+        let is_answered = self.turns > 0 && self.translation.recorder().turns_ended() >= self.turns;
+        !self.answered && !self.closing && !is_answered
+    }
+
+    /// The first limit of a figure that is exceeded, with its value.
+    fn figure_exceeded(&mut self) -> Option<(&'static str, String)> {
         let recorder = self.translation.recorder();
         let limits = &self.limits;
         let over = |limit: Option<u64>, value: u64| limit.filter(|limit| value > *limit).map(|limit| limit.to_string());
-        let usage = recorder.usage_total();
         if let Some(limit) = over(limits.steps, recorder.step_count()) {
             return Some(("steps", limit));
         }
         if let Some(limit) = over(limits.tool_calls, recorder.call_count()) {
             return Some(("tool-calls", limit));
         }
+        let usage = recorder.usage_total();
         if let Some(limit) = usage.tokens().and_then(|tokens| over(limits.tokens, tokens)) {
             return Some(("tokens", limit));
         }
-        if let Some(limit) = limits
-            .cost_usd
-            .map(crate::case::Dollars::get)
-            .filter(|limit| usage.cost_usd().is_some_and(|cost| cost > *limit))
-        {
-            return Some(("cost-usd", limit.to_string()));
-        }
-        let time = limits.time.unwrap_or(DEFAULT_TIME);
+        let most = limits.cost_usd.map(crate::case::Dollars::get);
+        let limit = most.filter(|limit| usage.cost_usd().is_some_and(|cost| cost > *limit))?;
+        Some(("cost-usd", limit.to_string()))
+    }
+
+    /// The first limit of time that is exceeded, with its value.
+    fn time_exceeded(&mut self, now: Instant) -> Option<(&'static str, String)> {
+        let time = self.limits.time.unwrap_or(DEFAULT_TIME);
         if time.0 <= now.duration_since(self.begun) {
             return Some(("time", time.to_string()));
         }
-        let idle =
-            limits.idle.filter(|idle| recorder.open_calls() == 0 && idle.0 <= now.duration_since(self.activity.1));
+        let idle = self.idle_at().filter(|at| *at <= now).and(self.limits.idle);
         idle.map(|idle| ("idle", idle.to_string()))
+    }
+
+    /// When the agent will have been idle for too long. Before a prompt it has nothing to do, and a call that is open
+    /// is being worked on.
+    fn idle_at(&mut self) -> Option<Instant> {
+        let idle = self.limits.idle.filter(|_| self.turns > 0)?;
+        (self.translation.recorder().open_calls() == 0).then(|| self.activity.1 + idle.0)
     }
 
     /// The next moment at which something may be due.
     fn wake(&mut self, deadline: Option<Instant>) -> Instant {
         let mut wake = Instant::now() + Duration::from_secs(3600);
-        if self.ended.is_none() && !self.answered {
+        if self.ended.is_none() && self.is_limited() {
             wake = wake.min(self.begun + self.limits.time.unwrap_or(DEFAULT_TIME).0);
-            if let Some(idle) = self.limits.idle
-                && self.translation.recorder().open_calls() == 0
-            {
-                wake = wake.min(self.activity.1 + idle.0);
+            if let Some(idle) = self.idle_at() {
+                wake = wake.min(idle);
             }
         }
         deadline.map_or(wake, |deadline| wake.min(deadline))
@@ -486,81 +630,5 @@ async fn read_from(pipe: Option<&mut (impl tokio::io::AsyncRead + Unpin)>, buffe
     match pipe {
         Some(pipe) => pipe.read(buffer).await,
         None => Ok(0),
-    }
-}
-
-/// The wire log on disk, masked and bounded.
-struct Log {
-    wire: BufWriter<File>,
-    stderr: Option<BufWriter<File>>,
-    stderr_path: PathBuf,
-    masker: Arc<Masker>,
-    written: u64,
-    full: bool,
-    failed: bool,
-    tail: String,
-    scratch: Vec<u8>,
-}
-
-impl Log {
-    fn create(wire: &Path, stderr: &Path, masker: Arc<Masker>) -> io::Result<Self> {
-        Ok(Self {
-            wire: BufWriter::with_capacity(32 << 10, File::create(wire)?),
-            stderr: None,
-            stderr_path: stderr.to_owned(),
-            masker,
-            written: 0,
-            full: false,
-            failed: false,
-            tail: String::new(),
-            scratch: Vec::new(),
-        })
-    }
-
-    /// Writes a line. Answers the lines that were taken: usually this one; a notice where the log is full; then none.
-    fn write(&mut self, line: WireLine) -> Vec<WireLine> {
-        let needed = matches!(line.dir, Dir::Engine | Dir::Exit | Dir::Send);
-        if self.full && !needed {
-            return vec![line];
-        }
-        let mut taken = vec![line];
-        if self.written > MAX_WIRE && !self.full {
-            self.full = true;
-            let text = format!("the wire log holds {MAX_WIRE} bytes and takes no more lines from the agent");
-            taken.push(WireLine::engine(taken[0].at_ms, &EngineLine::Notice { code: "wire_full".into(), text }));
-        }
-        for line in &taken {
-            self.scratch.clear();
-            let written = line.write(&mut self.scratch).and_then(|()| self.wire.write_all(&self.scratch));
-            self.failed |= written.is_err();
-            self.written += self.scratch.len() as u64;
-            if line.dir == Dir::Stderr {
-                self.write_stderr(&line.line);
-            }
-        }
-        taken
-    }
-
-    fn write_stderr(&mut self, line: &str) {
-        const KEPT: usize = 2048;
-        self.tail.push_str(line);
-        self.tail.push('\n');
-        if self.tail.len() > 2 * KEPT {
-            let from = self.tail.ceil_char_boundary(self.tail.len() - KEPT);
-            self.tail.drain(..from);
-        }
-        if self.stderr.is_none() {
-            self.stderr = File::create(&self.stderr_path).ok().map(BufWriter::new);
-        }
-        if let Some(out) = &mut self.stderr {
-            self.failed |= writeln!(out, "{line}").is_err();
-        }
-    }
-
-    fn flush(&mut self) {
-        self.failed |= self.wire.flush().is_err();
-        if let Some(out) = &mut self.stderr {
-            self.failed |= out.flush().is_err();
-        }
     }
 }

@@ -99,6 +99,7 @@ impl Shell {
             Err(_) => None,
         };
         group.kill(|_| {}).await;
+        group.end_escaped().await;
         Ok(Ran { exit, stdout: out.0.into(), stderr: err.0.into() })
     }
 }

@@ -19,7 +19,7 @@ use crate::price;
 use crate::result::{ErrorRecord, Metrics, StopRecord, TrialResult};
 use crate::run::{Keep, RunError, TrialRecord, sync_folder, write_whole};
 use crate::secrets::{self, Masker};
-use crate::session::{Left, Session, Setup};
+use crate::session::{self, Left, Session, Setup};
 use crate::shell::{Command, Shell};
 use crate::trace::recorder::Finished;
 use crate::trace::{ErrorCategory, Event, Header, Model, Stop, StopReason};
@@ -188,6 +188,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
                 limits: case.limits,
                 interrupt: engine.interrupt.clone(),
                 sink,
+                max_wire: session::MAX_WIRE,
             };
             run_session(setup, attempt, header, &mut task, || lock(&judged).file.joined_a_secret()).await?
         }
@@ -250,7 +251,9 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
             (result.verdict, result.score) = (Verdict::Fail, Some(crate::values::Fraction::ZERO));
         }
     }
-    warn_after(&mut result, &stop);
+    if !observed.stopped_by_engine {
+        warn_after(&mut result, &stop, left.held_on);
+    }
     if engine.keep.keeps(result.verdict) {
         keep_workspace(attempt, &folders)?;
         if mask_files(&attempt.folder.join("workspace"), &masker) {
@@ -572,18 +575,16 @@ fn judge(result: &mut TrialResult, attempt: &Attempt, observed: &Observed) {
     }
 }
 
-fn warn_after(result: &mut TrialResult, stop: &Stop) {
-    if result.error.is_some() || matches!(stop.reason, StopReason::TimedOut | StopReason::Idle) {
-        return;
-    }
-    let Some(exit) = stop.exit else { return };
+/// An agent that answered and then did not end as it should.
+fn warn_after(result: &mut TrialResult, stop: &Stop, held_on: bool) {
+    let Some(exit) = stop.exit.filter(|_| result.error.is_none()) else { return };
     match (exit.code, exit.signal) {
-        (Some(0), _) => {}
+        _ if held_on => result.warnings.push("the agent did not exit after its answer and was ended".to_owned()),
+        (Some(0), _) | (None, None) => {}
         (Some(code), _) => result.warnings.push(format!("the agent exited {code} after its answer")),
         (None, Some(signal)) => {
-            result.warnings.push(format!("the agent did not exit after its answer and was ended by signal {signal}"));
+            result.warnings.push(format!("the agent was ended by signal {signal} after its answer"));
         }
-        (None, None) => {}
     }
 }
 

@@ -127,6 +127,11 @@ pub enum EngineLine {
         /// Its name.
         signal: String,
     },
+    /// Processes had left the agent's group; the engine found and ended them.
+    Escaped {
+        /// How many.
+        processes: u64,
+    },
     /// The Interaction Policy decided; the answer follows as a line to the agent.
     Permission {
         /// The agent's id of its request, as JSON.

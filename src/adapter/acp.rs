@@ -143,6 +143,11 @@ impl Translate for Translator {
         }
     }
 
+    fn ends(&self, line: &WireLine) -> bool {
+        rpc::parse(&line.line)
+            .any(|message| matches!(&message, Message::Response { id, .. } if self.asked.contains_key(&rpc::key(id))))
+    }
+
     fn engine(&mut self, line: &EngineLine, _recorder: &mut Recorder) {
         if let EngineLine::Permission { id, policy, rule, reason } = line {
             self.requests.decided(id, policy, rule.as_deref(), reason.as_deref());

@@ -375,6 +375,10 @@ impl Translator {
 }
 
 impl Translate for Translator {
+    fn ends(&self, line: &WireLine) -> bool {
+        serde_json::from_str::<Line<'_>>(&line.line).is_ok_and(|line| line.kind.get() == Some("result"))
+    }
+
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
         let text = line.line.trim();
         if text.is_empty() {

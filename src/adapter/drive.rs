@@ -48,6 +48,7 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
 /// Runs a program that takes one prompt and works until it exits.
 async fn to_exit(session: &mut Session, task: &Task) -> Duration {
     let prompt = task.turns.first().cloned().unwrap_or_default();
+    session.turn_begins();
     session.engine(&EngineLine::Prompt { text: prompt.clone() });
     let by_stdin = task.manifest.prompt_via == PromptVia::Stdin;
     let stdin = if by_stdin { Stdin::Piped } else { Stdin::Null };

@@ -19,6 +19,11 @@ use super::{
 pub const MAX_NOTICES: u64 = 100;
 /// Bytes of text that one message, thought or result keeps; the rest is counted.
 pub const MAX_TEXT: usize = 16 << 20;
+/// Events that are held for what is still open before them, and the bytes of the lines that they came from. Beyond
+/// that they go, and what is open stays in the Trace as it is known then.
+const MAX_HELD: usize = 100_000;
+/// See [`MAX_HELD`].
+const MAX_HELD_BYTES: usize = 64 << 20;
 
 /// Builds a Trace and enforces its laws.
 pub struct Recorder {
@@ -28,11 +33,14 @@ pub struct Recorder {
     slots: VecDeque<Slot>,
     /// Number of the first slot in `slots`, which is also the `seq` it will have.
     first: u64,
+    held_bytes: usize,
     text: Option<OpenText>,
     open: HashMap<String, OpenCall>,
     seen: HashSet<u64>,
     /// Ids of the agent's that were used again, with the id in the Trace of the last such call.
     renamed: HashMap<String, String>,
+    /// How often ids were used again, so that the next free name is found at once.
+    repeats: HashMap<u64, u64>,
     steps: HashMap<Option<String>, Step>,
     next_step: u64,
     requests: HashMap<String, OpenRequest>,
@@ -41,6 +49,8 @@ pub struct Recorder {
     notices: HashMap<String, u64>,
     calls: u64,
     answer: String,
+    /// The answer as the last turn ended; what comes late may add to it and does not take it away.
+    answered: String,
     cut_bytes: u64,
     activity: u64,
     turns: u64,
@@ -203,10 +213,12 @@ impl Recorder {
             line: None,
             slots: VecDeque::new(),
             first: 0,
+            held_bytes: 0,
             text: None,
             open: HashMap::new(),
             seen: HashSet::new(),
             renamed: HashMap::new(),
+            repeats: HashMap::new(),
             steps: HashMap::new(),
             next_step: 0,
             requests: HashMap::new(),
@@ -215,6 +227,7 @@ impl Recorder {
             notices: HashMap::new(),
             calls: 0,
             answer: String::new(),
+            answered: String::new(),
             cut_bytes: 0,
             activity: 0,
             turns: 0,
@@ -230,6 +243,35 @@ impl Recorder {
             self.now_ms = self.now_ms.max(at_ms);
         }
         self.line = Some(line);
+    }
+
+    /// Counts the bytes of the line that comes now. Where too much is held, it is let go.
+    pub fn weigh(&mut self, bytes: usize) {
+        if self.slots.len() <= 1 {
+            self.held_bytes = 0;
+        }
+        self.held_bytes += bytes;
+        if self.slots.len() <= MAX_HELD && self.held_bytes <= MAX_HELD_BYTES {
+            return;
+        }
+        self.held_bytes = 0;
+        let last = self.slots.len().saturating_sub(1);
+        if let Some(open) = &self.text
+            && open.slot < self.first + last as u64
+            && open.speaker == Speaker::of(Voice::Agent, None)
+        {
+            self.answer = self.text_of(open.slot).to_owned();
+        }
+        let mut open = 0;
+        for slot in self.slots.iter_mut().take(last).filter(|slot| slot.open) {
+            slot.open = false;
+            open += 1;
+        }
+        if open > 0 {
+            let text =
+                format!("{open} calls or texts were open for {last} events and stand as they were known by then");
+            self.notice("let_go", text);
+        }
     }
 
     /// The header, to add what the session tells about itself.
@@ -260,7 +302,9 @@ impl Recorder {
     /// The final answer so far: what the main agent said after its last call.
     pub fn answer(&self) -> &str {
         match &self.text {
-            Some(open) if open.speaker == Speaker::of(Voice::Agent, None) => self.text_of(open.slot),
+            Some(open) if open.speaker == Speaker::of(Voice::Agent, None) && open.slot >= self.first => {
+                self.text_of(open.slot)
+            }
             _ => &self.answer,
         }
     }
@@ -332,6 +376,7 @@ impl Recorder {
         if voice == Voice::User && speaker.parent.is_none() {
             self.close_text();
             self.answer.clear();
+            self.answered.clear();
         }
         let parent = speaker.parent.clone();
         let slot = self.push_open(body, parent);
@@ -352,6 +397,7 @@ impl Recorder {
                 if speaker == Speaker::of(Voice::User, None) {
                     self.close_text();
                     self.answer.clear();
+                    self.answered.clear();
                 }
                 let message = Message { role, text: String::new(), attachments: Vec::new() };
                 let slot = self.push_open(Body::Message(message), speaker.parent.clone());
@@ -375,7 +421,7 @@ impl Recorder {
             self.update(id, said, false);
             return false;
         }
-        let call = self.unique(id);
+        let call = self.unique("call", id);
         if call != id {
             self.renamed.insert(id.to_owned(), call.clone());
         }
@@ -476,13 +522,7 @@ impl Recorder {
 
     /// Records that the agent asks for permission. The request's id is made unique; the answer is its id here.
     pub fn request(&mut self, request: &str, call_id: &str, options: Vec<PermissionOption>) -> String {
-        let mut unique = request.to_owned();
-        let mut n = 1;
-        while self.seen.contains(&hash(&format!("request {unique}"))) {
-            n += 1;
-            unique = format!("{request}#{n}");
-        }
-        self.seen.insert(hash(&format!("request {unique}")));
+        let unique = self.unique("request", request);
         let (call, parent) = match self.open.get(call_id) {
             Some(open) => (open.call.clone(), open.parent.clone()),
             None => (call_id.to_owned(), None),
@@ -559,6 +599,7 @@ impl Recorder {
     /// The turn is over. If it was cancelled, what is open ends with it; if not, what was decided and got no word.
     pub fn end_turn(&mut self, cancelled: bool) {
         self.turns += 1;
+        self.answered = self.answer().to_owned();
         self.mark_end();
         if cancelled {
             self.cancel_open();
@@ -595,8 +636,9 @@ impl Recorder {
                 format!("{} bytes of text beyond {MAX_TEXT} in one event are in the wire log only", self.cut_bytes);
             self.push_aside(Body::Notice { code: "text_cut".into(), text, line: None }, None, true);
         }
-        if stop.output.is_none() && !self.answer.is_empty() {
-            stop.output = Some(std::mem::take(&mut self.answer));
+        if stop.output.is_none() {
+            let answer = if self.answer.is_empty() { &mut self.answered } else { &mut self.answer };
+            stop.output = Some(std::mem::take(answer)).filter(|answer| !answer.is_empty());
         }
         self.push(Body::Stop(stop), None, host);
         let events = self.drain();
@@ -657,15 +699,15 @@ impl Recorder {
         );
     }
 
-    fn unique(&mut self, id: &str) -> String {
-        let mut call = id.to_owned();
-        let mut n = 1;
-        while self.seen.contains(&hash(&format!("call {call}"))) {
-            n += 1;
-            call = format!("{id}#{n}");
+    /// A name that no other call, or no other request, has.
+    fn unique(&mut self, what: &str, id: &str) -> String {
+        let mut name = id.to_owned();
+        while !self.seen.insert(hash(&format!("{what} {name}"))) {
+            let n = self.repeats.entry(hash(&format!("{what} {id}"))).or_insert(1);
+            *n += 1;
+            name = format!("{id}#{n}");
         }
-        self.seen.insert(hash(&format!("call {call}")));
-        call
+        name
     }
 
     fn step(&mut self, said: &CallSaid) -> u64 {
@@ -685,7 +727,10 @@ impl Recorder {
     }
 
     fn extend_text(&mut self, slot: u64, text: &str, apart: bool) {
-        let Some(body) = self.body(slot) else { return };
+        let Some(body) = self.body(slot) else {
+            self.cut_bytes += text.len() as u64;
+            return;
+        };
         let kept = match body {
             Body::Message(message) => &mut message.text,
             Body::Thought { text } => text,
@@ -700,7 +745,7 @@ impl Recorder {
 
     fn close_text(&mut self) {
         let Some(open) = self.text.take() else { return };
-        if open.speaker == Speaker::of(Voice::Agent, None) {
+        if open.speaker == Speaker::of(Voice::Agent, None) && open.slot >= self.first {
             self.answer = self.text_of(open.slot).to_owned();
         }
         if let Some(slot) = self.slot(open.slot) {

@@ -148,10 +148,10 @@ impl Translator {
         recorder.notice("refused", detail.clone());
         if needed && self.turn.number == 0 {
             let login = what == "authenticate" || error.code == Some(AUTH_REQUIRED);
-            let category = match errors::auth_in(&error.text()) {
-                Some(category) => category,
-                None if login => ErrorCategory::Auth,
-                None => ErrorCategory::Handshake,
+            let category = match errors::by_text(&error.text()) {
+                ErrorCategory::Protocol if login => ErrorCategory::Auth,
+                ErrorCategory::Protocol => ErrorCategory::Handshake,
+                category => category,
             };
             self.setup = Some(Answer::Failed { category, detail });
         }

@@ -27,7 +27,8 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     if session.spawn(&task.command, &task.folder, &task.env, Stdin::Piped).is_err() {
         return Duration::ZERO;
     }
-    let mut client = Client { session, task, next_id: 0, session_id: None, prompting: false };
+    let mut client =
+        Client { session, task, next_id: 0, asked_at: 0, session_id: None, prompting: false, cancelled: false };
     match client.converse().await {
         Ok(()) => {
             client.session.answered();
@@ -72,8 +73,11 @@ struct Client<'a> {
     session: &'a mut Session,
     task: &'a mut Task,
     next_id: u64,
+    /// Number in the wire log of our last request: what was said before that does not answer it.
+    asked_at: u64,
     session_id: Option<Value>,
     prompting: bool,
+    cancelled: bool,
 }
 
 impl Client<'_> {
@@ -84,7 +88,7 @@ impl Client<'_> {
         let answer = self.ask("initialize", &as_json(&initialize), Some(start)).await?;
         let answer =
             answer.map_err(|error| Broken::Handshake(format!("initialize was refused: {}", error.detail())))?;
-        if answer.get("protocolVersion").and_then(Value::as_u64) != Some(1) {
+        if answer.get("protocolVersion").and_then(Value::as_f64) != Some(1.0) {
             let version = answer.get("protocolVersion").cloned().unwrap_or(Value::Null);
             return Err(Broken::Handshake(format!("the agent speaks protocol version {version}, and not 1")));
         }
@@ -100,6 +104,7 @@ impl Client<'_> {
         for turn in self.task.turns.clone() {
             let params = json!({"sessionId": self.session_id, "prompt": [{"type": "text", "text": turn}]});
             self.prompting = true;
+            self.session.turn_begins();
             let answer = self.ask("session/prompt", &params, None).await?;
             self.prompting = false;
             let ended_well = answer
@@ -150,6 +155,7 @@ impl Client<'_> {
         let id = json!(self.next_id);
         self.next_id += 1;
         self.session.send(&rpc::request(&id, method, params)).await;
+        self.asked_at = self.session.said_at();
         let deadline = within.map(|within| std::time::Instant::now() + within);
         loop {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(std::time::Instant::now()));
@@ -165,7 +171,7 @@ impl Client<'_> {
                     return Err(Broken::Handshake(format!("{method} was not answered within {seconds} s")));
                 }
                 Incoming::End(End::Limit) if !self.prompting => {
-                    return Err(Broken::Handshake(format!("{method} was not answered within the time limit")));
+                    return Err(Broken::Handshake(format!("{method} was not answered before a limit was reached")));
                 }
                 Incoming::End(_) => return Err(Broken::Ended),
             }
@@ -175,9 +181,10 @@ impl Client<'_> {
     /// Takes a line: answers what the agent asks. Gives the outcome if it is the answer to this id.
     async fn serve(&mut self, line: &str, awaited: &Value) -> Option<Result<Value, RpcError>> {
         let mut outcome = None;
+        let may_answer = self.session.heard_at() > self.asked_at;
         for message in rpc::parse(line) {
             match message {
-                Message::Response { id, outcome: given } if rpc::key(&id) == rpc::key(awaited) => {
+                Message::Response { id, outcome: given } if may_answer && rpc::key(&id) == rpc::key(awaited) => {
                     outcome.get_or_insert(given);
                 }
                 Message::Request { id, method, params } => self.answer(&id, &method, &params).await,
@@ -192,12 +199,12 @@ impl Client<'_> {
             self.answer_permission(id, params).await;
         } else {
             // An agent that is left without an answer may wait for it for ever.
-            self.session.send(&rpc::error(id, -32601, &format!("method not found: {method}"))).await;
+            self.session.reply(&rpc::error(id, -32601, &format!("method not found: {method}"))).await;
         }
     }
 
     async fn answer_permission(&mut self, id: &Value, params: &Value) {
-        let (option, decided) = self.decide(params);
+        let (option, decided) = self.decide(id, params);
         self.session.engine(&EngineLine::Permission {
             id: id.clone(),
             policy: decided.policy,
@@ -205,18 +212,19 @@ impl Client<'_> {
             reason: decided.reason,
         });
         if let Some(text) = decided.notice {
-            self.session.engine(&EngineLine::Notice { code: "permission".to_owned(), text });
+            let code = if self.cancelled { "late_request" } else { "permission" };
+            self.session.engine(&EngineLine::Notice { code: code.to_owned(), text });
         }
         let outcome = match option {
             Some(option) => json!({"outcome": "selected", "optionId": option}),
             None => json!({"outcome": "cancelled"}),
         };
-        self.session.send(&rpc::result(id, &json!({"outcome": outcome}))).await;
+        self.session.reply(&rpc::result(id, &json!({"outcome": outcome}))).await;
     }
 
     /// Decides a permission request. One that is not of this turn of this session, or about a call that nobody
     /// described, is never approved.
-    fn decide(&mut self, params: &Value) -> (Option<String>, Said) {
+    fn decide(&mut self, id: &Value, params: &Value) -> (Option<String>, Said) {
         let call = params.pointer("/toolCall/toolCallId").and_then(Value::as_str).unwrap_or_default();
         let foreign = self.session_id.is_some() && params.get("sessionId") != self.session_id.as_ref();
         let why_not = if foreign {
@@ -229,7 +237,10 @@ impl Client<'_> {
             None
         };
         if let Some(reason) = why_not {
-            let said = Said { policy: "engine".to_owned(), rule: None, reason: Some(reason.to_owned()), notice: None };
+            // What else is wrong with a request the translation tells.
+            let notice = self.cancelled.then(|| format!("request {id} came after the turn was cancelled"));
+            let reason = Some(reason.to_owned());
+            let said = Said { policy: "engine".to_owned(), rule: None, reason, notice };
             return (None, said);
         }
         let workspace = self.task.folder.to_string_lossy().into_owned();
@@ -266,6 +277,7 @@ impl Client<'_> {
     /// Cancels the prompt that is running and waits for its answer. Answers whether it came.
     async fn cancel(&mut self, grace: Duration) -> bool {
         self.session.engine(&EngineLine::Cancel);
+        self.cancelled = true;
         let Some(id) = self.session_id.clone() else { return false };
         let awaited = json!(self.next_id.saturating_sub(1));
         self.session.send(&rpc::notification("session/cancel", &json!({"sessionId": id}))).await;

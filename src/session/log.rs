@@ -1,0 +1,140 @@
+//! The wire log on disk: masked, bounded, and with the agent's standard error beside it.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::secrets::Masker;
+use crate::wire::{Dir, WireLine};
+
+/// Bytes beyond the bound that are kept for lines which say how the session ends.
+const RESERVE: u64 = 32 << 20;
+
+/// How much a line matters once the log is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Weight {
+    /// It is cut.
+    Agent,
+    /// It says how the session goes on or ends: it is kept as long as the reserve lasts.
+    Ending,
+    /// The engine made it and there are only a few of its kind: it is always kept.
+    Engine,
+}
+
+/// The wire log on disk.
+pub(super) struct Log {
+    wire: BufWriter<File>,
+    stderr: Option<BufWriter<File>>,
+    stderr_path: PathBuf,
+    /// Masks what is written.
+    pub(super) masker: Arc<Masker>,
+    most: u64,
+    written: u64,
+    full: bool,
+    /// Something could not be written.
+    pub(super) failed: bool,
+    /// The last lines of standard error.
+    pub(super) tail: String,
+    /// Lines that were not kept, and their bytes.
+    pub(super) cut: (u64, u64),
+    /// One line at a time, so that it is written at once.
+    scratch: Vec<u8>,
+}
+
+/// What became of a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// It is in the log.
+    Kept,
+    /// It is in the log, and the log is full now.
+    Last,
+    /// It is not in the log.
+    Cut,
+}
+
+impl Log {
+    pub(super) fn create(wire: &Path, stderr: &Path, masker: Arc<Masker>, most: u64) -> io::Result<Self> {
+        Ok(Self {
+            wire: BufWriter::with_capacity(32 << 10, File::create(wire)?),
+            stderr: None,
+            stderr_path: stderr.to_owned(),
+            masker,
+            most,
+            written: 0,
+            full: false,
+            failed: false,
+            tail: String::new(),
+            cut: (0, 0),
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Whether only what matters most is still kept.
+    pub(super) fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// The most that it holds of the agent's lines.
+    pub(super) fn most(&self) -> u64 {
+        self.most
+    }
+
+    /// Writes a line, unless the log is full.
+    pub(super) fn write(&mut self, line: &WireLine, weight: Weight) -> Written {
+        if line.dir == Dir::Stderr {
+            self.remember(&line.line);
+        }
+        let reserved = self.written < self.most.saturating_add(RESERVE);
+        if self.full && !(weight == Weight::Engine || (weight == Weight::Ending && reserved)) {
+            self.cut.0 += 1;
+            self.cut.1 += line.line.len() as u64 + line.cut.unwrap_or(0);
+            return Written::Cut;
+        }
+        self.scratch.clear();
+        let written = line.write(&mut self.scratch).and_then(|()| self.wire.write_all(&self.scratch));
+        self.failed |= written.is_err();
+        self.written += self.scratch.len() as u64;
+        if line.dir == Dir::Stderr {
+            self.write_stderr(&line.line);
+        }
+        if self.written > self.most && !self.full {
+            self.full = true;
+            return Written::Last;
+        }
+        Written::Kept
+    }
+
+    fn remember(&mut self, line: &str) {
+        const KEPT: usize = 2048;
+        self.tail.push_str(line);
+        self.tail.push('\n');
+        if self.tail.len() > 2 * KEPT {
+            let from = self.tail.ceil_char_boundary(self.tail.len() - KEPT);
+            self.tail.drain(..from);
+        }
+    }
+
+    fn write_stderr(&mut self, line: &str) {
+        if self.stderr.is_none() {
+            self.stderr = File::create(&self.stderr_path).ok().map(BufWriter::new);
+        }
+        if let Some(out) = &mut self.stderr {
+            self.written += line.len() as u64 + 1;
+            self.failed |= writeln!(out, "{line}").is_err();
+        }
+    }
+
+    pub(super) fn flush(&mut self) {
+        self.failed |= self.wire.flush().is_err();
+        if let Some(out) = &mut self.stderr {
+            self.failed |= out.flush().is_err();
+        }
+    }
+
+    /// Puts everything on the disk.
+    pub(super) fn sync(&mut self) {
+        self.flush();
+        self.failed |= self.wire.get_ref().sync_data().is_err();
+    }
+}

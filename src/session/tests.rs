@@ -1,0 +1,133 @@
+//! What a session holds to when its agent does not: the bound of the wire log, and pipes that nobody reads.
+
+use serde_json::Value;
+
+use super::*;
+use crate::adapter::Adapter;
+use crate::adapter::acp::drive::drive;
+use crate::adapter::drive::Task;
+use crate::harness::Manifest;
+use crate::interaction::{Interaction, Policy};
+use crate::trace::{Body, Header, Seen, StopReason};
+
+/// Runs a shell script as an agent over ACP. Answers its events, its wire log, and how the prompt ended.
+async fn run(script: &str, prompt: &str, max_wire: u64, time_ms: u64) -> (Vec<Event>, String, StopReason) {
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = Arc::new(Manifest::bare(Adapter::Acp));
+    let header = Header::new("acp", Seen { tracing: true, interaction: true });
+    let events = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let sink = events.clone();
+    // The sender lives on until the end of the session.
+    let (_interrupt, interrupted) = watch::channel(false);
+    let setup = Setup {
+        wire: folder.path().join("wire.jsonl"),
+        stderr: folder.path().join("stderr.log"),
+        masker: Arc::new(Masker::of_env(std::iter::empty(), &[])),
+        limits: Limits { time: Some(Time(Duration::from_millis(time_ms))), ..Limits::default() },
+        interrupt: interrupted,
+        sink: Box::new(move |event| sink.lock().unwrap().push(event)),
+        max_wire,
+    };
+    let mut session = Session::begin(setup, Translation::new(Adapter::Acp, &manifest, header)).unwrap();
+    let mut task = Task {
+        turns: vec![prompt.to_owned()],
+        model: None,
+        command: ["sh", "-c", script].map(str::to_owned).to_vec(),
+        folder: folder.path().to_owned(),
+        env: [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())].into(),
+        manifest,
+        policy: Policy::new(Interaction::AutoApprove),
+        mcp_servers: Vec::new(),
+        recording: None,
+    };
+    let patience = drive(&mut session, &mut task).await;
+    session.close(patience.min(Duration::from_millis(200))).await.finish();
+    let wire = std::fs::read_to_string(folder.path().join("wire.jsonl")).unwrap();
+    let events = std::mem::take(&mut *events.lock().unwrap());
+    let Body::Stop(stop) = &events.last().unwrap().body else { panic!("no stop") };
+    let reason = stop.reason;
+    (events, wire, reason)
+}
+
+fn notices(events: &[Event]) -> Vec<(&str, &str)> {
+    let told = events.iter().map(|event| match &event.body {
+        Body::Notice { code, text, .. } => Some((code.as_str(), text.as_str())),
+        _ => None,
+    });
+    told.flatten().collect()
+}
+
+const HANDSHAKE: &str = r#"
+    read x; echo '{"id":0,"result":{"protocolVersion":1}}'
+    read x; echo '{"id":1,"result":{"sessionId":"s"}}'
+"#;
+const UPDATES: &str = r#"
+    yes '{"method":"session/update","params":{"update":{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"."}}}}'"#;
+
+#[tokio::test]
+async fn the_wire_log_is_bounded_and_the_answer_still_counts() {
+    let script = format!(
+        "{HANDSHAKE} read x; {UPDATES} | head -n 5000; echo '{{\"id\":2,\"result\":{{\"stopReason\":\"end_turn\"}}}}'; cat"
+    );
+    let (events, wire, reason) = run(&script, "go", 50_000, 30_000).await;
+    assert_eq!(reason, StopReason::EndTurn);
+    assert!(wire.len() < 60_000, "{} bytes", wire.len());
+    let notices = notices(&events);
+    assert_eq!(notices.iter().map(|(code, _)| *code).collect::<Vec<_>>(), ["wire_full", "wire_cut"]);
+    // Every line of the flood is either there or counted.
+    let kept = wire.lines().filter(|line| line.contains("agent_thought_chunk")).count();
+    assert!(notices[1].1.starts_with(&format!("{} lines of ", 5000 - kept)), "{notices:?}");
+}
+
+#[tokio::test]
+async fn a_trial_whose_wire_log_is_full_ends_by_its_limits() {
+    let script = format!("{HANDSHAKE} read x; {UPDATES}");
+    let begun = Instant::now();
+    let (events, wire, reason) = run(&script, "go", 50_000, 1000).await;
+    assert_eq!(reason, StopReason::TimedOut);
+    assert!(begun.elapsed() < Duration::from_secs(15));
+    assert!(wire.len() < 60_000, "{} bytes", wire.len());
+    assert_eq!(notices(&events).last().unwrap().0, "wire_cut");
+    let did: Vec<String> = wire
+        .lines()
+        .map(|line| serde_json::from_str::<WireLine>(line).unwrap())
+        .filter(|line| line.dir == Dir::Engine)
+        .map(|line| serde_json::from_str::<Value>(&line.line).unwrap()["event"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(did, ["notice", "limit", "cancel", "signal", "notice"]);
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_read_a_long_prompt_holds_nobody() {
+    let begun = Instant::now();
+    let prompt = "x".repeat(4 << 20);
+    let (events, _, reason) = run(&format!("{HANDSHAKE} exec sleep 60"), &prompt, MAX_WIRE, 1000).await;
+    assert_eq!(reason, StopReason::TimedOut);
+    assert!(begun.elapsed() < Duration::from_secs(15));
+    assert_eq!(notices(&events)[0].0, "not_delivered");
+}
+
+#[tokio::test]
+async fn an_agent_that_reads_slowly_gets_all_of_a_long_prompt() {
+    let prompt = "x".repeat(1 << 20);
+    let script = format!(
+        "{HANDSHAKE} sleep 0.5; read x; echo '{{\"method\":\"n\",\"params\":{{\"length\":'${{#x}}'}}}}';
+         echo '{{\"id\":2,\"result\":{{\"stopReason\":\"end_turn\"}}}}'; cat"
+    );
+    let (events, _, reason) = run(&script, &prompt, MAX_WIRE, 60_000).await;
+    assert_eq!(reason, StopReason::EndTurn);
+    let told = notices(&events)[0].1;
+    let length: usize = told.chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap();
+    assert!(length > prompt.len(), "{told}");
+}
+
+#[tokio::test]
+async fn what_leaves_its_group_is_ended_with_the_session() {
+    let script = format!("{HANDSHAKE} read x; setsid sleep 300 & echo $! >&2; exit 3");
+    let (events, wire, reason) = run(&script, "go", MAX_WIRE, 60_000).await;
+    assert_eq!(reason, StopReason::Crashed);
+    assert!(notices(&events).iter().any(|(code, _)| *code == "escaped"), "{wire}");
+    let line = wire.lines().map(|line| serde_json::from_str::<WireLine>(line).unwrap());
+    let pid = line.filter(|line| line.dir == Dir::Stderr).last().unwrap().line;
+    assert!(!Path::new(&format!("/proc/{pid}")).exists(), "process {pid} is alive");
+}
