@@ -16,9 +16,7 @@ pub mod output_only;
 pub mod replay;
 
 /// The protocols this program speaks.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adapter {
     /// The Agent Client Protocol over stdio.

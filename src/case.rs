@@ -84,8 +84,8 @@ pub struct Case {
     pub snapshot: SnapshotSettings,
     /// The file it stands in, absolute.
     pub file: PathBuf,
-    /// The script of the demo agent, where one lies beside the case.
-    pub demo_script: Option<PathBuf>,
+    /// The scripts of the demo agent that lie beside the case, by variant; `<case>.demo.yaml` has none.
+    pub demo_scripts: BTreeMap<String, PathBuf>,
     /// The outermost folder of cases it belongs to: what lies below is nothing for agents to read.
     pub cases_root: PathBuf,
     /// The suites and the case, as they were read, outermost first.
@@ -109,9 +109,8 @@ impl Case {
     }
 
     /// A script of the demo agent beside the case, if it is there.
-    pub fn script(&self, variant: &str) -> Option<PathBuf> {
-        let path = self.folder().join(self.script_name(variant));
-        path.is_file().then_some(path)
+    pub fn script(&self, variant: &str) -> Option<&Path> {
+        self.demo_scripts.get(variant).map(PathBuf::as_path)
     }
 }
 

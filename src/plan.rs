@@ -154,7 +154,8 @@ fn filter<'a>(cases: &'a [Case], asked: &Asked) -> Result<Vec<&'a Case>, PlanErr
         let mut filters: Vec<String> = asked.cases.iter().map(|glob| format!("--case {glob}")).collect();
         filters.extend(asked.tags.iter().map(|tag| format!("--tag {tag}")));
         let ids: Vec<&str> = cases.iter().take(5).map(|case| case.id.as_str()).collect();
-        let known = if ids.is_empty() { "there are none".to_owned() } else { format!("there are {}, …", ids.join(", ")) };
+        let known =
+            if ids.is_empty() { "there are none".to_owned() } else { format!("there are {}, …", ids.join(", ")) };
         return Err(PlanError::Nothing(format!("{} matches none of the cases; {known}", filters.join(" "))));
     }
     let Some((part, of)) = asked.shard else { return Ok(kept) };

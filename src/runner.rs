@@ -50,6 +50,8 @@ pub struct Ran {
     pub not_run: usize,
     /// Why they were not.
     pub why: Option<String>,
+    /// Trials whose cost nobody told, where a budget of money was to be kept.
+    pub untold_costs: usize,
 }
 
 /// Runs what has not finished yet. Each finished trial is on disk before it is told.
@@ -71,7 +73,7 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
     }
     tell(RunEvent::Planned { trials: queue.len(), skipped });
     let begun = Instant::now();
-    let mut budget = Budget { spent: 0.0, failed: false, options: run.options, begun };
+    let mut budget = Budget { spent: 0.0, untold: 0, failed: false, options: run.options, begun };
     let mut running: JoinSet<(TrialRecord, u32, Result<Outcome, RunError>)> = JoinSet::new();
     let mut at_work: HashMap<String, usize> = HashMap::new();
     let mut ran = Ran::default();
@@ -118,6 +120,7 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
         }
     }
     ran.not_run = queue.len();
+    ran.untold_costs = if run.options.max_cost.is_some() { budget.untold } else { 0 };
     if ran.not_run > 0 {
         let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
         tell(RunEvent::NotRun { count: ran.not_run, why });
@@ -173,9 +176,10 @@ fn start(
             // The engine's own failure is recorded as what it is; only where not even that can be written the run ends.
             Err(error) => trial::internal_error(&attempt, &error).map_err(|second| match second {
                 TrialError::Run(error) => error,
-                TrialError::Io { doing, source } => {
-                    RunError::Malformed { path: attempt.folder.clone(), message: format!("could not {doing}: {source}") }
-                }
+                TrialError::Io { doing, source } => RunError::Malformed {
+                    path: attempt.folder.clone(),
+                    message: format!("could not {doing}: {source}"),
+                },
             }),
         };
         (trial, number, outcome)
@@ -236,6 +240,8 @@ const RETRIED: [ErrorCategory; 6] = [
 
 struct Budget<'a> {
     spent: f64,
+    /// Trials that ran and told no cost; what they spent is unknown, not nothing.
+    untold: usize,
     failed: bool,
     options: &'a RunOptions,
     begun: Instant,
@@ -243,7 +249,11 @@ struct Budget<'a> {
 
 impl Budget<'_> {
     fn add(&mut self, result: &TrialResult) {
-        self.spent += result.metrics.cost_usd.unwrap_or(0.0);
+        match result.metrics.cost_usd {
+            Some(cost) => self.spent += cost,
+            None if result.metrics.duration_ms.is_some() => self.untold += 1,
+            None => {}
+        }
         self.failed |= result.verdict == Verdict::Fail;
     }
 
@@ -259,4 +269,3 @@ impl Budget<'_> {
         Some(format!("--max-time {time} is over"))
     }
 }
-

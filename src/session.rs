@@ -436,14 +436,19 @@ impl Session {
         if let Some(limit) = usage.tokens().and_then(|tokens| over(limits.tokens, tokens)) {
             return Some(("tokens", limit));
         }
-        if let Some(limit) = limits.cost_usd.map(crate::case::Dollars::get).filter(|limit| usage.cost_usd().is_some_and(|cost| cost > *limit)) {
+        if let Some(limit) = limits
+            .cost_usd
+            .map(crate::case::Dollars::get)
+            .filter(|limit| usage.cost_usd().is_some_and(|cost| cost > *limit))
+        {
             return Some(("cost-usd", limit.to_string()));
         }
         let time = limits.time.unwrap_or(DEFAULT_TIME);
         if time.0 <= now.duration_since(self.begun) {
             return Some(("time", time.to_string()));
         }
-        let idle = limits.idle.filter(|idle| recorder.open_calls() == 0 && idle.0 <= now.duration_since(self.activity.1));
+        let idle =
+            limits.idle.filter(|idle| recorder.open_calls() == 0 && idle.0 <= now.duration_since(self.activity.1));
         idle.map(|idle| ("idle", idle.to_string()))
     }
 

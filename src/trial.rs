@@ -47,6 +47,8 @@ pub struct Engine {
     pub interrupt: watch::Receiver<bool>,
     /// A private folder of the system's temporary one.
     pub temporary: PathBuf,
+    /// An empty folder in it: what an empty workspace was before.
+    pub empty: PathBuf,
 }
 
 /// One attempt at a trial.
@@ -118,14 +120,14 @@ impl Folders {
 /// # Errors
 /// The engine itself failed; the agent's failures are results.
 pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialError> {
-    fs::create_dir_all(&attempt.folder).map_err(io(format!("make {}", attempt.folder.display())))?;
+    make_durable(&attempt.folder)?;
     let folders = Folders::make(&engine.temporary)?;
     let case = &attempt.case;
     let shell = Shell {
         folder: folders.workspace.clone(),
         env: environment::of_commands(&engine.env, &case.env, &folders.home.to_string_lossy()),
     };
-    let before = match set_up(attempt, &folders, &shell).await {
+    let before = match set_up(engine, attempt, &folders, &shell).await {
         Ok(before) => before,
         Err(message) => return finish_without_agent(attempt, ErrorCategory::Setup, message),
     };
@@ -160,7 +162,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
                 wire: attempt.folder.join("wire.jsonl"),
                 stderr: attempt.folder.join("stderr.log"),
                 masker: masker.clone(),
-                limits: case.limits.clone(),
+                limits: case.limits,
                 interrupt: engine.interrupt.clone(),
                 sink,
             };
@@ -179,7 +181,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         return Err(io("write the wire log")(std::io::Error::other("the disk is full, or the file is gone")));
     }
 
-    let change = after_the_agent(attempt, &folders, &before, &mut warnings)?;
+    let (change, protected) = after_the_agent(attempt, &folders, &before.path, &mut warnings)?;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
     let evidence = Evidence {
         header: &finished.header,
@@ -218,6 +220,9 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     };
     if result.error.is_none() {
         judge(&mut result, attempt, &observed);
+        if protected && case.workspace.protect_strict {
+            (result.verdict, result.score) = (Verdict::Fail, Some(crate::values::Fraction::ZERO));
+        }
     }
     warn_after(&mut result, &stop);
     mask_result(&mut result, &masker);
@@ -226,8 +231,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         keep_workspace(attempt, &folders)?;
     }
     sync_folder(&attempt.folder)?;
-    let Folders { root, .. } = folders;
-    remove(root);
+    remove(folders.root);
     Ok(Outcome::Done(Box::new(result)))
 }
 
@@ -279,9 +283,15 @@ async fn run_session(
     Ok(ended.finish())
 }
 
-async fn set_up(attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<PathBuf, String> {
+/// The state of the workspace that its change is measured against.
+struct Before {
+    path: PathBuf,
+    /// Vanishes with the trial, where it is a copy of its own.
+    _copy: Option<tempfile::TempDir>,
+}
+
+async fn set_up(engine: &Engine, attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<Before, String> {
     let case = &attempt.case;
-    let before = folders.root.path().join("before");
     let made = match &case.workspace.source {
         WorkspaceSource::Empty => fs::create_dir(&folders.workspace).map_err(|error| error.to_string()),
         WorkspaceSource::Copy(from) => copy_folder(from, &folders.workspace, false).map_err(|e| e.to_string()),
@@ -294,17 +304,26 @@ async fn set_up(attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<P
         let ran = ran.map_err(|error| format!("setup command `{line}` could not be started: {error}"))?;
         let code = ran.exit.and_then(|exit| exit.code);
         if code != Some(0) {
-            let said = String::from_utf8_lossy(if ran.stderr.is_empty() { &ran.stdout } else { &ran.stderr }).into_owned();
+            let said =
+                String::from_utf8_lossy(if ran.stderr.is_empty() { &ran.stdout } else { &ran.stderr }).into_owned();
             let how = code.map_or_else(|| "did not end in time".to_owned(), |code| format!("exited {code}"));
             return Err(format!("setup command `{line}` {how}: {}", last_lines(&said)));
         }
     }
     match &case.workspace.source {
         // The fixture itself is the state before, unless setup changed it.
-        WorkspaceSource::Copy(from) if case.workspace.setup.is_empty() => Ok(from.clone()),
+        WorkspaceSource::Copy(from) if case.workspace.setup.is_empty() => {
+            Ok(Before { path: from.clone(), _copy: None })
+        }
+        WorkspaceSource::Empty if case.workspace.setup.is_empty() => {
+            Ok(Before { path: engine.empty.clone(), _copy: None })
+        }
         _ => {
-            copy_folder(&folders.workspace, &before, false).map_err(|error| error.to_string())?;
-            Ok(before)
+            // Not beside the workspace: an agent that looks around must not come upon what it is measured against.
+            let copy = tempfile::Builder::new().prefix("before-").tempdir_in(&engine.temporary);
+            let copy = copy.map_err(|error| error.to_string())?;
+            copy_folder(&folders.workspace, copy.path(), false).map_err(|error| error.to_string())?;
+            Ok(Before { path: copy.path().to_owned(), _copy: Some(copy) })
         }
     }
 }
@@ -377,7 +396,8 @@ fn header_of(attempt: &Attempt, workspace: &Path) -> Header {
     header.harness = Some(manifest.name.clone());
     header.trial = Some(attempt.trial.trial);
     header.cwd = Some(workspace.to_string_lossy().into_owned());
-    header.model = Model { requested: attempt.trial.model.clone().or_else(|| manifest.model.default.clone()), effective: None };
+    header.model =
+        Model { requested: attempt.trial.model.clone().or_else(|| manifest.model.default.clone()), effective: None };
     header.started = Some(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string());
     header
 }
@@ -410,7 +430,8 @@ fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &c
         warnings.push("the system prompt was put before the first prompt".to_owned());
     }
     for name in environment::unmasked(masker, env, manifest) {
-        warnings.push(format!("the value of {name} is under {} characters and is not masked", crate::secrets::SHORTEST));
+        warnings
+            .push(format!("the value of {name} is under {} characters and is not masked", crate::secrets::SHORTEST));
     }
     warnings
 }
@@ -421,7 +442,7 @@ fn after_the_agent(
     folders: &Folders,
     before: &Path,
     warnings: &mut Vec<String>,
-) -> Result<Change, TrialError> {
+) -> Result<(Change, bool), TrialError> {
     let case = &attempt.case;
     let ignore = Ignore::of(before, &case.workspace.ignore);
     let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
@@ -432,9 +453,11 @@ fn after_the_agent(
         warnings.push(format!("{} bytes of ignored files are not part of the workspace's change", new.ignored_bytes));
     }
     let protect: Vec<PathGlob> = case.workspace.protect.iter().filter_map(|glob| glob.parse().ok()).collect();
+    let mut touched = false;
     for (path, how) in change.all() {
         if protect.iter().any(|glob| glob.is_match(path)) {
             warnings.push(format!("the agent {how} the protected file {path}; it was put back before grading"));
+            touched = true;
             put_back(&before.join(path), &folders.workspace.join(path)).map_err(io(format!("put {path} back")))?;
         }
     }
@@ -442,7 +465,7 @@ fn after_the_agent(
         copy_folder(hidden, &folders.workspace, true)
             .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error)))?;
     }
-    Ok(change)
+    Ok((change, touched))
 }
 
 fn put_back(original: &Path, place: &Path) -> std::io::Result<()> {
@@ -581,9 +604,24 @@ fn keep_workspace(attempt: &Attempt, folders: &Folders) -> Result<(), TrialError
     // Another file system: what cannot be copied is left out, the rest is kept.
     if let Err(error) = copy_folder(&folders.workspace, &to, false) {
         let note = attempt.folder.join("workspace.incomplete.txt");
-        write_whole(&note, |out| write!(out, "the workspace could not be kept whole: {error}\n"))?;
+        write_whole(&note, |out| writeln!(out, "the workspace could not be kept whole: {error}"))?;
     }
     Ok(())
+}
+
+/// Makes a folder and whatever is missing above it, and syncs each folder that got a new name.
+fn make_durable(folder: &Path) -> Result<(), TrialError> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let Some(parent) = folder.parent() else { return Ok(()) };
+    make_durable(parent)?;
+    match fs::create_dir(folder) {
+        Ok(()) => Ok(sync_folder(parent)?),
+        // Another trial of the cell was quicker.
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(io(format!("make {}", folder.display()))(error)),
+    }
 }
 
 /// Removes a private folder, also where an agent took away the right to.

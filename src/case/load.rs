@@ -122,29 +122,26 @@ pub fn check_harnesses(cases: &[Case], catalog: &Catalog) -> Vec<LoadError> {
 }
 
 /// The graders of a case with every named one in its place; refused where they assert nothing.
-fn judges(
-    written: &[WrittenGrader],
-    folder: &GraderFolder,
-    own: &Source,
-    wrong: &mut Vec<YamlError>,
-) -> Vec<Grader> {
+fn judges(written: &[WrittenGrader], folder: &GraderFolder, own: &Source, wrong: &mut Vec<YamlError>) -> Vec<Grader> {
     let library = folder.library();
     let mut judges = Vec::new();
-    let before = wrong.len();
+    let mut whole = !written.is_empty();
     for grader in written {
         // A name that nobody knows has been told already, where it stands.
         if grader.named().is_some_and(|name| library.get(name).is_none()) {
+            whole = false;
             continue;
         }
         match grader::expand(std::slice::from_ref(&grader.entry), &library) {
             Ok(expanded) => judges.extend(expanded),
-            Err(error) => wrong.push(grader.error(error.to_string())),
+            Err(error) => {
+                whole = false;
+                wrong.push(grader.error(error.to_string()));
+            }
         }
     }
-    if !written.is_empty()
-        && wrong.len() == before
-        && let Err(message) = grader::refuse_empty(&judges)
-    {
+    // Of a case whose graders could not all be read nobody can say that it asserts nothing.
+    if whole && let Err(message) = grader::refuse_empty(&judges) {
         wrong.push(YamlError::at_steps(&own.shown, &own.text, &[Step::Key("graders")], Part::Key, message));
     }
     judges
@@ -352,7 +349,6 @@ fn ready(
     let retries = layer.retries.unwrap_or_default();
     let snapshot = layer.snapshot.unwrap_or_default();
     let oracle = layer.oracle.and_then(|it| it.copy.map(Oracle::Copy).or(it.script.map(Oracle::Script)));
-    let demo = file.with_extension("demo.yaml");
     Case {
         id,
         description: layer.description,
@@ -375,10 +371,7 @@ fn ready(
         trials: layer.trials.map_or(1, std::num::NonZero::get),
         env: layer.env.unwrap_or_default(),
         graders,
-        pass: Pass {
-            threshold: pass.threshold.unwrap_or(Fraction::ONE),
-            trials: pass.trials.unwrap_or_default(),
-        },
+        pass: Pass { threshold: pass.threshold.unwrap_or(Fraction::ONE), trials: pass.trials.unwrap_or_default() },
         oracle,
         model_script: layer.model.map(|model| model.script),
         require_model: layer.require_model.unwrap_or_default(),
@@ -392,7 +385,7 @@ fn ready(
             text: snapshot.text.unwrap_or_default(),
             normalise: snapshot.normalise.unwrap_or_default(),
         },
-        demo_script: demo.is_file().then_some(demo),
+        demo_scripts: find::demo_scripts(&candidate.file),
         cases_root: find::outermost(&file, &candidate.given),
         sources,
         named_graders,

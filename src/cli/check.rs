@@ -33,10 +33,10 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     }
     let mut scripts = 0;
     for case in &inputs.cases {
-        if let Some(path) = &case.demo_script {
+        for path in case.demo_scripts.values() {
             scripts += 1;
             if let Err(error) = Script::load(path) {
-                failed(CliError::unreadable(error));
+                failed(CliError::all([error]));
             }
         }
     }

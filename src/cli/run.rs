@@ -198,9 +198,7 @@ fn override_limits(cases: &mut [Case], limits: &[String]) -> Result<(), CliError
             return Err(CliError::unreadable(format!("`--limit {limit}` is not KEY=VALUE, such as time=2m")));
         };
         for case in cases.iter_mut() {
-            case.limits
-                .set(key, value)
-                .map_err(|error| CliError::unreadable(format!("`--limit {limit}`: {error}")))?;
+            case.limits.set(key, value).map_err(|error| CliError::unreadable(format!("`--limit {limit}`: {error}")))?;
         }
     }
     Ok(())
@@ -213,9 +211,8 @@ fn record_of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Resul
     for case in inputs.cases.iter().filter(used) {
         cases.push(case_record(case, args.interaction.as_ref())?);
     }
-    let harnesses = inputs.catalog.entries().filter(|entry| {
-        trials.iter().any(|trial| trial.harness == entry.manifest.name)
-    });
+    let harnesses =
+        inputs.catalog.entries().filter(|entry| trials.iter().any(|trial| trial.harness == entry.manifest.name));
     Ok(RunRecord {
         version: run::VERSION,
         run: names::new_run_id(now),
@@ -274,7 +271,9 @@ fn print_plan(inputs: &Inputs, trials: &[TrialRecord]) -> Result<(), CliError> {
     let mut cells: Vec<(&TrialRecord, u32)> = Vec::new();
     for trial in trials {
         match cells.last_mut() {
-            Some((first, count)) if (&first.case, &first.harness, &first.arm) == (&trial.case, &trial.harness, &trial.arm) => {
+            Some((first, count))
+                if (&first.case, &first.harness, &first.arm) == (&trial.case, &trial.harness, &trial.arm) =>
+            {
                 *count += 1;
             }
             _ => cells.push((trial, 1)),
@@ -309,12 +308,16 @@ async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError>
         .map_err(|error| CliError::unreadable(format!("could not make a private temporary folder: {error}")))?;
     let this_program = std::env::current_exe()
         .map_err(|error| CliError::unreadable(format!("could not find this program itself: {error}")))?;
-    let env = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let env =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let mut options = prepared.record.options.clone();
     if let Some(jobs) = args.jobs {
         options.jobs = usize::from(jobs);
     }
+    let empty = temporary.path().join("empty");
+    std::fs::create_dir(&empty)?;
     let engine = Arc::new(Engine {
+        empty,
         env: env.collect(),
         this_program,
         keep: options.keep_workspace,
@@ -357,10 +360,17 @@ fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran) -> Result<u8, CliEr
         super::report::write(&report, &ReporterArg { format: Format::Table, path: None })?;
     }
     let mut err = std::io::stderr().lock();
+    if ran.untold_costs > 0 {
+        writeln!(err, "note: {} trials told no cost, so --max-cost could not count them", ran.untold_costs)?;
+    }
     if ran.not_run > 0 || ran.interrupted {
         let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
         writeln!(err, "{why}; {not_run} trials were not run")?;
-        writeln!(err, "go on with: evals run --resume {}", report::commands::run_word(&prepared.record, &prepared.folder.path))?;
+        writeln!(
+            err,
+            "go on with: evals run --resume {}",
+            report::commands::run_word(&prepared.record, &prepared.folder.path)
+        )?;
     }
     Ok(report::exit_code(&report))
 }

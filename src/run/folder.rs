@@ -121,7 +121,10 @@ impl RunFolder {
         {
             return Ok(results);
         }
-        self.results_of_trials(record)
+        let results = self.results_of_trials(record)?;
+        // Rebuilt for the next reader; who may only read does without.
+        let _ = self.write_results(&results);
+        Ok(results)
     }
 
     fn stored_results(&self) -> Result<Vec<TrialResult>, RunError> {

@@ -12,8 +12,8 @@ use crate::harness::ModelVia;
 use crate::interaction::Asked;
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Session};
-use crate::trace::view;
 use crate::trace::PermissionOption;
+use crate::trace::view;
 use crate::wire::EngineLine;
 
 /// How long late updates may follow an answer, and how long the agent may be silent before that is over.
@@ -82,7 +82,8 @@ impl Client<'_> {
         let initialize = schema::InitializeRequest::new(agent_client_protocol_schema::ProtocolVersion::V1)
             .client_info(schema::Implementation::new("evals", env!("CARGO_PKG_VERSION")));
         let answer = self.ask("initialize", &as_json(&initialize), Some(start)).await?;
-        let answer = answer.map_err(|error| Broken::Handshake(format!("initialize was refused: {}", error.detail())))?;
+        let answer =
+            answer.map_err(|error| Broken::Handshake(format!("initialize was refused: {}", error.detail())))?;
         if answer.get("protocolVersion").and_then(Value::as_u64) != Some(1) {
             let version = answer.get("protocolVersion").cloned().unwrap_or(Value::Null);
             return Err(Broken::Handshake(format!("the agent speaks protocol version {version}, and not 1")));

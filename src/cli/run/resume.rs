@@ -74,10 +74,7 @@ pub fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
 }
 
 /// Ids count from a root that a list of files does not tell; the record does.
-fn restore_ids(
-    cases: &mut [Case],
-    record: &RunRecord,
-) {
+fn restore_ids(cases: &mut [Case], record: &RunRecord) {
     for case in cases {
         let known = record.cases.iter().find(|known| known.path == case.file);
         if let Some(known) = known.filter(|known| known.id != case.id) {
@@ -91,9 +88,10 @@ fn changed(inputs: &inputs::Inputs, record: &RunRecord) -> Result<Vec<String>, C
     let mut changed = Vec::new();
     for known in &record.cases {
         let now = inputs.cases.iter().find(|case| case.id == known.id);
-        let digest = now.map(Case::digest).transpose().map_err(|error| {
-            CliError::unreadable(format!("a file of case `{}` cannot be read: {error}", known.id))
-        })?;
+        let digest = now
+            .map(Case::digest)
+            .transpose()
+            .map_err(|error| CliError::unreadable(format!("a file of case `{}` cannot be read: {error}", known.id)))?;
         if digest.as_deref() != Some(known.digest.as_str()) {
             changed.push(known.id.clone());
         }
