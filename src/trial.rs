@@ -18,6 +18,7 @@ use crate::interaction::{Interaction, Policy};
 use crate::price;
 use crate::result::{ErrorRecord, Metrics, StopRecord, TrialResult};
 use crate::run::{Keep, RunError, TrialRecord, sync_folder, write_whole};
+use crate::secrets::Masker;
 use crate::session::{Left, Session, Setup};
 use crate::shell::{Command, Shell};
 use crate::trace::recorder::Finished;
@@ -27,8 +28,10 @@ use crate::verdict::{self, Verdict};
 use crate::wire::EngineLine;
 use crate::workspace::change::{Change, compare};
 use crate::workspace::tree::{Ignore, Tree};
-use crate::workspace::{copy_folder, git, write_files};
+use crate::workspace::{copy_as_it_is, copy_folder, git, write_files};
 
+pub mod command;
+pub mod kept;
 pub mod metrics;
 pub mod trace_file;
 
@@ -127,16 +130,16 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         folder: folders.workspace.clone(),
         env: environment::of_commands(&engine.env, &case.env, &folders.home.to_string_lossy()),
     };
-    let before = match set_up(engine, attempt, &folders, &shell).await {
-        Ok(before) => before,
-        Err(message) => return finish_without_agent(attempt, ErrorCategory::Setup, message),
-    };
     let placeholders = placeholders(engine, attempt, &folders)?;
     let env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &placeholders);
     let masker = Arc::new(environment::masker(&engine.env, &env, &attempt.manifest));
+    let before = match set_up(engine, attempt, &folders, &shell).await {
+        Ok(before) => before,
+        Err(message) => return finish_without_agent(attempt, &masker, ErrorCategory::Setup, message),
+    };
     let mut warnings = warnings_before(attempt, &env, &masker);
     if let Some(message) = missing_env(&attempt.manifest, &env) {
-        return finish_without_agent(attempt, ErrorCategory::Auth, message);
+        return finish_without_agent(attempt, &masker, ErrorCategory::Auth, message);
     }
     let user_home = engine.env.get("HOME").map(PathBuf::from);
     environment::fill_home(&folders.home, user_home.as_deref(), &attempt.manifest, &placeholders)
@@ -154,9 +157,13 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     };
     let mut task = task_of(attempt, &folders, &placeholders, env);
     let (finished, left) = match trace_of_recording(&task) {
-        Some(path) => {
-            (replay::trace(&path, header, sink).map_err(io(format!("replay {}", path.display())))?, Left::default())
-        }
+        Some(path) => match replay::trace(&path, header, sink) {
+            Ok(finished) => (finished, Left::default()),
+            Err(error) => {
+                let message = format!("the recording {} could not be read: {error}", path.display());
+                return finish_without_agent(attempt, &masker, ErrorCategory::StartFailed, message);
+            }
+        },
         None => {
             let setup = Setup {
                 wire: attempt.folder.join("wire.jsonl"),
@@ -181,7 +188,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         return Err(io("write the wire log")(std::io::Error::other("the disk is full, or the file is gone")));
     }
 
-    let (change, protected) = after_the_agent(attempt, &folders, &before.path, &mut warnings)?;
+    let (change, protected) = after_the_agent(attempt, &folders, &before.path, &masker, &mut warnings)?;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
     let evidence = Evidence {
         header: &finished.header,
@@ -225,13 +232,16 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         }
     }
     warn_after(&mut result, &stop);
+    if engine.keep.keeps(result.verdict) {
+        let masked = kept::keep(&folders.workspace, &attempt.folder, &masker).map_err(io("keep the workspace"))?;
+        if masked > 0 {
+            result.warnings.push(format!("{masked} files of the kept workspace held secrets and were masked"));
+        }
+    }
     mask_result(&mut result, &masker);
     write_result(attempt, &result)?;
-    if engine.keep.keeps(result.verdict) {
-        keep_workspace(attempt, &folders)?;
-    }
     sync_folder(&attempt.folder)?;
-    remove(folders.root);
+    kept::remove(folders.root);
     Ok(Outcome::Done(Box::new(result)))
 }
 
@@ -322,7 +332,7 @@ async fn set_up(engine: &Engine, attempt: &Attempt, folders: &Folders, shell: &S
             // Not beside the workspace: an agent that looks around must not come upon what it is measured against.
             let copy = tempfile::Builder::new().prefix("before-").tempdir_in(&engine.temporary);
             let copy = copy.map_err(|error| error.to_string())?;
-            copy_folder(&folders.workspace, copy.path(), false).map_err(|error| error.to_string())?;
+            copy_as_it_is(&folders.workspace, copy.path()).map_err(|error| error.to_string())?;
             Ok(Before { path: copy.path().to_owned(), _copy: Some(copy) })
         }
     }
@@ -368,18 +378,10 @@ fn task_of(attempt: &Attempt, folders: &Folders, placeholders: &Placeholders, en
         *first = format!("{system}\n\n{first}");
     }
     let placeholders = Placeholders { prompt: turns.first().cloned().unwrap_or_default(), ..placeholders.clone() };
-    let mut command: Vec<String> = manifest.command.iter().map(|word| placeholders.fill(word)).collect();
-    let names_model = manifest.command.iter().any(|word| word.contains("{model}"));
-    if let (crate::harness::ModelVia::Flag, Some(flag), Some(model)) =
-        (manifest.model.via, &manifest.model.flag, &placeholders.model)
-        && !names_model
-    {
-        command.splice(1..1, [flag.clone(), model.clone()]);
-    }
     Task {
         turns,
         model: placeholders.model.clone(),
-        command,
+        command: command::line(manifest, &placeholders),
         folder: folders.workspace.clone(),
         env,
         manifest: manifest.clone(),
@@ -413,7 +415,7 @@ fn missing_env(manifest: &Manifest, env: &BTreeMap<String, String>) -> Option<St
         .then(|| format!("harness `{}` needs {} in the environment", manifest.name, missing.join(", ")))
 }
 
-fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &crate::secrets::Masker) -> Vec<String> {
+fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &Masker) -> Vec<String> {
     let manifest = &attempt.manifest;
     let mut warnings = Vec::new();
     if manifest.home == Home::Named(HomeName::User) {
@@ -441,6 +443,7 @@ fn after_the_agent(
     attempt: &Attempt,
     folders: &Folders,
     before: &Path,
+    masker: &Masker,
     warnings: &mut Vec<String>,
 ) -> Result<(Change, bool), TrialError> {
     let case = &attempt.case;
@@ -448,6 +451,10 @@ fn after_the_agent(
     let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
     let new = Tree::read(&folders.workspace, &ignore).map_err(io("read the workspace"))?;
     let (change, patch) = compare(&old, &new).map_err(io("compare the workspace"))?;
+    let patch = masker.mask_bytes(&patch);
+    if matches!(patch, std::borrow::Cow::Owned(_)) {
+        warnings.push("workspace.patch held secrets and was masked".to_owned());
+    }
     write_whole(&attempt.folder.join("workspace.patch"), |out| out.write_all(&patch))?;
     if new.ignored_bytes > 0 {
         warnings.push(format!("{} bytes of ignored files are not part of the workspace's change", new.ignored_bytes));
@@ -548,7 +555,7 @@ fn warn_after(result: &mut TrialResult, stop: &Stop) {
     }
 }
 
-fn mask_result(result: &mut TrialResult, masker: &crate::secrets::Masker) {
+fn mask_result(result: &mut TrialResult, masker: &Masker) {
     let Ok(text) = serde_json::to_string(result) else { return };
     if let std::borrow::Cow::Owned(masked) = masker.mask(&text)
         && let Ok(masked) = serde_json::from_str(&masked)
@@ -565,8 +572,13 @@ fn write_result(attempt: &Attempt, result: &TrialResult) -> Result<(), RunError>
 }
 
 /// No agent ran: the result says why.
-fn finish_without_agent(attempt: &Attempt, category: ErrorCategory, message: String) -> Result<Outcome, TrialError> {
-    let result = TrialResult {
+fn finish_without_agent(
+    attempt: &Attempt,
+    masker: &Masker,
+    category: ErrorCategory,
+    message: String,
+) -> Result<Outcome, TrialError> {
+    let mut result = TrialResult {
         case: attempt.case.id.clone(),
         harness: attempt.manifest.name.clone(),
         model: Model { requested: attempt.trial.model.clone(), effective: None },
@@ -583,30 +595,16 @@ fn finish_without_agent(attempt: &Attempt, category: ErrorCategory, message: Str
         warnings: Vec::new(),
         skipped: None,
     };
+    mask_result(&mut result, masker);
     write_result(attempt, &result)?;
     sync_folder(&attempt.folder)?;
     Ok(Outcome::Done(Box::new(result)))
 }
 
 /// The result of an attempt that failed in the engine itself.
-pub fn internal_error(attempt: &Attempt, error: &TrialError) -> Result<Outcome, TrialError> {
-    finish_without_agent(attempt, ErrorCategory::Internal, error.to_string())
-}
-
-fn keep_workspace(attempt: &Attempt, folders: &Folders) -> Result<(), TrialError> {
-    let to = attempt.folder.join("workspace");
-    if to.exists() {
-        fs::remove_dir_all(&to).map_err(io("make room for the workspace"))?;
-    }
-    if fs::rename(&folders.workspace, &to).is_ok() {
-        return Ok(());
-    }
-    // Another file system: what cannot be copied is left out, the rest is kept.
-    if let Err(error) = copy_folder(&folders.workspace, &to, false) {
-        let note = attempt.folder.join("workspace.incomplete.txt");
-        write_whole(&note, |out| writeln!(out, "the workspace could not be kept whole: {error}"))?;
-    }
-    Ok(())
+pub fn internal_error(engine: &Engine, attempt: &Attempt, error: &TrialError) -> Result<Outcome, TrialError> {
+    let masker = environment::masker(&engine.env, &attempt.case.env, &attempt.manifest);
+    finish_without_agent(attempt, &masker, ErrorCategory::Internal, error.to_string())
 }
 
 /// Makes a folder and whatever is missing above it, and syncs each folder that got a new name.
@@ -621,25 +619,6 @@ fn make_durable(folder: &Path) -> Result<(), TrialError> {
         // Another trial of the cell was quicker.
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(io(format!("make {}", folder.display()))(error)),
-    }
-}
-
-/// Removes a private folder, also where an agent took away the right to.
-fn remove(root: tempfile::TempDir) {
-    let path = root.keep();
-    if fs::remove_dir_all(&path).is_err() {
-        open_up(&path);
-        let _ = fs::remove_dir_all(&path);
-    }
-}
-
-fn open_up(folder: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    let _ = fs::set_permissions(folder, fs::Permissions::from_mode(0o700));
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_up(&entry.path());
-        }
     }
 }
 

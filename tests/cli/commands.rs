@@ -39,7 +39,9 @@ fn lists_are_tables_for_people_and_json_for_programs() {
     assert_eq!(find("mine")["installed"], false);
     assert_eq!(project.evals(&["harness", "list", "--format", "json"]).exits(0).json(), harnesses);
     let graders = project.evals(&["list", "graders", "--format", "json"]).exits(0).json();
-    assert!(graders.as_array().unwrap().iter().any(|row| row["name"] == "tidy" && row["description"] == "leaves nothing"));
+    assert!(
+        graders.as_array().unwrap().iter().any(|row| row["name"] == "tidy" && row["description"] == "leaves nothing")
+    );
     assert_eq!(project.evals(&["list", "runs", "--format", "json"]).exits(0).json(), serde_json::json!([]));
     project.evals(&["run", "--label", "a label"]).exits(0);
     let runs = project.evals(&["list", "runs", "--format", "json"]).exits(0).json();

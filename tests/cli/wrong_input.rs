@@ -7,7 +7,7 @@ const PASS: &str = "steps: [{say: done}]\n";
 /// A project with one good case.
 fn project() -> Project {
     let project = Project::new();
-    project.case("good", "", PASS);
+    project.case("good", "graders: [{use: finished}]", PASS);
     project
 }
 
@@ -30,14 +30,22 @@ fn typos_and_wrong_types_are_shown_where_they_stand() {
         ("grader_name", "cases/bad.yaml", "prompt: x\ngraders:\n  - outptu: {contains: x}\n"),
         ("grader_body", "cases/bad.yaml", "prompt: x\ngraders:\n  - output: {contians: x}\n"),
         ("grader_use", "cases/bad.yaml", "prompt: x\ngraders:\n  - use: no-such-grader\n"),
-        ("named_grader", "graders/mine.yaml", "description: x\ncommand: {rum: x}\n"),
+        ("named_grader", "graders/finished.yaml", "description: x\ncommand: {rum: x}\n"),
         ("manifest_key", "harnesses/mine.yaml", "name: mine\nadapter: acp\ncomand: [x]\n"),
         ("manifest_type", "harnesses/mine.yaml", "name: mine\nadapter: apc\ncommand: [x]\n"),
         ("demo_script", "cases/good.demo.yaml", "steps:\n  - sya: done\n"),
         ("no_yaml", "cases/bad.yaml", "prompt: [x\n"),
-        ("asserts_nothing", "cases/bad.yaml", "prompt: x\ngraders:\n  - stop: {reason: [end_turn], diagnostic: true}\n"),
+        (
+            "asserts_nothing",
+            "cases/bad.yaml",
+            "prompt: x\ngraders:\n  - stop: {reason: [end_turn], diagnostic: true}\n",
+        ),
         ("no_graders", "cases/bad.yaml", "prompt: x\n"),
-        ("missing_fixture", "cases/bad.yaml", "prompt: x\nworkspace: {copy: fixtures/nope}\ngraders: [{diff: {none: true}}]\n"),
+        (
+            "missing_fixture",
+            "cases/bad.yaml",
+            "prompt: x\nworkspace: {copy: fixtures/nope}\ngraders: [{diff: {none: true}}]\n",
+        ),
         ("unknown_harness", "cases/bad.yaml", "prompt: x\nharnesses: [dmeo]\ngraders: [{diff: {none: true}}]\n"),
         ("no_script", "cases/bad.yaml", "prompt: x\ngraders: [{diff: {none: true}}]\n"),
         ("same_id", "cases/other/bad.yaml", "id: good\nprompt: x\ngraders: [{diff: {none: true}}]\n"),
@@ -50,13 +58,26 @@ fn typos_and_wrong_types_are_shown_where_they_stand() {
 
 #[test]
 fn files_that_cannot_be_read_are_named() {
-    let unreadable = |path: &str| {
+    // A folder in the place of a file.
+    for (path, said) in [("harnesses/bad.yaml", "harnesses/bad.yaml"), ("graders/bad.yaml", "graders/bad.yaml")] {
         let project = project();
         std::fs::create_dir_all(project.path(path)).unwrap();
-        refused(&project, &["run"])
-    };
-    assert!(unreadable("cases/good.demo.yaml/x").contains("good.demo.yaml") || !unreadable("cases/suite.yaml").is_empty());
-    for (name, path) in [("case", "cases/bad.yaml"), ("manifest", "harnesses/bad.yaml"), ("suite", "cases/suite.yaml")] {
+        assert!(refused(&project, &["run"]).contains(said), "{path}");
+    }
+    let project_with_folder = project();
+    std::fs::remove_file(project_with_folder.path("cases/good.demo.yaml")).unwrap();
+    std::fs::create_dir(project_with_folder.path("cases/good.demo.yaml")).unwrap();
+    assert!(refused(&project_with_folder, &["run"]).contains("good.demo.yaml"));
+    // And a file in the place of a folder.
+    for key in ["workspace: {copy: a.txt}", "hidden: a.txt"] {
+        let project = project();
+        project.write("cases/a.txt", "");
+        project.case("bad", key, PASS);
+        let said = refused(&project, &["run"]);
+        assert!(said.contains("cases/bad.yaml:2:") && said.contains("a.txt"), "{said}");
+    }
+    for (name, path) in [("case", "cases/bad.yaml"), ("manifest", "harnesses/bad.yaml"), ("suite", "cases/suite.yaml")]
+    {
         let project = project();
         project.write(path, "");
         std::fs::write(project.path(path), b"prompt: \xff\xfe\n").unwrap();
@@ -134,9 +155,8 @@ fn newer_files_are_refused_with_the_way_out() {
     project.write("new.jsonl", "{\"type\":\"trace\",\"version\":99,\"adapter\":\"acp\"}\n");
     project.evals(&["show", "new.jsonl"]).exits(2).says("99");
     project.harness("newer", "adapter: replay\nrecording: ../new.jsonl");
-    let ran = project.evals(&["run", "--harness", "newer"]);
-    assert_ne!(ran.code, 0, "{ran:?}");
-    assert_ne!(ran.code, 1, "a trace that cannot be read is no fail of the agent: {ran:?}");
+    project.write(&path, &project.read(&path).replacen("\"version\": 99", "\"version\": 1", 1));
+    project.evals(&["run", "--harness", "newer"]).exits(3).says("start_failed").says("use a newer evals");
 }
 
 #[test]
@@ -157,8 +177,8 @@ fn a_run_folder_that_cannot_be_made_is_told_before_anything_starts() {
     project.write("file", "");
     let ran = project.evals(&["run", "--out", "file/runs"]).exits(2).says("file/runs");
     assert!(ran.out.is_empty());
-    // A report that cannot be written does not cost the run its results.
-    project.evals(&["run", "--reporter", "json=nowhere/at/all.json"]).says("nowhere/at/all.json");
+    // Nor does a run begin whose report has no place to go.
+    refused(&project, &["run", "--reporter", "json=file/at/all.json"]);
 }
 
 #[test]

@@ -18,7 +18,9 @@ fn hold_to_the_contract(project: &Project, harness: &str) -> Vec<Value> {
     let results = lines(&project.read(&format!("{folder}/results.jsonl")));
     assert_eq!(results.len(), run["trials"].as_array().unwrap().len());
     for result in &results {
-        for key in ["case", "harness", "model", "trial", "verdict", "grades", "metrics", "attempt", "arm", "shape", "warnings"] {
+        for key in
+            ["case", "harness", "model", "trial", "verdict", "grades", "metrics", "attempt", "arm", "shape", "warnings"]
+        {
             assert!(!result[key].is_null(), "result.json has no {key}: {result}");
         }
         let case = result["case"].as_str().unwrap();
@@ -83,14 +85,19 @@ fn hold_the_journal(project: &Project, results: &[Value]) {
 }
 
 fn verdicts<'a>(results: &'a [Value], verdict: &str) -> Vec<&'a str> {
-    results.iter().filter(|result| result["verdict"] == verdict).map(|result| result["case"].as_str().unwrap()).collect()
+    results
+        .iter()
+        .filter(|result| result["verdict"] == verdict)
+        .map(|result| result["case"].as_str().unwrap())
+        .collect()
 }
 
 #[test]
 fn every_bundled_case_passes_with_the_demo() {
     let project = Project::bundled();
     let before = project.files("");
-    let args = ["run", "cases/", "--reporter", "json=out.json", "--reporter", "jsonl=out.jsonl", "--keep-workspace", "never"];
+    let args =
+        ["run", "cases/", "--reporter", "json=out.json", "--reporter", "jsonl=out.jsonl", "--keep-workspace", "never"];
     let ran = project.evals(&args).exits(0).says("21/21 passed");
     assert!(!ran.out.contains('\u{1b}') && !ran.err.contains('\u{1b}'), "no colour but on a terminal");
     let written: Value = serde_json::from_str(&project.read("out.json")).unwrap();
@@ -122,12 +129,14 @@ fn every_bundled_case_passes_with_the_demo() {
 fn every_bundled_case_fails_when_it_is_done_wrong() {
     let project = Project::bundled();
     let command = r#"command: ["{self}", demo-agent, --script, "{script:wrong}", --speak, acp]"#;
-    project.harness("wrong", &format!("adapter: acp\n{command}\nmodel: {{via: config-option}}\nagent-info: evals-demo"));
+    project
+        .harness("wrong", &format!("adapter: acp\n{command}\nmodel: {{via: config-option}}\nagent-info: evals-demo"));
     project.evals(&["run", "--harness", "wrong"]).exits(1);
     let results = hold_to_the_contract(&project, "wrong");
     assert_eq!(verdicts(&results, "fail").len(), results.len(), "passed: {:?}", verdicts(&results, "pass"));
     for result in &results {
-        let said = |grade: &Value| grade["passed"] == false && grade["reason"].as_str().is_some_and(|text| !text.is_empty());
+        let said =
+            |grade: &Value| grade["passed"] == false && grade["reason"].as_str().is_some_and(|text| !text.is_empty());
         assert!(result["grades"].as_array().unwrap().iter().any(said), "nobody says why {} failed", result["case"]);
     }
 }

@@ -56,6 +56,15 @@ fn setup_commands_run_in_the_workspace_before_its_change_is_measured() {
 }
 
 #[test]
+fn what_setup_commands_make_need_not_look_like_a_fixture() {
+    let project = Project::new();
+    // A virtual environment links to the system's interpreter.
+    let keys = "workspace: {setup: ['ln -s /bin/sh tool', 'mkfifo pipe']}\ngraders: [{diff: {none: true}}]";
+    project.case("a", keys, PASS);
+    project.evals(&["run"]).exits(0);
+}
+
+#[test]
 fn a_plain_command_that_ends_badly_has_crashed_and_one_that_ends_well_is_judged() {
     let project = Project::new();
     project.case("a", "graders: [{output: {equals: fine}}]", "");

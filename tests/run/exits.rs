@@ -90,7 +90,8 @@ fn a_cell_s_verdict_follows_from_its_trials() {
     // The first of two trials is the one that finds no mark.
     let script = flip.replace("test ! -e ../../flag", &format!("mkdir {}", project.path("mark").display()));
     for (id, pass) in [("all", "all"), ("any", "any"), ("half", "0.5"), ("most", "0.8")] {
-        let keys = format!("trials: 2\npass: {{trials: {pass}}}\ngraders: [{{tool-calls: {{require: [{{status: ok}}]}}}}]");
+        let keys =
+            format!("trials: 2\npass: {{trials: {pass}}}\ngraders: [{{tool-calls: {{require: [{{status: ok}}]}}}}]");
         project.case(id, &keys, &script.replace("/mark", &format!("/mark-{id}")));
     }
     for (id, code) in [("all", 1), ("any", 0), ("half", 0), ("most", 1)] {
@@ -101,7 +102,8 @@ fn a_cell_s_verdict_follows_from_its_trials() {
 #[test]
 fn a_dry_run_prints_the_plan_and_writes_nothing() {
     let project = two();
-    project.harness("gone", "adapter: output-only\ncommand: [no-such-agent-anywhere, '{prompt}']\ninstall: get it there");
+    project
+        .harness("gone", "adapter: output-only\ncommand: [no-such-agent-anywhere, '{prompt}']\ninstall: get it there");
     project.write("cases/c.yaml", "prompt: x\nrequires: {tracing: true}\ngraders: [{output: {contains: x}}]");
     project.write("cases/c.demo.yaml", PASS);
     let ran = project.evals(&["run", "--harness", "demo", "--harness", "gone", "--trials", "2", "--dry-run"]).exits(0);
@@ -121,7 +123,8 @@ fn filters_keep_what_they_name() {
     project.case("folder/c", "tags: [easy]", PASS);
     let planned = |args: &[&str]| {
         let out = project.evals(&[&["run", "--dry-run"], args].concat()).exits(0).out;
-        let ids = out.lines().filter_map(|line| line.strip_prefix("run   ")).map(|line| line.split(' ').next().unwrap());
+        let ids =
+            out.lines().filter_map(|line| line.strip_prefix("run   ")).map(|line| line.split(' ').next().unwrap());
         ids.map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(planned(&[]), ["a-good", "b-bad", "folder/c"]);

@@ -42,7 +42,10 @@ fn the_home_is_private_and_filled_as_the_manifest_says() {
     std::fs::write(project.home().join(".other"), "not yours").unwrap();
     let look = "echo \"home=$HOME\"; cd; cat .agent/login.json .agent/deep/more .agent/config.json; ls -A; echo changed > .agent/login.json";
     project.case("a", "trials: 2", &format!("steps:\n  - run:\n      command: |\n        {look}\n"));
-    project.demo("mine", "home: {copy: [.agent/login.json, .agent/deep, .not-there]}\nfiles: {.agent/config.json: 'at={workspace}'}");
+    project.demo(
+        "mine",
+        "home: {copy: [.agent/login.json, .agent/deep, .not-there]}\nfiles: {.agent/config.json: 'at={workspace}'}",
+    );
     project.evals(&["run", "--harness", "mine"]).exits(0);
     let mut homes = Vec::new();
     for trial in [1, 2] {
@@ -92,7 +95,11 @@ fn hidden_files_are_not_there_while_the_agent_works_and_are_when_it_is_judged() 
     project.write("cases/fix/a.txt", "shown");
     project.write("cases/fix.hidden/check-of-the-case.sh", "grep -q shown a.txt");
     let keys = "workspace: {copy: fix}\nhidden: fix.hidden\ngraders: [{command: {run: sh check-of-the-case.sh}}, {diff: {none: true}}]";
-    project.case("a", keys, "steps: [{run: {command: 'ls -aR ..; env; cat ../*/*; tr \"\\\\0\" \" \" < /proc/$PPID/cmdline'}}]");
+    project.case(
+        "a",
+        keys,
+        "steps: [{run: {command: 'ls -aR ..; env; cat ../*/*; tr \"\\\\0\" \" \" < /proc/$PPID/cmdline'}}]",
+    );
     project.evals(&["run", "--keep-workspace", "always"]).exits(0);
     let seen = output_of_call(&project, "a/demo/default/1");
     assert!(seen.contains("a.txt") && !seen.contains("check-of-the-case"), "{seen}");
@@ -109,7 +116,8 @@ fn workspaces_are_kept_as_asked() {
         project.case("bad", "graders: [{files: {absent: [made.txt]}}]", script);
         project.evals(&["run", "--keep-workspace", keep]).exits(1);
         let folder = project.run_folder();
-        let kept = |case: &str| project.path(&format!("{folder}/trials/{case}/demo/default/1/workspace/made.txt")).exists();
+        let kept =
+            |case: &str| project.path(&format!("{folder}/trials/{case}/demo/default/1/workspace/made.txt")).exists();
         assert_eq!((kept("good"), kept("bad")), (good, bad), "{keep}");
         assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
     }
@@ -129,8 +137,8 @@ fn protected_files_are_put_back_before_they_are_judged() {
 fn processes_that_an_agent_left_behind_are_ended_with_its_trial() {
     let project = Project::new();
     let mark = project.path("mark");
-    // The child lives on in a session of its own, and would write after the trial.
-    let line = format!("setsid sh -c 'sleep 1; echo alive > {}' >/dev/null 2>&1 &", mark.display());
+    // The child lives on when its agent has gone, and would write after the trial.
+    let line = format!("nohup sh -c 'sleep 1; echo alive > {}' >/dev/null 2>&1 &", mark.display());
     project.case("a", "", &format!("steps:\n  - run:\n      command: |\n        {line}\n  - say: done\n"));
     project.evals(&["run"]).exits(0);
     std::thread::sleep(std::time::Duration::from_millis(1300));

@@ -5,12 +5,14 @@ use serde_json::json;
 use crate::laws::assert_lawful;
 use crate::project::{Project, of_type};
 
-const CALLS: &str = "steps: [{run: {command: 'true'}}, {run: {command: 'true'}}, {run: {command: 'true'}}, {sleep: 10m}]";
+const CALLS: &str =
+    "steps: [{run: {command: 'true'}}, {run: {command: 'true'}}, {run: {command: 'true'}}, {sleep: 10m}]";
 
 /// Runs one case under a limit: by `fail`, and by `grade` with a grader that wants the limit's stop.
 fn hit(limits: &str, script: &str, reason: &str, detail: &str) {
     let project = Project::new();
-    let graders = format!("graders: [{{stop: {{reason: [{reason}]}}}}]");
+    let turns = if script.starts_with("turns") { "turns: [one, two]\n" } else { "" };
+    let graders = format!("{turns}graders: [{{stop: {{reason: [{reason}]}}}}]");
     project.case("fail", &format!("limits: {{{limits}}}\n{graders}"), script);
     project.case("grade", &format!("limits: {{{limits}, on-limit: grade}}\n{graders}"), script);
     project.evals(&["run"]).exits(1);
@@ -57,18 +59,30 @@ fn a_limit_that_is_reached_and_not_exceeded_holds() {
 }
 
 #[test]
-fn figures_that_come_with_the_answer_fail_a_trial_and_leave_its_stop() {
-    for (limits, key) in [("cost-usd: 0.10", "cost-usd"), ("tokens: 99", "tokens")] {
+fn cost() {
+    let script = "turns:
+  - steps: [{say: one}, {usage: {input-tokens: 9, output-tokens: 1, cost-usd: 0.5}}]
+  - steps: [{sleep: 10m}]";
+    hit("cost-usd: 0.10", script, "max_budget", "cost-usd");
+}
+
+#[test]
+fn figures_that_come_with_the_last_answer_fail_a_trial_and_leave_its_stop() {
+    for (limits, key, harness) in [
+        ("cost-usd: 0.10", "cost-usd", "demo-stream"),
+        ("tokens: 99", "tokens", "demo"),
+        ("tokens: 99", "tokens", "demo-stream"),
+    ] {
         let project = Project::new();
         let script = "steps: [{say: done}, {usage: {input-tokens: 90, output-tokens: 10, cost-usd: 0.5}}]";
         project.case("fail", &format!("limits: {{{limits}}}"), script);
         project.case("grade", &format!("limits: {{{limits}, on-limit: grade}}"), script);
-        project.evals(&["run"]).exits(1);
-        let result = project.result("fail/demo/default/1");
+        project.evals(&["run", "--harness", harness]).exits(1);
+        let result = project.result(&format!("fail/{harness}/default/1"));
         assert_eq!((&result["verdict"], &result["score"]), (&json!("fail"), &json!(0.0)));
         assert_eq!(result["stop"]["reason"], "end_turn");
         assert!(result["warnings"].to_string().contains(key), "{result}");
-        assert_eq!(project.result("grade/demo/default/1")["verdict"], "pass");
+        assert_eq!(project.result(&format!("grade/{harness}/default/1"))["verdict"], "pass");
     }
 }
 

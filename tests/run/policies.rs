@@ -30,10 +30,14 @@ fn statuses(project: &Project) -> Vec<String> {
 #[test]
 fn auto_approve() {
     let project = Project::new();
-    project.case("a", "graders: [{files: {exists: [a.txt, b.txt]}}, {permissions: {asked: [{kind: edit}, {kind: execute}]}}]", ASKS);
+    project.case(
+        "a",
+        "graders: [{files: {exists: [a.txt, b.txt]}}, {permissions: {asked: [{kind: edit}, {kind: execute}]}}]",
+        ASKS,
+    );
     project.evals(&["run"]).exits(0);
     for response in responses(&project) {
-        assert_eq!((&response["outcome"], &response["option"]), (&json!("allowed"), &json!("allow_once")));
+        assert_eq!((&response["outcome"], &response["option"]), (&json!("allowed"), &json!("allow-once")));
         assert_eq!(response["policy"], "auto-approve");
         assert!(response["reason"].is_string() && response["rule"].is_null());
     }
@@ -86,7 +90,7 @@ graders: [{files: {exists: [b.txt], absent: [a.txt]}}]
     let got = responses(&project);
     assert_eq!((&got[0]["outcome"], &got[0]["rule"]), (&json!("rejected"), &json!("no writing")));
     assert_eq!((&got[1]["outcome"], &got[1]["rule"]), (&json!("allowed"), &json!("rules[1]")));
-    assert_eq!(got[1]["option"], "allow_always");
+    assert_eq!(got[1]["option"], "allow-always");
     assert!(got.iter().all(|response| response["policy"] == "scripted"));
     assert_eq!(statuses(&project), ["denied", "ok"]);
 }
@@ -94,7 +98,8 @@ graders: [{files: {exists: [b.txt], absent: [a.txt]}}]
 #[test]
 fn a_cancelled_request_cancels_its_call() {
     let project = Project::new();
-    let keys = "interaction: {scripted: {default: cancel}}\ngraders: [{stop: {reason: [cancelled]}}, {diff: {none: true}}]";
+    let keys =
+        "interaction: {scripted: {default: cancel}}\ngraders: [{stop: {reason: [cancelled]}}, {diff: {none: true}}]";
     project.case("a", keys, ASKS);
     project.evals(&["run"]).exits(0);
     let got = responses(&project);

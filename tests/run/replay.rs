@@ -7,7 +7,11 @@ use crate::project::Project;
 fn a_wire_log_and_a_trace_are_judged_like_the_agent_they_were_made_with() {
     let project = Project::new();
     let keys = "graders: [{tool-calls: {require: [{kind: execute, command: echo}], max: 1}}, {output: {equals: done}}, {budget: {tokens: 100}}, {permissions: {asked: [{kind: execute}]}}]";
-    project.case("a", keys, "steps: [{run: {command: echo hi, ask: true}}, {say: done}, {usage: {input-tokens: 90, output-tokens: 10}}]");
+    project.case(
+        "a",
+        keys,
+        "steps: [{run: {command: echo hi, ask: true}}, {say: done}, {usage: {input-tokens: 90, output-tokens: 10}}]",
+    );
     project.evals(&["run"]).exits(0);
     for file in ["wire.jsonl", "trace.jsonl"] {
         project.write(&format!("recorded/{file}"), &project.of_trial("a/demo/default/1", file));

@@ -148,7 +148,9 @@ fn an_engine_killed_while_it_ran_a_finished_trial_again_leaves_a_run_that_can_be
     project.case("a", "graders: [{output: {equals: fine}}]", "");
     let up = project.path("is-up").display().to_string();
     let flag = project.path("flag").display().to_string();
-    let line = format!("test -e {up} || exit 1; n=0; while [ ! -e {flag} ] && [ $n -lt 600 ]; do sleep 0.05; n=$((n+1)); done; echo fine");
+    let line = format!(
+        "test -e {up} || exit 1; n=0; while [ ! -e {flag} ] && [ $n -lt 600 ]; do sleep 0.05; n=$((n+1)); done; echo fine"
+    );
     project.harness("shaky", &format!("adapter: output-only\ncommand: [sh, -c, '{line}']"));
     project.evals(&["run", "--harness", "shaky"]).exits(3);
     std::fs::write(&up, "").unwrap();

@@ -37,26 +37,41 @@ steps:
     let keys = "graders: [{output: {no-secrets: true}}, {command: {run: 'cat stolen.txt; exit 1'}}, {files: {contains: {stolen.txt: nothing of it}}}]";
     project.case("a", keys, script);
     project.demo("mine", "env: {pass: [EVALS_TEST_SECRET_TOKEN]}");
-    let ran = project.evals(&["run", "--harness", "mine", "--keep-workspace", "always", "--reporter", "json=.evals/out.json"]);
+    let ran = project.evals(&[
+        "run",
+        "--harness",
+        "mine",
+        "--keep-workspace",
+        "always",
+        "--reporter",
+        "json=.evals/out.json",
+    ]);
     let ran = ran.exits(1);
     nowhere(&project, &ran, SECRET);
     let mark = "[redacted:EVALS_TEST_SECRET_TOKEN]";
     let trial = "a/mine/default/1";
-    for file in ["trace.jsonl", "wire.jsonl", "workspace.patch", "result.json", "workspace/stolen.txt", "workspace/d/b.txt"] {
+    for file in
+        ["trace.jsonl", "wire.jsonl", "workspace.patch", "result.json", "workspace/stolen.txt", "workspace/d/b.txt"]
+    {
         assert!(project.of_trial(trial, file).contains(mark), "{file} does not say that it was masked");
     }
     let result = project.result(trial);
-    assert!(result["warnings"].to_string().contains("masked"), "a patch or workspace that was masked says so: {result}");
+    assert!(
+        result["warnings"].to_string().contains("masked"),
+        "a patch or workspace that was masked says so: {result}"
+    );
     let shown = project.evals(&["show"]).exits(0);
     nowhere(&project, &shown, SECRET);
-    let imported = project.evals(&["import", "--harness", "mine", &format!("{}/trials/{trial}/wire.jsonl", project.run_folder())]);
+    let imported =
+        project.evals(&["import", "--harness", "mine", &format!("{}/trials/{trial}/wire.jsonl", project.run_folder())]);
     assert_eq!(imported.out, project.of_trial(trial, "trace.jsonl"));
 }
 
 #[test]
 fn secrets_in_cases_and_manifests_are_masked_too() {
     let project = Project::new();
-    let keys = "env: {CASE_API_KEY: case-secret-0451}\nworkspace: {setup: ['echo $CASE_API_KEY; echo $CASE_API_KEY > a.txt']}";
+    let keys =
+        "env: {CASE_API_KEY: case-secret-0451}\nworkspace: {setup: ['echo $CASE_API_KEY; echo $CASE_API_KEY > a.txt']}";
     project.case("a", keys, "steps: [{run: {command: 'echo $CASE_API_KEY $SET_TOKEN $ODD'}}]");
     project.demo("mine", "env: {set: {SET_TOKEN: manifest-secret-0451, ODD: odd-secret-0451}, secret: [ODD]}");
     let ran = project.evals(&["run", "--harness", "mine", "--keep-workspace", "always"]).exits(0);

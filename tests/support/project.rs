@@ -40,7 +40,12 @@ impl Ran {
         // Long messages are wrapped, so white space and the frame around them are not compared.
         let plain = |text: &str| text.replace(['│', '×'], " ").split_whitespace().collect::<Vec<_>>().join(" ");
         let all = format!("{}\n{}", self.out, self.err);
-        assert!(plain(&all).contains(&plain(text)), "`{text}` is not said\nstdout:\n{}\nstderr:\n{}", self.out, self.err);
+        assert!(
+            plain(&all).contains(&plain(text)),
+            "`{text}` is not said\nstdout:\n{}\nstderr:\n{}",
+            self.out,
+            self.err
+        );
         self
     }
 }
