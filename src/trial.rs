@@ -133,9 +133,10 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     let placeholders = placeholders(engine, attempt, &folders)?;
     let env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &placeholders);
     let masker = Arc::new(environment::masker(&engine.env, &env, &attempt.manifest));
-    let before = match set_up(engine, attempt, &folders, &shell).await {
-        Ok(before) => before,
-        Err(message) => return finish_without_agent(attempt, &masker, ErrorCategory::Setup, message),
+    let before = match unless_interrupted(engine, set_up(engine, attempt, &folders, &shell)).await {
+        Some(Ok(before)) => before,
+        Some(Err(message)) => return finish_without_agent(attempt, &masker, ErrorCategory::Setup, message),
+        None => return Ok(Outcome::Interrupted),
     };
     let mut warnings = warnings_before(attempt, &env, &masker);
     if let Some(message) = missing_env(&attempt.manifest, &env) {
@@ -202,7 +203,14 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         shell: &shell,
     };
     let error = error_of(&stop);
-    let grades = if error.is_some() { Vec::new() } else { grading.finish(&evidence).await };
+    let grades = if error.is_some() {
+        Vec::new()
+    } else {
+        match unless_interrupted(engine, grading.finish(&evidence)).await {
+            Some(grades) => grades,
+            None => return Ok(Outcome::Interrupted),
+        }
+    };
     let mut result = TrialResult {
         case: case.id.clone(),
         harness: attempt.manifest.name.clone(),
@@ -243,6 +251,21 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     sync_folder(&attempt.folder)?;
     kept::remove(folders.root);
     Ok(Outcome::Done(Box::new(result)))
+}
+
+/// What commands of the case are waited for; nothing once the user interrupts the run, which ends them.
+async fn unless_interrupted<T>(engine: &Engine, work: impl Future<Output = T>) -> Option<T> {
+    let mut interrupt = engine.interrupt.clone();
+    let interrupted = async move {
+        if interrupt.wait_for(|on| *on).await.is_err() {
+            // Nobody is left who could interrupt.
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        done = work => Some(done),
+        () = interrupted => None,
+    }
 }
 
 /// Everything that watches the events of a session go by.
@@ -398,10 +421,14 @@ fn header_of(attempt: &Attempt, workspace: &Path) -> Header {
     header.harness = Some(manifest.name.clone());
     header.trial = Some(attempt.trial.trial);
     header.cwd = Some(workspace.to_string_lossy().into_owned());
-    header.model =
-        Model { requested: attempt.trial.model.clone().or_else(|| manifest.model.default.clone()), effective: None };
+    header.model = model_asked(attempt);
     header.started = Some(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string());
     header
+}
+
+fn model_asked(attempt: &Attempt) -> Model {
+    let requested = attempt.trial.model.clone().or_else(|| attempt.manifest.model.default.clone());
+    Model { requested, effective: None }
 }
 
 fn trace_of_recording(task: &Task) -> Option<PathBuf> {
@@ -581,7 +608,7 @@ fn finish_without_agent(
     let mut result = TrialResult {
         case: attempt.case.id.clone(),
         harness: attempt.manifest.name.clone(),
-        model: Model { requested: attempt.trial.model.clone(), effective: None },
+        model: model_asked(attempt),
         trial: attempt.trial.trial,
         verdict: Verdict::Errored,
         score: None,

@@ -293,7 +293,12 @@ fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran) -> Result<u8, CliEr
     }
     if ran.not_run > 0 || ran.interrupted {
         let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
-        writeln!(err, "{why}; {not_run} trials were not run")?;
+        if not_run == 0 {
+            writeln!(err, "{why}; every trial had finished")?;
+            return Ok(report::exit_code(&report));
+        }
+        let trials = if not_run == 1 { "1 trial was".to_owned() } else { format!("{not_run} trials were") };
+        writeln!(err, "{why}; {trials} not run")?;
         writeln!(
             err,
             "go on with: evals run --resume {}",

@@ -1,10 +1,23 @@
 //! The command line of an agent: its manifest's words with everything in its place, and the model where it takes one.
 
+use std::path::Path;
+
 use crate::environment::Placeholders;
 use crate::harness::{Manifest, ModelVia};
 
-/// Program and arguments, ready to run.
+/// Program and arguments, ready to run. A path to the program counts from where the command runs, if it is there.
 pub fn line(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
+    let mut words = filled(manifest, placeholders);
+    if let Some(program) = words.first_mut().filter(|program| program.contains('/'))
+        && Path::new(program).is_file()
+        && let Ok(path) = std::path::absolute(&*program)
+    {
+        *program = path.to_string_lossy().into_owned();
+    }
+    words
+}
+
+fn filled(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in &manifest.command {
         if word.contains("{model}") && placeholders.model.is_none() {

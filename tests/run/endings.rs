@@ -91,6 +91,33 @@ fn the_prompt_reaches_a_plain_command_by_argument_input_and_file() {
 }
 
 #[test]
+fn a_program_s_path_counts_from_where_the_command_runs() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::new();
+    project.case("a", "graders: [{output: {equals: fine}}]", "");
+    project.write("agents/mine.sh", "#!/bin/sh\necho fine\n");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(project.path("agents/mine.sh"), executable).unwrap();
+    project.harness("mine", "adapter: output-only\ncommand: [agents/mine.sh]");
+    project.evals(&["run", "--harness", "mine"]).exits(0);
+}
+
+#[test]
+fn unknown_is_never_zero() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {contains: done}}]", "steps: [{run: {command: 'true'}}, {say: done}]");
+    project.evals(&["run", "--harness", "demo", "--harness", "demo-text"]).exits(0);
+    let metrics = project.result("a/demo-text/default/1")["metrics"].clone();
+    let known: Vec<&String> = metrics.as_object().unwrap().keys().collect();
+    assert_eq!(known, ["duration_ms"], "a plain command tells nothing else");
+    let metrics = project.result("a/demo/default/1")["metrics"].clone();
+    assert_eq!((&metrics["tool_calls"], &metrics["permissions"]["requested"]), (&1.into(), &0.into()));
+    for key in ["cost_usd", "input_tokens", "output_tokens", "cache_read_tokens", "total_tokens"] {
+        assert!(metrics.get(key).is_none(), "nobody told {key}: {metrics}");
+    }
+}
+
+#[test]
 fn a_variable_that_an_agent_needs_and_has_not_is_an_auth_error() {
     let mut project = Project::new();
     project.case("a", "", PASS);

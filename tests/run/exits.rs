@@ -118,6 +118,28 @@ fn a_dry_run_prints_the_plan_and_writes_nothing() {
 }
 
 #[test]
+fn runs_go_where_they_are_asked_to_and_are_found_there() {
+    let project = two();
+    project
+        .evals(&["run", "--out", "elsewhere", "--fail-fast", "--jobs", "1", "--case", "b*", "--trials", "2"])
+        .exits(1);
+    assert!(!project.path(".evals").exists(), "nothing else is written");
+    project.evals(&["report", "--out", "elsewhere"]).exits(0).says("1 trial not run");
+    project.evals(&["run", "--resume", "latest", "--out", "elsewhere"]).exits(1).says("0/2");
+    project.evals(&["report"]).exits(2);
+}
+
+#[test]
+fn a_harness_runs_at_most_as_many_at_once_as_its_manifest_says() {
+    let project = Project::new();
+    let lock = project.path("lock").display().to_string();
+    project.case("a", "trials: 4\ngraders: [{output: {equals: alone}}]", "");
+    let line = format!("mkdir {lock} && sleep 0.1 && rmdir {lock} && echo alone");
+    project.harness("one", &format!("adapter: output-only\ncommand: [sh, -c, '{line}']\njobs: 1"));
+    project.evals(&["run", "--harness", "one", "--jobs", "4"]).exits(0);
+}
+
+#[test]
 fn filters_keep_what_they_name() {
     let project = two();
     project.case("folder/c", "tags: [easy]", PASS);

@@ -90,6 +90,40 @@ fn each_trial_has_a_fresh_workspace_and_the_fixture_stays_as_it_is() {
 }
 
 #[test]
+fn workspaces_are_made_from_files_and_from_repositories() {
+    let project = Project::new();
+    let look = "steps: [{run: {command: 'cat a.txt d/b.txt; ls -A'}}]";
+    let keys = "workspace: {files: {a.txt: one, d/b.txt: two}}\ngraders: [{diff: {none: true}}]";
+    project.case("files", keys, look);
+    project.write("repository/a.txt", "old");
+    project.write("repository/d/b.txt", "two");
+    let git = |args: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.args(["-c", "user.name=x", "-c", "user.email=x@example.org"]).args(args);
+        let done = command.current_dir(project.path("repository")).env("HOME", project.home()).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    for args in [&["init", "-q"][..], &["add", "."], &["commit", "-qm", "first"], &["tag", "first"]] {
+        git(args);
+    }
+    project.write("repository/a.txt", "new");
+    git(&["commit", "-qam", "second"]);
+    project.case("git", "workspace: {git: {path: ../repository, rev: first}}\ngraders: [{diff: {none: true}}]", look);
+    project.evals(&["run"]).exits(0);
+    assert!(output_of_call(&project, "files/demo/default/1").starts_with("onetwo"));
+    assert!(output_of_call(&project, "git/demo/default/1").starts_with("oldtwo"));
+}
+
+#[test]
+fn a_user_without_a_home_can_run_cases() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{run: {command: 'cd && pwd'}}]");
+    let done = project.command(&["run"]).env_remove("HOME").output().unwrap();
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(output_of_call(&project, "a/demo/default/1").contains("evals-run-"));
+}
+
+#[test]
 fn hidden_files_are_not_there_while_the_agent_works_and_are_when_it_is_judged() {
     let project = Project::new();
     project.write("cases/fix/a.txt", "shown");

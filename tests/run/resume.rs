@@ -91,6 +91,27 @@ fn an_interrupted_run_ends_with_130_and_goes_on() {
 }
 
 #[test]
+fn setup_and_grading_commands_do_not_hold_an_interrupt_up() {
+    for (keys, mark) in [
+        ("workspace: {setup: ['touch MARK; sleep 60']}", "setup"),
+        ("graders: [{command: {run: 'touch MARK; sleep 60'}}]", "grading"),
+    ] {
+        let project = Project::new();
+        let mark = project.path(mark);
+        project.case("a", &keys.replace("MARK", &mark.display().to_string()), "steps: [{say: done}]");
+        let child = project.command(&["run"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_for("the command", || mark.exists());
+        let begun = std::time::Instant::now();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+        assert!(begun.elapsed().as_secs() < 20, "the command was waited for");
+        assert_eq!(finished(&project), []);
+        assert_eq!(summary(&project)["not_run"], 1);
+        assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
+    }
+}
+
+#[test]
 fn a_run_at_work_is_not_gone_on_with_by_another() {
     let (project, flag) = project();
     let mut child = begin(&project);
