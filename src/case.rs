@@ -25,7 +25,7 @@ mod load;
 mod paths;
 
 pub use graders::{GraderFolder, WrittenGrader};
-pub use load::{LoadContext, LoadError, Loaded, check_harnesses, load, load_all};
+pub use load::{LoadContext, LoadError, Loaded, check_harnesses, load, load_all, load_known};
 
 /// A Case.
 #[derive(Debug, Clone)]
@@ -106,6 +106,11 @@ impl Case {
     pub fn script_name(&self, variant: &str) -> String {
         let stem = self.file.file_stem().unwrap_or_default().to_string_lossy();
         if variant.is_empty() { format!("{stem}.demo.yaml") } else { format!("{stem}.{variant}.demo.yaml") }
+    }
+
+    /// The case's file as messages name it.
+    pub fn shown(&self) -> &Path {
+        self.sources.last().map_or(&self.file, |source| &source.shown)
     }
 
     /// A script of the demo agent beside the case, if it is there.

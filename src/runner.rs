@@ -59,18 +59,9 @@ pub struct Ran {
 /// # Errors
 /// The run folder could not be written; what had finished is on disk.
 pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, RunError> {
-    let states = journal::read(&run.folder.journal())?;
+    let mut queue = VecDeque::from(waiting(run.folder, run.trials, run.redo)?);
     let journal = Arc::new(Journal::open(&run.folder.journal())?);
-    let mut queue: VecDeque<(&TrialRecord, u32)> = VecDeque::new();
-    let mut skipped = 0;
-    for trial in run.trials {
-        let state = states.get(&trial.key()).cloned().unwrap_or_default();
-        match (&trial.skip, state.finished) {
-            (Some(_), _) => skipped += 1,
-            (None, Some(_)) if !run.redo.contains(&trial.key()) => {}
-            (None, _) => queue.push_back((trial, state.attempts + 1)),
-        }
-    }
+    let skipped = run.trials.iter().filter(|trial| trial.skip.is_some()).count();
     tell(RunEvent::Planned { trials: queue.len(), skipped });
     let begun = Instant::now();
     let mut budget = Budget { spent: 0.0, untold: 0, failed: false, options: run.options, begun };
@@ -159,6 +150,24 @@ fn finish(
     Ok(())
 }
 
+/// The trials that are still to be run, each with the number of its next attempt.
+///
+/// # Errors
+/// The journal cannot be read.
+pub fn waiting<'a>(
+    folder: &RunFolder,
+    trials: &'a [TrialRecord],
+    redo: &HashSet<journal::TrialKey>,
+) -> Result<Vec<(&'a TrialRecord, u32)>, RunError> {
+    let states = journal::read(&folder.journal())?;
+    let waits = |trial: &'a TrialRecord| {
+        let state = states.get(&trial.key()).cloned().unwrap_or_default();
+        let waits = trial.skip.is_none() && (!state.is_done() || redo.contains(&trial.key()));
+        waits.then_some((trial, state.attempts + 1))
+    };
+    Ok(trials.iter().filter_map(waits).collect())
+}
+
 /// The next trial whose harness may run one more at once.
 fn take_next<'a>(
     queue: &mut VecDeque<(&'a TrialRecord, u32)>,
@@ -206,7 +215,9 @@ fn start(
             Ok(outcome) => Ok(outcome),
             // The engine's own failure is recorded as what it is; only where not even that can be written the run ends.
             Err(error) if error.is_of_the_disk() => Err(error.of_run(&attempt.folder)),
-            Err(error) => trial::internal_error(&attempt, &error).map_err(|second| second.of_run(&attempt.folder)),
+            Err(error) => {
+                trial::internal_error(&engine, &attempt, &error).map_err(|second| second.of_run(&attempt.folder))
+            }
         };
         (trial, number, outcome)
     });

@@ -58,6 +58,11 @@ impl Masker {
         Self::new(&secret.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 
+    /// Whether there is nothing to mask.
+    pub fn is_empty(&self) -> bool {
+        self.finder.is_none()
+    }
+
     /// Names of secrets whose values are too short to mask.
     pub fn too_short(&self) -> &[String] {
         &self.too_short

@@ -28,8 +28,10 @@ use crate::verdict::{self, Verdict};
 use crate::wire::EngineLine;
 use crate::workspace::change::{Change, compare};
 use crate::workspace::tree::{Ignore, Tree};
-use crate::workspace::{copy_folder, git, write_files};
+use crate::workspace::{copy_as_it_is, copy_folder, git, write_files};
 
+pub mod command;
+pub mod kept;
 pub mod metrics;
 pub mod trace_file;
 
@@ -150,16 +152,17 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         folder: folders.workspace.clone(),
         env: environment::of_commands(&engine.env, &case.env, &folders.home.to_string_lossy()),
     };
-    let before = match set_up(engine, attempt, &folders, &shell).await {
-        Ok(before) => before,
-        Err(message) => return finish_without_agent(attempt, ErrorCategory::Setup, message),
-    };
     let placeholders = placeholders(engine, attempt, &folders)?;
     let env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &placeholders);
     let masker = Arc::new(environment::masker(&engine.env, &env, &attempt.manifest));
+    let before = match unless_interrupted(engine, set_up(engine, attempt, &folders, &shell)).await {
+        Some(Ok(before)) => before,
+        Some(Err(message)) => return finish_without_agent(attempt, &masker, ErrorCategory::Setup, message),
+        None => return Ok(Outcome::Interrupted),
+    };
     let mut warnings = warnings_before(attempt, &env, &masker);
     if let Some(message) = missing_env(&attempt.manifest, &env) {
-        return finish_without_agent(attempt, ErrorCategory::Auth, message);
+        return finish_without_agent(attempt, &masker, ErrorCategory::Auth, message);
     }
     let user_home = engine.env.get("HOME").map(PathBuf::from);
     environment::fill_home(&folders.home, user_home.as_deref(), &attempt.manifest, &placeholders)
@@ -177,9 +180,13 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     };
     let mut task = task_of(attempt, &folders, &placeholders, env);
     let (finished, left) = match trace_of_recording(&task) {
-        Some(path) => {
-            (replay::trace(&path, header, sink).map_err(io(format!("replay {}", path.display())))?, Left::default())
-        }
+        Some(path) => match replay::trace(&path, header, sink) {
+            Ok(finished) => (finished, Left::default()),
+            Err(error) => {
+                let message = format!("the recording {} could not be read: {error}", path.display());
+                return finish_without_agent(attempt, &masker, ErrorCategory::StartFailed, message);
+            }
+        },
         None => {
             let setup = Setup {
                 wire: attempt.folder.join("wire.jsonl"),
@@ -222,7 +229,14 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         shell: &shell,
     };
     let error = error_of(&stop);
-    let grades = if error.is_some() { Vec::new() } else { grading.finish(&evidence).await };
+    let grades = if error.is_some() {
+        Vec::new()
+    } else {
+        match unless_interrupted(engine, grading.finish(&evidence)).await {
+            Some(grades) => grades,
+            None => return Ok(Outcome::Interrupted),
+        }
+    };
     let mut result = TrialResult {
         case: case.id.clone(),
         harness: attempt.manifest.name.clone(),
@@ -255,16 +269,31 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         warn_after(&mut result, &stop, left.held_on);
     }
     if engine.keep.keeps(result.verdict) {
-        keep_workspace(attempt, &folders)?;
-        if mask_files(&attempt.folder.join("workspace"), &masker) {
-            result.warnings.push("the kept workspace held a secret, which is masked in it".to_owned());
+        let masked = kept::keep(&folders.workspace, &attempt.folder, &masker).map_err(io("keep the workspace"))?;
+        if masked > 0 {
+            result.warnings.push(format!("{masked} files of the kept workspace held secrets and were masked"));
         }
     }
     mask_result(&mut result, &masker);
     write_result(attempt, &result)?;
     sync_folder(&attempt.folder)?;
-    remove(folders.root);
+    kept::remove(folders.root);
     Ok(Outcome::Done(Box::new(result)))
+}
+
+/// What commands of the case are waited for; nothing once the user interrupts the run, which ends them.
+async fn unless_interrupted<T>(engine: &Engine, work: impl Future<Output = T>) -> Option<T> {
+    let mut interrupt = engine.interrupt.clone();
+    let interrupted = async move {
+        if interrupt.wait_for(|on| *on).await.is_err() {
+            // Nobody is left who could interrupt.
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        done = work => Some(done),
+        () = interrupted => None,
+    }
 }
 
 /// Everything that watches the events of a session go by.
@@ -360,7 +389,7 @@ async fn set_up(engine: &Engine, attempt: &Attempt, folders: &Folders, shell: &S
             // Not beside the workspace: an agent that looks around must not come upon what it is measured against.
             let copy = tempfile::Builder::new().prefix("before-").tempdir_in(&engine.temporary);
             let copy = copy.map_err(|error| error.to_string())?;
-            copy_folder(&folders.workspace, copy.path(), false).map_err(|error| error.to_string())?;
+            copy_as_it_is(&folders.workspace, copy.path()).map_err(|error| error.to_string())?;
             Ok(Before { path: copy.path().to_owned(), _copy: Some(copy) })
         }
     }
@@ -406,18 +435,10 @@ fn task_of(attempt: &Attempt, folders: &Folders, placeholders: &Placeholders, en
         *first = format!("{system}\n\n{first}");
     }
     let placeholders = Placeholders { prompt: turns.first().cloned().unwrap_or_default(), ..placeholders.clone() };
-    let mut command: Vec<String> = manifest.command.iter().map(|word| placeholders.fill(word)).collect();
-    let names_model = manifest.command.iter().any(|word| word.contains("{model}"));
-    if let (crate::harness::ModelVia::Flag, Some(flag), Some(model)) =
-        (manifest.model.via, &manifest.model.flag, &placeholders.model)
-        && !names_model
-    {
-        command.splice(1..1, [flag.clone(), model.clone()]);
-    }
     Task {
         turns,
         model: placeholders.model.clone(),
-        command,
+        command: command::line(manifest, &placeholders),
         folder: folders.workspace.clone(),
         env,
         manifest: manifest.clone(),
@@ -434,10 +455,14 @@ fn header_of(attempt: &Attempt, workspace: &Path) -> Header {
     header.harness = Some(manifest.name.clone());
     header.trial = Some(attempt.trial.trial);
     header.cwd = Some(workspace.to_string_lossy().into_owned());
-    header.model =
-        Model { requested: attempt.trial.model.clone().or_else(|| manifest.model.default.clone()), effective: None };
+    header.model = model_asked(attempt);
     header.started = Some(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string());
     header
+}
+
+fn model_asked(attempt: &Attempt) -> Model {
+    let requested = attempt.trial.model.clone().or_else(|| attempt.manifest.model.default.clone());
+    Model { requested, effective: None }
 }
 
 fn trace_of_recording(task: &Task) -> Option<PathBuf> {
@@ -488,7 +513,7 @@ fn after_the_agent(
     let (change, patch) = compare(&old, &new).map_err(io("compare the workspace"))?;
     let patch = masker.mask_bytes(&patch);
     if matches!(patch, std::borrow::Cow::Owned(_)) {
-        warnings.push("the workspace's patch held a secret, which is masked in it".to_owned());
+        warnings.push("workspace.patch held secrets and was masked".to_owned());
     }
     write_whole(&attempt.folder.join("workspace.patch"), |out| out.write_all(&patch))?;
     if new.ignored_bytes > 0 {
@@ -605,11 +630,16 @@ fn write_result(attempt: &Attempt, result: &TrialResult) -> Result<(), RunError>
 }
 
 /// No agent ran: the result says why.
-fn finish_without_agent(attempt: &Attempt, category: ErrorCategory, message: String) -> Result<Outcome, TrialError> {
-    let result = TrialResult {
+fn finish_without_agent(
+    attempt: &Attempt,
+    masker: &Masker,
+    category: ErrorCategory,
+    message: String,
+) -> Result<Outcome, TrialError> {
+    let mut result = TrialResult {
         case: attempt.case.id.clone(),
         harness: attempt.manifest.name.clone(),
-        model: Model { requested: attempt.trial.model.clone(), effective: None },
+        model: model_asked(attempt),
         trial: attempt.trial.trial,
         verdict: Verdict::Errored,
         score: None,
@@ -623,55 +653,16 @@ fn finish_without_agent(attempt: &Attempt, category: ErrorCategory, message: Str
         warnings: Vec::new(),
         skipped: None,
     };
+    mask_result(&mut result, masker);
     write_result(attempt, &result)?;
     sync_folder(&attempt.folder)?;
     Ok(Outcome::Done(Box::new(result)))
 }
 
 /// The result of an attempt that failed in the engine itself.
-pub fn internal_error(attempt: &Attempt, error: &TrialError) -> Result<Outcome, TrialError> {
-    finish_without_agent(attempt, ErrorCategory::Internal, error.to_string())
-}
-
-/// Masks secrets in the files below a folder. Answers whether there were any.
-fn mask_files(folder: &Path, masker: &Masker) -> bool {
-    if masker.is_idle() {
-        return false;
-    }
-    let mut masked_any = false;
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let Ok(kind) = entry.file_type() else { continue };
-        if kind.is_dir() {
-            masked_any |= mask_files(&path, masker);
-        } else if kind.is_file()
-            && let Ok(bytes) = fs::read(&path)
-            && let std::borrow::Cow::Owned(masked) = masker.mask_bytes(&bytes)
-        {
-            masked_any = true;
-            // What cannot be masked must not stay.
-            if fs::write(&path, masked).is_err() {
-                let _ = fs::remove_file(&path);
-            }
-        }
-    }
-    masked_any
-}
-
-fn keep_workspace(attempt: &Attempt, folders: &Folders) -> Result<(), TrialError> {
-    let to = attempt.folder.join("workspace");
-    if to.exists() {
-        fs::remove_dir_all(&to).map_err(io("make room for the workspace"))?;
-    }
-    if fs::rename(&folders.workspace, &to).is_ok() {
-        return Ok(());
-    }
-    // Another file system: what cannot be copied is left out, the rest is kept.
-    if let Err(error) = copy_folder(&folders.workspace, &to, false) {
-        let note = attempt.folder.join("workspace.incomplete.txt");
-        write_whole(&note, |out| writeln!(out, "the workspace could not be kept whole: {error}"))?;
-    }
-    Ok(())
+pub fn internal_error(engine: &Engine, attempt: &Attempt, error: &TrialError) -> Result<Outcome, TrialError> {
+    let masker = environment::masker(&engine.env, &attempt.case.env, &attempt.manifest);
+    finish_without_agent(attempt, &masker, ErrorCategory::Internal, error.to_string())
 }
 
 /// Makes a folder and whatever is missing above it, and syncs each folder that got a new name.
@@ -686,25 +677,6 @@ fn make_durable(folder: &Path) -> Result<(), TrialError> {
         // Another trial of the cell was quicker.
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(io(format!("make {}", folder.display()))(error)),
-    }
-}
-
-/// Removes a private folder, also where an agent took away the right to.
-fn remove(root: tempfile::TempDir) {
-    let path = root.keep();
-    if fs::remove_dir_all(&path).is_err() {
-        open_up(&path);
-        let _ = fs::remove_dir_all(&path);
-    }
-}
-
-fn open_up(folder: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    let _ = fs::set_permissions(folder, fs::Permissions::from_mode(0o700));
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_up(&entry.path());
-        }
     }
 }
 

@@ -70,7 +70,29 @@ pub fn load(asked: &[PathBuf], context: &LoadContext) -> Result<Vec<Case>, Vec<L
 /// # Errors
 /// As [`load`].
 pub fn load_all(asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
-    let find::Found { candidates, suites, mut errors, notices } = find::find(asked);
+    load_found(find::find(asked), asked, context)
+}
+
+/// Reads cases whose ids are known: a file alone does not tell from which folder its id counts.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_known(known: &[(PathBuf, String)], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
+    let files: Vec<PathBuf> = known.iter().map(|(file, _)| file.clone()).collect();
+    let mut found = find::find(&files);
+    for candidate in &mut found.candidates {
+        let id = known.iter().find(|(file, _)| *file == candidate.file).map(|(_, id)| id);
+        if let Some(id) = id.filter(|id| candidate.file.with_extension("").ends_with(id))
+            && let Some(root) = candidate.file.ancestors().nth(Path::new(id).components().count())
+        {
+            candidate.given = root.to_path_buf();
+        }
+    }
+    load_found(found, &files, context)
+}
+
+fn load_found(found: find::Found, asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
+    let find::Found { candidates, suites, mut errors, notices } = found;
     let mut files = Files::default();
     let cases = files.choose(candidates, suites);
     let mut loaded = Vec::new();
@@ -136,7 +158,11 @@ fn judges(written: &[WrittenGrader], folder: &GraderFolder, own: &Source, wrong:
             Ok(expanded) => judges.extend(expanded),
             Err(error) => {
                 whole = false;
-                wrong.push(grader.error(error.to_string()));
+                let told = grader.error(error.to_string());
+                wrong.push(match error.way_out() {
+                    Some(help) => told.with_help(help),
+                    None => told,
+                });
             }
         }
     }

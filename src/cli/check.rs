@@ -33,9 +33,10 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     }
     let mut scripts = 0;
     for case in &inputs.cases {
-        for path in case.demo_scripts.values() {
+        for variant in case.demo_scripts.keys() {
             scripts += 1;
-            if let Err(error) = Script::load(path) {
+            let path = case.shown().with_file_name(case.script_name(variant));
+            if let Err(error) = Script::load(&path) {
                 failed(CliError::all([error]));
             }
         }

@@ -45,6 +45,16 @@ pub enum GraderError {
     Circle(Vec<String>),
 }
 
+impl GraderError {
+    /// How to put it right, where that is known.
+    pub fn way_out(&self) -> Option<&str> {
+        match self {
+            GraderError::Unreadable(error) => error.way_out(),
+            GraderError::Unknown { .. } | GraderError::Circle(_) => None,
+        }
+    }
+}
+
 fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default()
 }

@@ -36,11 +36,12 @@ pub fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
     let record = run.record()?;
     run.lock()?;
     let harnesses: Vec<String> = record.harnesses.iter().map(|harness| harness.origin_or_name()).collect();
-    let paths: Vec<_> = record.cases.iter().map(|case| case.path.clone()).collect();
-    let mut inputs = inputs::read(&paths, &harnesses)?;
+    let cases: Vec<_> = record.cases.iter().map(|case| (case.path.clone(), case.id.clone())).collect();
+    let mut inputs = inputs::read_again(&cases, &harnesses)?;
     restore_ids(&mut inputs.cases, &record);
     override_limits(&mut inputs.cases, &record.options.limits)?;
     let changed = changed(&inputs, &record)?;
+    super::scripts::check(&inputs, &record.trials)?;
     let states = journal::read(&run.journal())?;
     let mut redo: HashSet<TrialKey> = HashSet::new();
     match (changed.is_empty(), args.changed) {
@@ -73,7 +74,7 @@ pub fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
     Ok(ready(run, record, inputs, interaction, redo))
 }
 
-/// Ids count from a root that a list of files does not tell; the record does.
+/// A case that was given another id since is still the one that was planned.
 fn restore_ids(cases: &mut [Case], record: &RunRecord) {
     for case in cases {
         let known = record.cases.iter().find(|known| known.path == case.file);
