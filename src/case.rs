@@ -25,7 +25,7 @@ mod load;
 mod paths;
 
 pub use graders::{GraderFolder, WrittenGrader};
-pub use load::{LoadContext, LoadError, Loaded, check_harnesses, load, load_all};
+pub use load::{LoadContext, LoadError, Loaded, check_harnesses, load, load_all, load_known};
 
 /// A Case.
 #[derive(Debug, Clone)]
@@ -84,8 +84,8 @@ pub struct Case {
     pub snapshot: SnapshotSettings,
     /// The file it stands in, absolute.
     pub file: PathBuf,
-    /// The script of the demo agent, where one lies beside the case.
-    pub demo_script: Option<PathBuf>,
+    /// The scripts of the demo agent that lie beside the case, by variant; `<case>.demo.yaml` has none.
+    pub demo_scripts: BTreeMap<String, PathBuf>,
     /// The outermost folder of cases it belongs to: what lies below is nothing for agents to read.
     pub cases_root: PathBuf,
     /// The suites and the case, as they were read, outermost first.
@@ -108,10 +108,14 @@ impl Case {
         if variant.is_empty() { format!("{stem}.demo.yaml") } else { format!("{stem}.{variant}.demo.yaml") }
     }
 
+    /// The case's file as messages name it.
+    pub fn shown(&self) -> &Path {
+        self.sources.last().map_or(&self.file, |source| &source.shown)
+    }
+
     /// A script of the demo agent beside the case, if it is there.
-    pub fn script(&self, variant: &str) -> Option<PathBuf> {
-        let path = self.folder().join(self.script_name(variant));
-        path.is_file().then_some(path)
+    pub fn script(&self, variant: &str) -> Option<&Path> {
+        self.demo_scripts.get(variant).map(PathBuf::as_path)
     }
 }
 

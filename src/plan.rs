@@ -154,8 +154,9 @@ fn filter<'a>(cases: &'a [Case], asked: &Asked) -> Result<Vec<&'a Case>, PlanErr
         let mut filters: Vec<String> = asked.cases.iter().map(|glob| format!("--case {glob}")).collect();
         filters.extend(asked.tags.iter().map(|tag| format!("--tag {tag}")));
         let ids: Vec<&str> = cases.iter().take(5).map(|case| case.id.as_str()).collect();
-        let known = if ids.is_empty() { "there are none".to_owned() } else { format!("there are {}, …", ids.join(", ")) };
-        return Err(PlanError::Nothing(format!("{} matches none of the cases; {known}", filters.join(" "))));
+        let more = if cases.len() > ids.len() { ", …" } else { "" };
+        let known = if ids.is_empty() { "none".to_owned() } else { format!("{}{more}", ids.join(", ")) };
+        return Err(PlanError::Nothing(format!("{} matches none of the cases; there are: {known}", filters.join(" "))));
     }
     let Some((part, of)) = asked.shard else { return Ok(kept) };
     // Cells are whole in one shard, so that a cell's verdict needs one run only.
@@ -186,7 +187,7 @@ fn check_script(case: &Case, manifest: &Manifest) -> Result<(), PlanError> {
     match missing {
         None => Ok(()),
         Some(variant) => Err(PlanError::NoDemoScript {
-            file: case.file.display().to_string(),
+            file: case.shown().display().to_string(),
             case: case.id.clone(),
             script: case.script_name(&variant),
         }),

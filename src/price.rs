@@ -74,7 +74,7 @@ pub fn replace(path: &Path, text: &str) -> Result<(), crate::yaml::YamlError> {
 /// The table in force.
 pub fn table() -> &'static PriceTable {
     TABLE.get_or_init(|| {
-        serde_yaml::from_str(BUILT_IN).unwrap_or_else(|_| PriceTable {
+        crate::yaml::parse(Path::new("prices.yaml"), BUILT_IN).unwrap_or_else(|_| PriceTable {
             date: String::new(),
             source: None,
             models: BTreeMap::new(),
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn the_built_in_table_gives_the_cost_that_claude_code_itself_reported() {
-        let table: PriceTable = serde_yaml::from_str(BUILT_IN).unwrap();
+        let table: PriceTable = crate::yaml::parse(Path::new("prices.yaml"), BUILT_IN).unwrap();
         let mut total = UsageTotal::default();
         let mut usage = Usage::of(UsageScope::Session);
         (usage.input_tokens, usage.output_tokens) = (Some(2400), Some(154));
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn a_price_that_is_missing_makes_the_cost_unknown() {
         let table: PriceTable =
-            serde_yaml::from_str("{date: d, models: {m: {input: 1, output: 1}}}").unwrap();
+            crate::yaml::parse(Path::new("p.yaml"), "{date: d, models: {m: {input: 1, output: 1}}}").unwrap();
         let mut total = UsageTotal::default();
         let mut usage = Usage::of(UsageScope::Turn);
         (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens) = (Some(1), Some(1), Some(5));

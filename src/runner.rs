@@ -18,7 +18,7 @@ use crate::run::folder::RunFolder;
 use crate::run::journal::{self, Journal, JournalEvent, JournalLine};
 use crate::run::{RunError, RunOptions, TrialRecord};
 use crate::trace::ErrorCategory;
-use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
+use crate::trial::{self, Attempt, Engine, Outcome};
 use crate::verdict::Verdict;
 
 /// What a run is made from.
@@ -50,6 +50,8 @@ pub struct Ran {
     pub not_run: usize,
     /// Why they were not.
     pub why: Option<String>,
+    /// Trials whose cost nobody told, where a budget of money was to be kept.
+    pub untold_costs: usize,
 }
 
 /// Runs what has not finished yet. Each finished trial is on disk before it is told.
@@ -57,21 +59,12 @@ pub struct Ran {
 /// # Errors
 /// The run folder could not be written; what had finished is on disk.
 pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, RunError> {
-    let states = journal::read(&run.folder.journal())?;
+    let mut queue = VecDeque::from(waiting(run.folder, run.trials, run.redo)?);
     let journal = Arc::new(Journal::open(&run.folder.journal())?);
-    let mut queue: VecDeque<(&TrialRecord, u32)> = VecDeque::new();
-    let mut skipped = 0;
-    for trial in run.trials {
-        let state = states.get(&trial.key()).cloned().unwrap_or_default();
-        match (&trial.skip, state.finished) {
-            (Some(_), _) => skipped += 1,
-            (None, Some(_)) if !run.redo.contains(&trial.key()) => {}
-            (None, _) => queue.push_back((trial, state.attempts + 1)),
-        }
-    }
+    let skipped = run.trials.iter().filter(|trial| trial.skip.is_some()).count();
     tell(RunEvent::Planned { trials: queue.len(), skipped });
     let begun = Instant::now();
-    let mut budget = Budget { spent: 0.0, failed: false, options: run.options, begun };
+    let mut budget = Budget { spent: 0.0, untold: 0, failed: false, options: run.options, begun };
     let mut running: JoinSet<(TrialRecord, u32, Result<Outcome, RunError>)> = JoinSet::new();
     let mut at_work: HashMap<String, usize> = HashMap::new();
     let mut ran = Ran::default();
@@ -129,6 +122,7 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
         }
     }
     ran.not_run = queue.len();
+    ran.untold_costs = if run.options.max_cost.is_some() { budget.untold } else { 0 };
     if ran.not_run > 0 {
         let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
         tell(RunEvent::NotRun { count: ran.not_run, why });
@@ -154,6 +148,24 @@ fn finish(
     journal.write(&line(trial, JournalEvent::Finished, attempt, Some(result.verdict)))?;
     tell(RunEvent::Finished { result });
     Ok(())
+}
+
+/// The trials that are still to be run, each with the number of its next attempt.
+///
+/// # Errors
+/// The journal cannot be read.
+pub fn waiting<'a>(
+    folder: &RunFolder,
+    trials: &'a [TrialRecord],
+    redo: &HashSet<journal::TrialKey>,
+) -> Result<Vec<(&'a TrialRecord, u32)>, RunError> {
+    let states = journal::read(&folder.journal())?;
+    let waits = |trial: &'a TrialRecord| {
+        let state = states.get(&trial.key()).cloned().unwrap_or_default();
+        let waits = trial.skip.is_none() && (!state.is_done() || redo.contains(&trial.key()));
+        waits.then_some((trial, state.attempts + 1))
+    };
+    Ok(trials.iter().filter_map(waits).collect())
 }
 
 /// The next trial whose harness may run one more at once.
@@ -202,12 +214,10 @@ fn start(
         let outcome = match trial::run(&engine, &attempt).await {
             Ok(outcome) => Ok(outcome),
             // The engine's own failure is recorded as what it is; only where not even that can be written the run ends.
-            Err(error) => trial::internal_error(&attempt, &error).map_err(|second| match second {
-                TrialError::Run(error) => error,
-                TrialError::Io { doing, source } => {
-                    RunError::Malformed { path: attempt.folder.clone(), message: format!("could not {doing}: {source}") }
-                }
-            }),
+            Err(error) if error.is_of_the_disk() => Err(error.of_run(&attempt.folder)),
+            Err(error) => {
+                trial::internal_error(&engine, &attempt, &error).map_err(|second| second.of_run(&attempt.folder))
+            }
         };
         (trial, number, outcome)
     });
@@ -268,6 +278,8 @@ const RETRIED: [ErrorCategory; 6] = [
 
 struct Budget<'a> {
     spent: f64,
+    /// Trials that ran and told no cost; what they spent is unknown, not nothing.
+    untold: usize,
     failed: bool,
     options: &'a RunOptions,
     begun: Instant,
@@ -275,7 +287,11 @@ struct Budget<'a> {
 
 impl Budget<'_> {
     fn add(&mut self, result: &TrialResult) {
-        self.spent += result.metrics.cost_usd.unwrap_or(0.0);
+        match result.metrics.cost_usd {
+            Some(cost) => self.spent += cost,
+            None if result.metrics.duration_ms.is_some() => self.untold += 1,
+            None => {}
+        }
         self.failed |= result.verdict == Verdict::Fail;
     }
 
@@ -291,4 +307,3 @@ impl Budget<'_> {
         Some(format!("--max-time {time} is over"))
     }
 }
-

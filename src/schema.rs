@@ -61,8 +61,23 @@ fn suite(generator: &mut SchemaGenerator) -> Value {
     schema
 }
 
+/// A file of `graders/`: a description, and a one-key map or a list of them.
 fn named_grader(generator: &mut SchemaGenerator) -> Value {
-    generator.subschema_for::<GraderEntry>().to_value()
+    let entry = generator.subschema_for::<GraderEntry>().to_value();
+    let list = json!({"type": "array", "minItems": 1, "items": entry});
+    let mut properties = json!({
+        "description": {"type": "string", "description": "one line for people"},
+        "graders": list,
+        "grader": {"anyOf": [entry, list]},
+    });
+    // A file of one grader may also hold it beside the description.
+    let kinds = generator.definitions().get("Grader").and_then(|grader| grader.get("oneOf")).cloned();
+    for kind in kinds.as_ref().and_then(Value::as_array).into_iter().flatten() {
+        if let (Some(Value::Object(body)), Value::Object(properties)) = (kind.get("properties"), &mut properties) {
+            properties.extend(body.clone());
+        }
+    }
+    json!({"type": "object", "properties": properties, "additionalProperties": false, "minProperties": 1})
 }
 
 fn trace(generator: &mut SchemaGenerator) -> Value {

@@ -7,6 +7,8 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
+pub mod split;
+
 /// Values shorter than this are not masked: they occur by chance.
 pub const SHORTEST: usize = 8;
 
@@ -16,6 +18,8 @@ pub struct Masker {
     finder: Option<AhoCorasick>,
     marks: Vec<String>,
     too_short: Vec<String>,
+    /// Name and value of each secret, for those that several lines make up.
+    values: Vec<(String, String)>,
 }
 
 impl Masker {
@@ -30,6 +34,7 @@ impl Masker {
                 }
                 continue;
             }
+            masker.values.push((name.clone(), value.clone()));
             let mut forms = vec![value.clone(), escaped(value), escaped(&escaped(value))];
             forms.extend(base64_forms(value));
             forms.sort();
@@ -53,6 +58,11 @@ impl Masker {
         Self::new(&secret.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 
+    /// Whether there is nothing to mask.
+    pub fn is_empty(&self) -> bool {
+        self.finder.is_none()
+    }
+
     /// Names of secrets whose values are too short to mask.
     pub fn too_short(&self) -> &[String] {
         &self.too_short
@@ -72,6 +82,11 @@ impl Masker {
             Some(finder) if finder.is_match(bytes) => Cow::Owned(finder.replace_all_bytes(bytes, &self.marks)),
             _ => Cow::Borrowed(bytes),
         }
+    }
+
+    /// Whether there is nothing to mask.
+    pub fn is_idle(&self) -> bool {
+        self.finder.is_none()
     }
 
     /// Whether a secret occurs in the text.

@@ -77,6 +77,7 @@ pub struct Session {
     /// The agent was alive when the engine ended it.
     held_on: bool,
     buffers: (Vec<u8>, Vec<u8>),
+    lines_wanted: bool,
 }
 
 struct Process {
@@ -199,6 +200,7 @@ impl Session {
             exit: None,
             held_on: false,
             buffers: (vec![0; 64 << 10], vec![0; 16 << 10]),
+            lines_wanted: true,
         })
     }
 
@@ -249,6 +251,11 @@ impl Session {
     /// The driver has all the answers it asked for: from here on nothing is an agent's failure to answer.
     pub fn answered(&mut self) {
         self.answered = true;
+    }
+
+    /// The driver does not look into lines; it is only told that there was one.
+    pub fn lines_are_not_looked_at(&mut self) {
+        self.lines_wanted = false;
     }
 
     /// Number in the wire log of the last line that was sent.
@@ -455,7 +462,7 @@ impl Session {
         let splitter = if dir == Dir::Recv { &mut process.out } else { &mut process.err };
         splitter.push(bytes, |line| lines.push(line));
         for line in lines {
-            self.took_line(dir, &line);
+            self.took_line(dir, line);
         }
         self.log.flush();
     }
@@ -470,20 +477,25 @@ impl Session {
             process.err.rest()
         };
         if let Some(line) = last {
-            self.took_line(dir, &line);
+            self.took_line(dir, line);
             self.log.flush();
         }
     }
 
-    fn took_line(&mut self, dir: Dir, line: &Line) {
+    fn took_line(&mut self, dir: Dir, line: Line) {
         let at = self.now();
-        let masked = self.log.masker.mask_bytes(&line.bytes);
-        let wire = WireLine::bytes(at, dir, &masked, line.cut);
+        let raw = (dir == Dir::Recv && !self.closing).then(|| {
+            // The driver sees the line as it came; only what is written is masked.
+            if self.lines_wanted { String::from_utf8_lossy(&line.bytes).into_owned() } else { String::new() }
+        });
+        let masked = match self.log.masker.mask_bytes(&line.bytes) {
+            std::borrow::Cow::Owned(masked) => masked,
+            std::borrow::Cow::Borrowed(_) => line.bytes,
+        };
+        let wire = WireLine::owned(at, dir, masked, line.cut);
         let ends = dir == Dir::Recv && self.log.is_full() && self.translation.ends(&wire);
         self.take(wire, if ends { Weight::Ending } else { Weight::Agent });
-        if dir == Dir::Recv && !self.closing {
-            // The driver sees the line as it came; only what is written is masked.
-            let line = String::from_utf8_lossy(&line.bytes).into_owned();
+        if let Some(line) = raw {
             self.queued += line.len();
             self.queue.push_back((self.lines, line));
         }

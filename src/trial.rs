@@ -18,6 +18,7 @@ use crate::interaction::{Interaction, Policy};
 use crate::price;
 use crate::result::{ErrorRecord, Metrics, StopRecord, TrialResult};
 use crate::run::{Keep, RunError, TrialRecord, sync_folder, write_whole};
+use crate::secrets::{self, Masker};
 use crate::session::{self, Left, Session, Setup};
 use crate::shell::{Command, Shell};
 use crate::trace::recorder::Finished;
@@ -27,8 +28,10 @@ use crate::verdict::{self, Verdict};
 use crate::wire::EngineLine;
 use crate::workspace::change::{Change, compare};
 use crate::workspace::tree::{Ignore, Tree};
-use crate::workspace::{copy_folder, git, write_files};
+use crate::workspace::{copy_as_it_is, copy_folder, git, write_files};
 
+pub mod command;
+pub mod kept;
 pub mod metrics;
 pub mod trace_file;
 
@@ -47,6 +50,8 @@ pub struct Engine {
     pub interrupt: watch::Receiver<bool>,
     /// A private folder of the system's temporary one.
     pub temporary: PathBuf,
+    /// An empty folder in it: what an empty workspace was before.
+    pub empty: PathBuf,
 }
 
 /// One attempt at a trial.
@@ -89,6 +94,28 @@ pub enum TrialError {
     },
 }
 
+impl TrialError {
+    /// Whether no trial can go on: the disk takes nothing more.
+    pub fn is_of_the_disk(&self) -> bool {
+        use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let source = match self {
+            TrialError::Run(RunError::Io { source, .. }) | TrialError::Io { source, .. } => source,
+            TrialError::Run(_) => return false,
+        };
+        matches!(source.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
+    }
+
+    /// The same as an error of the run.
+    pub fn of_run(self, folder: &Path) -> RunError {
+        match self {
+            TrialError::Run(error) => error,
+            TrialError::Io { doing, source } => {
+                RunError::Malformed { path: folder.to_owned(), message: format!("could not {doing}: {source}") }
+            }
+        }
+    }
+}
+
 fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> TrialError {
     let doing = doing.into();
     move |source| TrialError::Io { doing, source }
@@ -118,23 +145,24 @@ impl Folders {
 /// # Errors
 /// The engine itself failed; the agent's failures are results.
 pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialError> {
-    fs::create_dir_all(&attempt.folder).map_err(io(format!("make {}", attempt.folder.display())))?;
+    make_durable(&attempt.folder)?;
     let folders = Folders::make(&engine.temporary)?;
     let case = &attempt.case;
     let shell = Shell {
         folder: folders.workspace.clone(),
         env: environment::of_commands(&engine.env, &case.env, &folders.home.to_string_lossy()),
     };
-    let before = match set_up(attempt, &folders, &shell).await {
-        Ok(before) => before,
-        Err(message) => return finish_without_agent(attempt, ErrorCategory::Setup, message),
-    };
     let placeholders = placeholders(engine, attempt, &folders)?;
     let env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &placeholders);
     let masker = Arc::new(environment::masker(&engine.env, &env, &attempt.manifest));
+    let before = match unless_interrupted(engine, set_up(engine, attempt, &folders, &shell)).await {
+        Some(Ok(before)) => before,
+        Some(Err(message)) => return finish_without_agent(attempt, &masker, ErrorCategory::Setup, message),
+        None => return Ok(Outcome::Interrupted),
+    };
     let mut warnings = warnings_before(attempt, &env, &masker);
     if let Some(message) = missing_env(&attempt.manifest, &env) {
-        return finish_without_agent(attempt, ErrorCategory::Auth, message);
+        return finish_without_agent(attempt, &masker, ErrorCategory::Auth, message);
     }
     let user_home = engine.env.get("HOME").map(PathBuf::from);
     environment::fill_home(&folders.home, user_home.as_deref(), &attempt.manifest, &placeholders)
@@ -152,26 +180,33 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     };
     let mut task = task_of(attempt, &folders, &placeholders, env);
     let (finished, left) = match trace_of_recording(&task) {
-        Some(path) => {
-            (replay::trace(&path, header, sink).map_err(io(format!("replay {}", path.display())))?, Left::default())
-        }
+        Some(path) => match replay::trace(&path, header, sink) {
+            Ok(finished) => (finished, Left::default()),
+            Err(error) => {
+                let message = format!("the recording {} could not be read: {error}", path.display());
+                return finish_without_agent(attempt, &masker, ErrorCategory::StartFailed, message);
+            }
+        },
         None => {
             let setup = Setup {
                 wire: attempt.folder.join("wire.jsonl"),
                 stderr: attempt.folder.join("stderr.log"),
                 masker: masker.clone(),
-                limits: case.limits.clone(),
+                limits: case.limits,
                 interrupt: engine.interrupt.clone(),
                 sink,
                 max_wire: session::MAX_WIRE,
             };
-            run_session(setup, attempt, header, &mut task).await?
+            run_session(setup, attempt, header, &mut task, || lock(&judged).file.joined_a_secret()).await?
         }
     };
     let watch = Arc::try_unwrap(judged).ok().and_then(|watch| watch.into_inner().ok());
     let Some(Watch { grading, observed, file }) = watch else {
         return Err(io("end the session")(std::io::Error::other("the trace is still being written")));
     };
+    if file.joined_a_secret() && task.recording.is_none() {
+        secrets::split::mask_wire(&attempt.folder.join("wire.jsonl"), &masker)?;
+    }
     file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
     if left.interrupted {
         return Ok(Outcome::Interrupted);
@@ -180,7 +215,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         return Err(io("write the wire log")(std::io::Error::other("the disk is full, or the file is gone")));
     }
 
-    let change = after_the_agent(attempt, &folders, &before, &mut warnings)?;
+    let (change, protected) = after_the_agent(attempt, &folders, &before.path, &masker, &mut warnings)?;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
     let evidence = Evidence {
         header: &finished.header,
@@ -194,7 +229,14 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         shell: &shell,
     };
     let error = error_of(&stop);
-    let grades = if error.is_some() { Vec::new() } else { grading.finish(&evidence).await };
+    let grades = if error.is_some() {
+        Vec::new()
+    } else {
+        match unless_interrupted(engine, grading.finish(&evidence)).await {
+            Some(grades) => grades,
+            None => return Ok(Outcome::Interrupted),
+        }
+    };
     let mut result = TrialResult {
         case: case.id.clone(),
         harness: attempt.manifest.name.clone(),
@@ -219,19 +261,39 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     };
     if result.error.is_none() {
         judge(&mut result, attempt, &observed);
+        if protected && case.workspace.protect_strict {
+            (result.verdict, result.score) = (Verdict::Fail, Some(crate::values::Fraction::ZERO));
+        }
     }
     if !observed.stopped_by_engine {
         warn_after(&mut result, &stop, left.held_on);
     }
+    if engine.keep.keeps(result.verdict) {
+        let masked = kept::keep(&folders.workspace, &attempt.folder, &masker).map_err(io("keep the workspace"))?;
+        if masked > 0 {
+            result.warnings.push(format!("{masked} files of the kept workspace held secrets and were masked"));
+        }
+    }
     mask_result(&mut result, &masker);
     write_result(attempt, &result)?;
-    if engine.keep.keeps(result.verdict) {
-        keep_workspace(attempt, &folders)?;
-    }
     sync_folder(&attempt.folder)?;
-    let Folders { root, .. } = folders;
-    remove(root);
+    kept::remove(folders.root);
     Ok(Outcome::Done(Box::new(result)))
+}
+
+/// What commands of the case are waited for; nothing once the user interrupts the run, which ends them.
+async fn unless_interrupted<T>(engine: &Engine, work: impl Future<Output = T>) -> Option<T> {
+    let mut interrupt = engine.interrupt.clone();
+    let interrupted = async move {
+        if interrupt.wait_for(|on| *on).await.is_err() {
+            // Nobody is left who could interrupt.
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        done = work => Some(done),
+        () = interrupted => None,
+    }
 }
 
 /// Everything that watches the events of a session go by.
@@ -265,11 +327,13 @@ async fn run_session(
     attempt: &Attempt,
     header: Header,
     task: &mut Task,
+    joined_a_secret: impl Fn() -> bool,
 ) -> Result<(Finished, Left), TrialError> {
     let adapter = match &task.recording {
         Some(path) => replay::protocol_of(path).unwrap_or(Adapter::OutputOnly),
         None => attempt.manifest.adapter,
     };
+    let masker = setup.masker.clone();
     let translation = Translation::new(adapter, &attempt.manifest, header.clone());
     let mut session = Session::begin(setup, translation).map_err(io("begin the wire log"))?;
     session.engine(&EngineLine::Start { header: Box::new(header) });
@@ -279,12 +343,22 @@ async fn run_session(
     if let Some(line) = price::line_for(ended.recorder()) {
         ended.engine(&line);
     }
+    if joined_a_secret() || masker.finds(ended.recorder().answer()) {
+        let text = "a secret came in pieces over several lines; they are masked in this log".to_owned();
+        ended.engine(&EngineLine::Notice { code: "secret_split".to_owned(), text });
+    }
     Ok(ended.finish())
 }
 
-async fn set_up(attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<PathBuf, String> {
+/// The state of the workspace that its change is measured against.
+struct Before {
+    path: PathBuf,
+    /// Vanishes with the trial, where it is a copy of its own.
+    _copy: Option<tempfile::TempDir>,
+}
+
+async fn set_up(engine: &Engine, attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<Before, String> {
     let case = &attempt.case;
-    let before = folders.root.path().join("before");
     let made = match &case.workspace.source {
         WorkspaceSource::Empty => fs::create_dir(&folders.workspace).map_err(|error| error.to_string()),
         WorkspaceSource::Copy(from) => copy_folder(from, &folders.workspace, false).map_err(|e| e.to_string()),
@@ -297,17 +371,26 @@ async fn set_up(attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<P
         let ran = ran.map_err(|error| format!("setup command `{line}` could not be started: {error}"))?;
         let code = ran.exit.and_then(|exit| exit.code);
         if code != Some(0) {
-            let said = String::from_utf8_lossy(if ran.stderr.is_empty() { &ran.stdout } else { &ran.stderr }).into_owned();
+            let said =
+                String::from_utf8_lossy(if ran.stderr.is_empty() { &ran.stdout } else { &ran.stderr }).into_owned();
             let how = code.map_or_else(|| "did not end in time".to_owned(), |code| format!("exited {code}"));
             return Err(format!("setup command `{line}` {how}: {}", last_lines(&said)));
         }
     }
     match &case.workspace.source {
         // The fixture itself is the state before, unless setup changed it.
-        WorkspaceSource::Copy(from) if case.workspace.setup.is_empty() => Ok(from.clone()),
+        WorkspaceSource::Copy(from) if case.workspace.setup.is_empty() => {
+            Ok(Before { path: from.clone(), _copy: None })
+        }
+        WorkspaceSource::Empty if case.workspace.setup.is_empty() => {
+            Ok(Before { path: engine.empty.clone(), _copy: None })
+        }
         _ => {
-            copy_folder(&folders.workspace, &before, false).map_err(|error| error.to_string())?;
-            Ok(before)
+            // Not beside the workspace: an agent that looks around must not come upon what it is measured against.
+            let copy = tempfile::Builder::new().prefix("before-").tempdir_in(&engine.temporary);
+            let copy = copy.map_err(|error| error.to_string())?;
+            copy_as_it_is(&folders.workspace, copy.path()).map_err(|error| error.to_string())?;
+            Ok(Before { path: copy.path().to_owned(), _copy: Some(copy) })
         }
     }
 }
@@ -352,18 +435,10 @@ fn task_of(attempt: &Attempt, folders: &Folders, placeholders: &Placeholders, en
         *first = format!("{system}\n\n{first}");
     }
     let placeholders = Placeholders { prompt: turns.first().cloned().unwrap_or_default(), ..placeholders.clone() };
-    let mut command: Vec<String> = manifest.command.iter().map(|word| placeholders.fill(word)).collect();
-    let names_model = manifest.command.iter().any(|word| word.contains("{model}"));
-    if let (crate::harness::ModelVia::Flag, Some(flag), Some(model)) =
-        (manifest.model.via, &manifest.model.flag, &placeholders.model)
-        && !names_model
-    {
-        command.splice(1..1, [flag.clone(), model.clone()]);
-    }
     Task {
         turns,
         model: placeholders.model.clone(),
-        command,
+        command: command::line(manifest, &placeholders),
         folder: folders.workspace.clone(),
         env,
         manifest: manifest.clone(),
@@ -380,9 +455,14 @@ fn header_of(attempt: &Attempt, workspace: &Path) -> Header {
     header.harness = Some(manifest.name.clone());
     header.trial = Some(attempt.trial.trial);
     header.cwd = Some(workspace.to_string_lossy().into_owned());
-    header.model = Model { requested: attempt.trial.model.clone().or_else(|| manifest.model.default.clone()), effective: None };
+    header.model = model_asked(attempt);
     header.started = Some(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string());
     header
+}
+
+fn model_asked(attempt: &Attempt) -> Model {
+    let requested = attempt.trial.model.clone().or_else(|| attempt.manifest.model.default.clone());
+    Model { requested, effective: None }
 }
 
 fn trace_of_recording(task: &Task) -> Option<PathBuf> {
@@ -396,13 +476,13 @@ fn missing_env(manifest: &Manifest, env: &BTreeMap<String, String>) -> Option<St
         .then(|| format!("harness `{}` needs {} in the environment", manifest.name, missing.join(", ")))
 }
 
-fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &crate::secrets::Masker) -> Vec<String> {
+fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &Masker) -> Vec<String> {
     let manifest = &attempt.manifest;
     let mut warnings = Vec::new();
     if manifest.home == Home::Named(HomeName::User) {
         warnings.push("the agent had the user's own home, as its manifest asks".to_owned());
     }
-    if !manifest.seen().interaction && attempt.manifest.adapter != Adapter::OutputOnly {
+    if !manifest.seen().interaction {
         warnings.push(format!(
             "harness `{}` does not ask for permission; it ran with its own default in the place of `{}`",
             manifest.name,
@@ -413,7 +493,7 @@ fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &c
         warnings.push("the system prompt was put before the first prompt".to_owned());
     }
     for name in environment::unmasked(masker, env, manifest) {
-        warnings.push(format!("the value of {name} is under {} characters and is not masked", crate::secrets::SHORTEST));
+        warnings.push(format!("the value of {name} is under {} characters and is not masked", secrets::SHORTEST));
     }
     warnings
 }
@@ -423,21 +503,28 @@ fn after_the_agent(
     attempt: &Attempt,
     folders: &Folders,
     before: &Path,
+    masker: &Masker,
     warnings: &mut Vec<String>,
-) -> Result<Change, TrialError> {
+) -> Result<(Change, bool), TrialError> {
     let case = &attempt.case;
     let ignore = Ignore::of(before, &case.workspace.ignore);
     let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
     let new = Tree::read(&folders.workspace, &ignore).map_err(io("read the workspace"))?;
     let (change, patch) = compare(&old, &new).map_err(io("compare the workspace"))?;
+    let patch = masker.mask_bytes(&patch);
+    if matches!(patch, std::borrow::Cow::Owned(_)) {
+        warnings.push("workspace.patch held secrets and was masked".to_owned());
+    }
     write_whole(&attempt.folder.join("workspace.patch"), |out| out.write_all(&patch))?;
     if new.ignored_bytes > 0 {
         warnings.push(format!("{} bytes of ignored files are not part of the workspace's change", new.ignored_bytes));
     }
     let protect: Vec<PathGlob> = case.workspace.protect.iter().filter_map(|glob| glob.parse().ok()).collect();
+    let mut touched = false;
     for (path, how) in change.all() {
         if protect.iter().any(|glob| glob.is_match(path)) {
             warnings.push(format!("the agent {how} the protected file {path}; it was put back before grading"));
+            touched = true;
             put_back(&before.join(path), &folders.workspace.join(path)).map_err(io(format!("put {path} back")))?;
         }
     }
@@ -445,7 +532,7 @@ fn after_the_agent(
         copy_folder(hidden, &folders.workspace, true)
             .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error)))?;
     }
-    Ok(change)
+    Ok((change, touched))
 }
 
 fn put_back(original: &Path, place: &Path) -> std::io::Result<()> {
@@ -526,7 +613,7 @@ fn warn_after(result: &mut TrialResult, stop: &Stop, held_on: bool) {
     }
 }
 
-fn mask_result(result: &mut TrialResult, masker: &crate::secrets::Masker) {
+fn mask_result(result: &mut TrialResult, masker: &Masker) {
     let Ok(text) = serde_json::to_string(result) else { return };
     if let std::borrow::Cow::Owned(masked) = masker.mask(&text)
         && let Ok(masked) = serde_json::from_str(&masked)
@@ -543,11 +630,16 @@ fn write_result(attempt: &Attempt, result: &TrialResult) -> Result<(), RunError>
 }
 
 /// No agent ran: the result says why.
-fn finish_without_agent(attempt: &Attempt, category: ErrorCategory, message: String) -> Result<Outcome, TrialError> {
-    let result = TrialResult {
+fn finish_without_agent(
+    attempt: &Attempt,
+    masker: &Masker,
+    category: ErrorCategory,
+    message: String,
+) -> Result<Outcome, TrialError> {
+    let mut result = TrialResult {
         case: attempt.case.id.clone(),
         harness: attempt.manifest.name.clone(),
-        model: Model { requested: attempt.trial.model.clone(), effective: None },
+        model: model_asked(attempt),
         trial: attempt.trial.trial,
         verdict: Verdict::Errored,
         score: None,
@@ -561,48 +653,30 @@ fn finish_without_agent(attempt: &Attempt, category: ErrorCategory, message: Str
         warnings: Vec::new(),
         skipped: None,
     };
+    mask_result(&mut result, masker);
     write_result(attempt, &result)?;
     sync_folder(&attempt.folder)?;
     Ok(Outcome::Done(Box::new(result)))
 }
 
 /// The result of an attempt that failed in the engine itself.
-pub fn internal_error(attempt: &Attempt, error: &TrialError) -> Result<Outcome, TrialError> {
-    finish_without_agent(attempt, ErrorCategory::Internal, error.to_string())
+pub fn internal_error(engine: &Engine, attempt: &Attempt, error: &TrialError) -> Result<Outcome, TrialError> {
+    let masker = environment::masker(&engine.env, &attempt.case.env, &attempt.manifest);
+    finish_without_agent(attempt, &masker, ErrorCategory::Internal, error.to_string())
 }
 
-fn keep_workspace(attempt: &Attempt, folders: &Folders) -> Result<(), TrialError> {
-    let to = attempt.folder.join("workspace");
-    if to.exists() {
-        fs::remove_dir_all(&to).map_err(io("make room for the workspace"))?;
-    }
-    if fs::rename(&folders.workspace, &to).is_ok() {
+/// Makes a folder and whatever is missing above it, and syncs each folder that got a new name.
+fn make_durable(folder: &Path) -> Result<(), TrialError> {
+    if folder.is_dir() {
         return Ok(());
     }
-    // Another file system: what cannot be copied is left out, the rest is kept.
-    if let Err(error) = copy_folder(&folders.workspace, &to, false) {
-        let note = attempt.folder.join("workspace.incomplete.txt");
-        write_whole(&note, |out| write!(out, "the workspace could not be kept whole: {error}\n"))?;
-    }
-    Ok(())
-}
-
-/// Removes a private folder, also where an agent took away the right to.
-fn remove(root: tempfile::TempDir) {
-    let path = root.keep();
-    if fs::remove_dir_all(&path).is_err() {
-        open_up(&path);
-        let _ = fs::remove_dir_all(&path);
-    }
-}
-
-fn open_up(folder: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    let _ = fs::set_permissions(folder, fs::Permissions::from_mode(0o700));
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_up(&entry.path());
-        }
+    let Some(parent) = folder.parent() else { return Ok(()) };
+    make_durable(parent)?;
+    match fs::create_dir(folder) {
+        Ok(()) => Ok(sync_folder(parent)?),
+        // Another trial of the cell was quicker.
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(io(format!("make {}", folder.display()))(error)),
     }
 }
 

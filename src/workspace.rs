@@ -52,10 +52,28 @@ impl WorkspaceError {
 /// # Errors
 /// The file system refused, or the folder holds what cannot be copied.
 pub fn copy_folder(from: &Path, to: &Path, over: bool) -> Result<(), WorkspaceError> {
-    copy_into(from, from, to, over)
+    copy_into(from, from, to, How { over, checked: true })
 }
 
-fn copy_into(root: &Path, from: &Path, to: &Path, over: bool) -> Result<(), WorkspaceError> {
+/// Copies a folder that programs have worked in: links as they are, wherever they point; sockets and pipes not at all.
+///
+/// # Errors
+/// The file system refused.
+pub fn copy_as_it_is(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
+    copy_into(from, from, to, How { over: false, checked: false })
+}
+
+/// How a folder is copied.
+#[derive(Debug, Clone, Copy)]
+struct How {
+    /// What is there already is replaced.
+    over: bool,
+    /// What does not belong into a fixture is refused.
+    checked: bool,
+}
+
+fn copy_into(root: &Path, from: &Path, to: &Path, how: How) -> Result<(), WorkspaceError> {
+    let over = how.over;
     match fs::create_dir(to) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && to.is_dir() && !to.is_symlink() => {}
@@ -70,7 +88,7 @@ fn copy_into(root: &Path, from: &Path, to: &Path, over: bool) -> Result<(), Work
         let (source, target) = (entry.path(), to.join(entry.file_name()));
         let kind = entry.file_type().map_err(WorkspaceError::io("read", &source))?;
         if kind.is_dir() {
-            copy_into(root, &source, &target, over)?;
+            copy_into(root, &source, &target, how)?;
             continue;
         }
         if over && target.symlink_metadata().is_ok() {
@@ -82,21 +100,21 @@ fn copy_into(root: &Path, from: &Path, to: &Path, over: bool) -> Result<(), Work
             removed.map_err(WorkspaceError::io("replace", &target))?;
         }
         if kind.is_symlink() {
-            copy_link(root, &source, &target)?;
+            copy_link(root, &source, &target, how)?;
         } else if kind.is_file() {
             fs::copy(&source, &target).map_err(WorkspaceError::io("copy", &source))?;
-        } else {
+        } else if how.checked {
             return Err(WorkspaceError::Special(source));
         }
     }
     Ok(())
 }
 
-fn copy_link(root: &Path, source: &Path, target: &Path) -> Result<(), WorkspaceError> {
+fn copy_link(root: &Path, source: &Path, target: &Path, how: How) -> Result<(), WorkspaceError> {
     let points = fs::read_link(source).map_err(WorkspaceError::io("read the link", source))?;
     let inside = source.parent().and_then(|parent| parent.strip_prefix(root).ok()).map(|parent| parent.join(&points));
     let escapes = points.is_absolute() || inside.is_none_or(|inside| leaves(&inside));
-    if escapes {
+    if escapes && how.checked {
         return Err(WorkspaceError::Escapes { link: source.to_owned(), target: points });
     }
     symlink(&points, target).map_err(WorkspaceError::io("make the link", target))
@@ -158,6 +176,18 @@ mod tests {
             let error = copy_folder(&from, &root.path().join("to"), false).unwrap_err();
             assert!(matches!(error, WorkspaceError::Escapes { .. }), "{target}: {error}");
         }
+    }
+
+    #[test]
+    fn what_programs_left_is_copied_as_it_is() {
+        let root = tempfile::tempdir().unwrap();
+        let (from, to) = (root.path().join("from"), root.path().join("to"));
+        fs::create_dir(&from).unwrap();
+        symlink("/bin/sh", from.join("link")).unwrap();
+        std::os::unix::net::UnixListener::bind(from.join("socket")).unwrap();
+        copy_as_it_is(&from, &to).unwrap();
+        assert_eq!(fs::read_link(to.join("link")).unwrap(), Path::new("/bin/sh"));
+        assert!(to.join("socket").symlink_metadata().is_err());
     }
 
     #[test]

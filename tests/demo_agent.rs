@@ -526,7 +526,7 @@ fn a_wrong_script_is_refused_with_its_place() {
         let output = stand.run(speak, &[]);
         let message = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{message}");
-        assert!(message.contains("x.demo.yaml:3:22: ") && message.contains("unknown field `txt`"), "{message}");
+        assert!(message.contains("x.demo.yaml:3:22: ") && message.contains("unknown key `txt`"), "{message}");
         assert!(output.stdout.is_empty());
     }
 }

@@ -13,6 +13,9 @@ use evals::trace::usage::UsageTotal;
 use evals::trace::{Body, CallStatus, ErrorCategory, Event, Stop, StopReason, ToolKind};
 use evals::wire::{Dir, EngineLine, WireLine};
 
+/// Input, output, cache read, cache write, cost.
+type Spent = (Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<f64>);
+
 struct Seen {
     trace: String,
     events: Vec<Event>,
@@ -53,7 +56,7 @@ impl Seen {
     }
 
     /// Input, output, cache read, cache write and money.
-    fn spent(&self) -> (Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<f64>) {
+    fn spent(&self) -> Spent {
         let mut total = UsageTotal::default();
         for event in &self.events {
             if let Body::Usage(usage) = &event.body {
@@ -99,7 +102,7 @@ fn message(event: &Event) -> Option<&str> {
 }
 
 /// What the model was scripted to take, so many times.
-fn model_calls(n: u64, output: u64, cost: f64) -> (Option<u64>, Option<u64>, Option<u64>, Option<u64>, Option<f64>) {
+fn model_calls(n: u64, output: u64, cost: f64) -> Spent {
     (Some(1200 * n), Some(output), Some(5000 * n), Some(300 * n), Some(cost))
 }
 

@@ -158,7 +158,7 @@ fn every_key_of_a_case_is_read() {
     assert!(case.answers[0].question.is_match("which file?"));
     assert_eq!(case.retries.max, Some(2));
     assert_eq!(case.snapshot.normalise[0].with, "Nms");
-    assert_eq!(case.demo_script, Some(files.path("cases/a/full.demo.yaml")));
+    assert_eq!(case.script(""), Some(files.path("cases/a/full.demo.yaml").as_path()));
     assert_eq!(case.cases_root, files.path("cases"));
     assert!(case.critical && case.require_model);
 }
@@ -173,7 +173,7 @@ fn what_is_not_written_has_its_default() {
     assert_eq!(case.interaction, Interaction::AutoApprove);
     assert_eq!(case.pass, case::Pass::default());
     assert_eq!(case.limits, case::Limits::default());
-    assert!(case.harnesses.is_empty() && case.demo_script.is_none() && case.hidden.is_none());
+    assert!(case.harnesses.is_empty() && case.demo_scripts.is_empty() && case.hidden.is_none());
 }
 
 #[test]

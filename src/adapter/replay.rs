@@ -39,9 +39,10 @@ fn play_file(session: &mut Session, path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether a recording is a Trace, and not a session's lines.
+/// Whether a recording is a Trace, and not a session's lines. One of a newer version is a Trace, too.
 pub fn is_trace(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| jsonl::Reader::new(BufReader::new(file)).is_ok())
+    let reader = File::open(path).map(|file| jsonl::Reader::new(BufReader::new(file)));
+    matches!(reader, Ok(Ok(_) | Err(jsonl::ReadError::Newer(_))))
 }
 
 /// Hands on the events of a stored Trace under this trial's own header.

@@ -40,10 +40,10 @@ impl Case {
             ("hidden", self.hidden.as_deref()),
             ("oracle", oracle_folder.or(oracle_script)),
             ("model", self.model_script.as_deref()),
-            ("demo", self.demo_script.as_deref()),
         ];
         let attachments = self.attachments.iter().map(|file| ("attachment", Some(file.as_path())));
-        for (what, path) in named.into_iter().chain(attachments) {
+        let scripts = self.demo_scripts.values().map(|file| ("demo", Some(file.as_path())));
+        for (what, path) in named.into_iter().chain(attachments).chain(scripts) {
             if let Some(path) = path {
                 tree(what, path, &mut part)?;
             }

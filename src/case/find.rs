@@ -1,6 +1,6 @@
 //! Which files below a path are cases and suites, which suites apply to a case, and from where its id counts.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::load::LoadError;
@@ -187,4 +187,21 @@ pub(super) fn id(file: &Path, root: &Path) -> Result<String, String> {
         parts.push(part.to_str().ok_or("its path is not UTF-8, so it gives no id; write an `id`")?);
     }
     Ok(parts.join("/"))
+}
+
+/// The scripts of the demo agent beside a case file, by variant: `x.demo.yaml` has none, `x.wrong.demo.yaml` is `wrong`.
+pub fn demo_scripts(case: &Path) -> BTreeMap<String, PathBuf> {
+    let (Some(folder), Some(stem)) = (case.parent(), case.file_stem().and_then(|stem| stem.to_str())) else {
+        return BTreeMap::new();
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            let rest = name.to_str()?.strip_prefix(stem)?.strip_suffix(".demo.yaml")?;
+            let variant = if rest.is_empty() { "" } else { rest.strip_prefix('.')? };
+            Some((variant.to_owned(), entry.path()))
+        })
+        .filter(|(_, path)| path.is_file())
+        .collect()
 }

@@ -1,14 +1,11 @@
 //! One file as it was written, case or suite, and how a case is laid over its suites.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::{self, Deserializer, Visitor};
 use serde_json::Value;
 
 use super::{CaseKind, Limits, Normalise, QuestionAnswer, Requires, SnapshotText, paths};
@@ -334,4 +331,3 @@ fn values(under: Value, over: Value) -> Value {
         (_, over) => over,
     }
 }
-

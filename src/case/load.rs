@@ -70,7 +70,29 @@ pub fn load(asked: &[PathBuf], context: &LoadContext) -> Result<Vec<Case>, Vec<L
 /// # Errors
 /// As [`load`].
 pub fn load_all(asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
-    let find::Found { candidates, suites, mut errors, notices } = find::find(asked);
+    load_found(find::find(asked), asked, context)
+}
+
+/// Reads cases whose ids are known: a file alone does not tell from which folder its id counts.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_known(known: &[(PathBuf, String)], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
+    let files: Vec<PathBuf> = known.iter().map(|(file, _)| file.clone()).collect();
+    let mut found = find::find(&files);
+    for candidate in &mut found.candidates {
+        let id = known.iter().find(|(file, _)| *file == candidate.file).map(|(_, id)| id);
+        if let Some(id) = id.filter(|id| candidate.file.with_extension("").ends_with(id))
+            && let Some(root) = candidate.file.ancestors().nth(Path::new(id).components().count())
+        {
+            candidate.given = root.to_path_buf();
+        }
+    }
+    load_found(found, &files, context)
+}
+
+fn load_found(found: find::Found, asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
+    let find::Found { candidates, suites, mut errors, notices } = found;
     let mut files = Files::default();
     let cases = files.choose(candidates, suites);
     let mut loaded = Vec::new();
@@ -122,29 +144,30 @@ pub fn check_harnesses(cases: &[Case], catalog: &Catalog) -> Vec<LoadError> {
 }
 
 /// The graders of a case with every named one in its place; refused where they assert nothing.
-fn judges(
-    written: &[WrittenGrader],
-    folder: &GraderFolder,
-    own: &Source,
-    wrong: &mut Vec<YamlError>,
-) -> Vec<Grader> {
+fn judges(written: &[WrittenGrader], folder: &GraderFolder, own: &Source, wrong: &mut Vec<YamlError>) -> Vec<Grader> {
     let library = folder.library();
     let mut judges = Vec::new();
-    let before = wrong.len();
+    let mut whole = !written.is_empty();
     for grader in written {
         // A name that nobody knows has been told already, where it stands.
         if grader.named().is_some_and(|name| library.get(name).is_none()) {
+            whole = false;
             continue;
         }
         match grader::expand(std::slice::from_ref(&grader.entry), &library) {
             Ok(expanded) => judges.extend(expanded),
-            Err(error) => wrong.push(grader.error(error.to_string())),
+            Err(error) => {
+                whole = false;
+                let told = grader.error(error.to_string());
+                wrong.push(match error.way_out() {
+                    Some(help) => told.with_help(help),
+                    None => told,
+                });
+            }
         }
     }
-    if !written.is_empty()
-        && wrong.len() == before
-        && let Err(message) = grader::refuse_empty(&judges)
-    {
+    // Of a case whose graders could not all be read nobody can say that it asserts nothing.
+    if whole && let Err(message) = grader::refuse_empty(&judges) {
         wrong.push(YamlError::at_steps(&own.shown, &own.text, &[Step::Key("graders")], Part::Key, message));
     }
     judges
@@ -352,7 +375,6 @@ fn ready(
     let retries = layer.retries.unwrap_or_default();
     let snapshot = layer.snapshot.unwrap_or_default();
     let oracle = layer.oracle.and_then(|it| it.copy.map(Oracle::Copy).or(it.script.map(Oracle::Script)));
-    let demo = file.with_extension("demo.yaml");
     Case {
         id,
         description: layer.description,
@@ -375,10 +397,7 @@ fn ready(
         trials: layer.trials.map_or(1, std::num::NonZero::get),
         env: layer.env.unwrap_or_default(),
         graders,
-        pass: Pass {
-            threshold: pass.threshold.unwrap_or(Fraction::ONE),
-            trials: pass.trials.unwrap_or_default(),
-        },
+        pass: Pass { threshold: pass.threshold.unwrap_or(Fraction::ONE), trials: pass.trials.unwrap_or_default() },
         oracle,
         model_script: layer.model.map(|model| model.script),
         require_model: layer.require_model.unwrap_or_default(),
@@ -392,7 +411,7 @@ fn ready(
             text: snapshot.text.unwrap_or_default(),
             normalise: snapshot.normalise.unwrap_or_default(),
         },
-        demo_script: demo.is_file().then_some(demo),
+        demo_scripts: find::demo_scripts(&candidate.file),
         cases_root: find::outermost(&file, &candidate.given),
         sources,
         named_graders,

@@ -33,10 +33,11 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     }
     let mut scripts = 0;
     for case in &inputs.cases {
-        if let Some(path) = &case.demo_script {
+        for variant in case.demo_scripts.keys() {
             scripts += 1;
-            if let Err(error) = Script::load(path) {
-                failed(CliError::unreadable(error));
+            let path = case.shown().with_file_name(case.script_name(variant));
+            if let Err(error) = Script::load(&path) {
+                failed(CliError::all([error]));
             }
         }
     }

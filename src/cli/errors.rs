@@ -36,11 +36,6 @@ impl CliError {
         self.code
     }
 
-    /// How many errors there are.
-    pub fn count(&self) -> usize {
-        self.reports.len()
-    }
-
     /// Prints them to standard error.
     pub fn print(&self) {
         let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();

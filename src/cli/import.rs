@@ -60,7 +60,8 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
         })?,
         None => {
             let mut out = io::stdout().lock();
-            let written = jsonl::write_header(&mut out, &header).and_then(|()| io::copy(&mut events, &mut out).map(|_| ()));
+            let written =
+                jsonl::write_header(&mut out, &header).and_then(|()| io::copy(&mut events, &mut out).map(|_| ()));
             ignore_closed_pipe(written.and_then(|()| out.flush()))?;
         }
     }

@@ -41,6 +41,10 @@ pub fn run(args: &InitArgs) -> Result<u8, CliError> {
         writeln!(out, "wrote {}", path.display())?;
     }
     writeln!(out, "\nRun it:                evals run {}", args.folder.join("cases").display())?;
-    writeln!(out, "Run it on a real agent: evals run {} --harness claude-code-stream", args.folder.join("cases").display())?;
+    writeln!(
+        out,
+        "Run it on a real agent: evals run {} --harness claude-code-stream",
+        args.folder.join("cases").display()
+    )?;
     Ok(0)
 }

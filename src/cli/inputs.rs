@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::CliError;
-use crate::case::{Case, GraderFolder, LoadContext, check_harnesses, load_all};
+use crate::case::{Case, GraderFolder, LoadContext, LoadError, Loaded, check_harnesses, load_all, load_known};
 use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
 
@@ -30,6 +30,21 @@ pub struct Inputs {
 /// # Errors
 /// Everything that could not be read.
 pub fn read(paths: &[PathBuf], harnesses: &[String]) -> Result<Inputs, CliError> {
+    read_with(harnesses, |context| load_all(paths, context))
+}
+
+/// Reads again what a run was made from: its cases by file and id.
+///
+/// # Errors
+/// Everything that could not be read.
+pub fn read_again(cases: &[(PathBuf, String)], harnesses: &[String]) -> Result<Inputs, CliError> {
+    read_with(harnesses, |context| load_known(cases, context))
+}
+
+fn read_with(
+    harnesses: &[String],
+    load: impl FnOnce(&LoadContext) -> Result<Loaded, Vec<LoadError>>,
+) -> Result<Inputs, CliError> {
     let mut errors: Option<CliError> = None;
     let mut failed = |error: CliError| {
         errors = Some(match errors.take() {
@@ -40,7 +55,7 @@ pub fn read(paths: &[PathBuf], harnesses: &[String]) -> Result<Inputs, CliError>
     let catalog = catalog(harnesses).map_err(&mut failed).ok();
     let folder = named_graders().map_err(&mut failed).ok();
     let context = LoadContext { graders: folder.unwrap_or_default() };
-    let loaded = load_all(paths, &context).map_err(|errors| failed(CliError::all(errors))).ok();
+    let loaded = load(&context).map_err(|errors| failed(CliError::all(errors))).ok();
     let (cases, mut notices) = loaded.map(|loaded| (loaded.cases, loaded.notices)).unwrap_or_default();
     if let Some((catalog, _)) = &catalog {
         let unknown = check_harnesses(&cases, catalog);

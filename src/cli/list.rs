@@ -1,5 +1,6 @@
 //! `evals list`: cases, harnesses, graders or runs, each with where it comes from.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -130,6 +131,9 @@ fn graders(format: OutputFormat) -> Result<u8, CliError> {
 }
 
 fn runs(args: &ListArgs) -> Result<u8, CliError> {
+    for error in folder::unreadable(&args.folder.runs) {
+        writeln!(std::io::stderr(), "note: {error}")?;
+    }
     let rows: Vec<RunRow> = folder::all(&args.folder.runs)
         .into_iter()
         .map(|(path, record)| {

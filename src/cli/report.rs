@@ -1,7 +1,7 @@
 //! `evals report`: the report of a run, in a format.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{CliError, RunsFolder};
 use crate::report::Report;
@@ -35,13 +35,18 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
+/// Makes the folder that a report is wanted in.
+pub fn make_place(path: &Path) -> Result<(), CliError> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    std::fs::create_dir_all(folder)
+        .map_err(|error| CliError::unreadable(format!("no report can be written to {}: {error}", path.display())))
+}
+
 /// Writes a report to where it is wanted.
 pub fn write(report: &Report, reporter: &ReporterArg) -> Result<(), CliError> {
     match &reporter.path {
         Some(path) => {
-            if let Some(parent) = path.parent() {
-                std::fs::create_dir_all(parent)?;
-            }
+            make_place(path)?;
             write_whole(path, |out| format::write(reporter.format, report, &Look::PLAIN, out))?;
         }
         None => {

@@ -17,12 +17,15 @@ use crate::report::{self, Report};
 use crate::run::folder::RunFolder;
 use crate::run::journal::TrialKey;
 use crate::run::temporary::Temporary;
-use crate::run::{self, CaseRecord, HarnessRecord, Keep, RunOptions, RunRecord, TrialRecord, names};
+use crate::run::{Keep, RunRecord, TrialRecord};
 use crate::runner::{self, Ran, Run};
 use crate::trial::Engine;
 use crate::values::Time;
 
+mod dry;
+mod record;
 mod resume;
+mod scripts;
 
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
@@ -61,7 +64,7 @@ pub struct RunArgs {
     #[command(flatten)]
     folder: RunsFolder,
     /// Go on with a run that was cut short
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["harnesses", "models", "trials", "cases", "tags", "shard", "label", "limits", "interaction"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["harnesses", "models", "trials", "cases", "tags", "shard", "label", "limits", "interaction", "paths"])]
     resume: Option<String>,
     /// What to do where a case or a manifest has changed since the run began
     #[arg(long, value_name = "HOW", requires = "resume")]
@@ -79,7 +82,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     retries: u32,
     /// Start no more trials when this much is spent
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     max_cost: Option<f64>,
     /// Start no more trials after this time
     #[arg(long, value_name = "T")]
@@ -105,6 +108,11 @@ fn shard(text: &str) -> Result<(u32, u32), String> {
     if part == 0 || part > of { Err(wrong()) } else { Ok((part, of)) }
 }
 
+fn dollars(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| format!("`{text}` is not an amount of money; write a number from 0"))?;
+    crate::case::Dollars::new(number).map(crate::case::Dollars::get)
+}
+
 pub fn run(args: RunArgs) -> Result<u8, CliError> {
     prices(args.prices.as_deref())?;
     let prepared = match &args.resume {
@@ -114,6 +122,13 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
             None => return Ok(0),
         },
     };
+    if args.dry_run {
+        let waiting = runner::waiting(&prepared.folder, &prepared.record.trials, &prepared.redo)?;
+        let trials: Vec<&TrialRecord> = waiting.into_iter().map(|(trial, _)| trial).collect();
+        dry::print_plan(prepared.manifests.values().map(AsRef::as_ref), &trials)?;
+        return Ok(0);
+    }
+    make_places(&args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -124,6 +139,11 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     let ran = done?;
     let code = report_on(&args, &prepared, &ran)?;
     Ok(if ran.interrupted { INTERRUPTED } else { code })
+}
+
+/// Hours of work must not end with a report that has no place.
+fn make_places(args: &RunArgs) -> Result<(), CliError> {
+    args.reporters.iter().filter_map(|reporter| reporter.path.as_deref()).try_for_each(super::report::make_place)
 }
 
 /// A run that is ready to be carried out.
@@ -157,14 +177,17 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         interaction: args.interaction.clone(),
     };
     let trials = plan(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked).map_err(CliError::unreadable)?;
+    scripts::check(&inputs, &trials)?;
     for notice in &inputs.notices {
         writeln!(std::io::stderr(), "note: {notice}")?;
     }
     if args.dry_run {
-        print_plan(&inputs, &trials)?;
+        let manifests = inputs.catalog.entries().map(|entry| &entry.manifest);
+        dry::print_plan(manifests, &trials.iter().collect::<Vec<_>>())?;
         return Ok(None);
     }
-    let record = record_of(args, &inputs, trials)?;
+    make_places(args)?;
+    let record = record::of(args, &inputs, trials)?;
     let folder = RunFolder::create(&args.folder.runs, &record)?;
     Ok(Some(ready(folder, record, inputs, args.interaction.clone(), HashSet::new())))
 }
@@ -198,110 +221,14 @@ fn override_limits(cases: &mut [Case], limits: &[String]) -> Result<(), CliError
             return Err(CliError::unreadable(format!("`--limit {limit}` is not KEY=VALUE, such as time=2m")));
         };
         for case in cases.iter_mut() {
-            case.limits
-                .set(key, value)
-                .map_err(|error| CliError::unreadable(format!("`--limit {limit}`: {error}")))?;
+            case.limits.set(key, value).map_err(|error| CliError::unreadable(format!("`--limit {limit}`: {error}")))?;
         }
     }
     Ok(())
-}
-
-fn record_of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<RunRecord, CliError> {
-    let now = jiff::Timestamp::now();
-    let used = |case: &&Case| trials.iter().any(|trial| trial.case == case.id);
-    let mut cases = Vec::new();
-    for case in inputs.cases.iter().filter(used) {
-        cases.push(case_record(case, args.interaction.as_ref())?);
-    }
-    let harnesses = inputs.catalog.entries().filter(|entry| {
-        trials.iter().any(|trial| trial.harness == entry.manifest.name)
-    });
-    Ok(RunRecord {
-        version: run::VERSION,
-        run: names::new_run_id(now),
-        started: now.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
-        evals: env!("CARGO_PKG_VERSION").to_owned(),
-        argv: std::env::args().skip(1).collect(),
-        label: args.label.clone(),
-        cases,
-        harnesses: harnesses
-            .map(|entry| HarnessRecord {
-                name: entry.manifest.name.clone(),
-                origin: entry.origin.to_string(),
-                digest: entry.manifest.digest(),
-                manifest: entry.manifest.clone(),
-            })
-            .collect(),
-        trials,
-        options: RunOptions {
-            jobs: args.jobs.map_or_else(default_jobs, usize::from),
-            keep_workspace: args.keep_workspace,
-            interaction: args.interaction.as_ref().map(Interaction::to_text),
-            limits: args.limits.clone(),
-            retries: args.retries,
-            max_cost: args.max_cost,
-            max_time: args.max_time,
-            fail_fast: args.fail_fast,
-        },
-        derived_from: None,
-    })
-}
-
-fn case_record(case: &Case, interaction: Option<&Interaction>) -> Result<CaseRecord, CliError> {
-    let digest = case.digest().map_err(|error| {
-        CliError::unreadable(format!("{}: a file of case `{}` cannot be read: {error}", case.file.display(), case.id))
-    })?;
-    Ok(CaseRecord {
-        id: case.id.clone(),
-        path: case.file.clone(),
-        digest,
-        tags: case.tags.clone(),
-        pass: case.pass.trials,
-        threshold: case.pass.threshold,
-        limits: serde_json::to_value(case.limits).unwrap_or_default(),
-        interaction: interaction.unwrap_or(&case.interaction).word().to_owned(),
-        kind: case.kind,
-    })
 }
 
 fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Prints what would be run, what would be skipped and why, and which agents are not installed.
-fn print_plan(inputs: &Inputs, trials: &[TrialRecord]) -> Result<(), CliError> {
-    let mut out = std::io::stdout().lock();
-    let mut cells: Vec<(&TrialRecord, u32)> = Vec::new();
-    for trial in trials {
-        match cells.last_mut() {
-            Some((first, count)) if (&first.case, &first.harness, &first.arm) == (&trial.case, &trial.harness, &trial.arm) => {
-                *count += 1;
-            }
-            _ => cells.push((trial, 1)),
-        }
-    }
-    for (trial, count) in &cells {
-        let column = report::cells::column_name(&trial.harness, &trial.arm);
-        match &trial.skip {
-            Some(reason) => writeln!(out, "skip  {}  {column}  {reason}", trial.case)?,
-            None => writeln!(out, "run   {}  {column}  {count} ×", trial.case)?,
-        }
-    }
-    let runs = trials.iter().filter(|trial| trial.skip.is_none()).count();
-    writeln!(out, "{runs} trials, {} skipped", trials.len() - runs)?;
-    let used: HashSet<&str> = trials.iter().map(|trial| trial.harness.as_str()).collect();
-    for entry in inputs.catalog.entries().filter(|entry| used.contains(entry.manifest.name.as_str())) {
-        if let Some(missing) = super::harness::missing_program(&entry.manifest) {
-            let install = entry.manifest.install.as_deref().map(|line| format!("; install it with: {line}"));
-            writeln!(
-                out,
-                "harness `{}` is not installed: program `{missing}` is not on PATH{}",
-                entry.manifest.name,
-                install.unwrap_or_default()
-            )?;
-        }
-    }
-    Ok(())
 }
 
 async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError> {
@@ -309,12 +236,16 @@ async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError>
         .map_err(|error| CliError::unreadable(format!("could not make a private temporary folder: {error}")))?;
     let this_program = std::env::current_exe()
         .map_err(|error| CliError::unreadable(format!("could not find this program itself: {error}")))?;
-    let env = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let env =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let mut options = prepared.record.options.clone();
     if let Some(jobs) = args.jobs {
         options.jobs = usize::from(jobs);
     }
+    let empty = temporary.path().join("empty");
+    std::fs::create_dir(&empty)?;
     let engine = Arc::new(Engine {
+        empty,
         env: env.collect(),
         this_program,
         keep: options.keep_workspace,
@@ -340,7 +271,12 @@ async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError>
     };
     let ran = runner::run(&run, |event| display.see(&event)).await;
     display.end();
-    Ok(ran?)
+    ran.map_err(|error| {
+        let again = report::commands::run_word(&prepared.record, &prepared.folder.path);
+        CliError::unreadable(format!(
+            "{error}\nthe run cannot go on; what had finished is on disk: evals run --resume {again}"
+        ))
+    })
 }
 
 fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran) -> Result<u8, CliError> {
@@ -357,10 +293,22 @@ fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran) -> Result<u8, CliEr
         super::report::write(&report, &ReporterArg { format: Format::Table, path: None })?;
     }
     let mut err = std::io::stderr().lock();
+    if ran.untold_costs > 0 {
+        writeln!(err, "note: {} trials told no cost, so --max-cost could not count them", ran.untold_costs)?;
+    }
     if ran.not_run > 0 || ran.interrupted {
         let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
-        writeln!(err, "{why}; {not_run} trials were not run")?;
-        writeln!(err, "go on with: evals run --resume {}", report::commands::run_word(&prepared.record, &prepared.folder.path))?;
+        if not_run == 0 {
+            writeln!(err, "{why}; every trial had finished")?;
+            return Ok(report::exit_code(&report));
+        }
+        let trials = if not_run == 1 { "1 trial was".to_owned() } else { format!("{not_run} trials were") };
+        writeln!(err, "{why}; {trials} not run")?;
+        writeln!(
+            err,
+            "go on with: evals run --resume {}",
+            report::commands::run_word(&prepared.record, &prepared.folder.path)
+        )?;
     }
     Ok(report::exit_code(&report))
 }

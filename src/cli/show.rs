@@ -117,4 +117,3 @@ fn shown(result: std::io::Result<()>) -> Result<u8, CliError> {
     super::import::ignore_closed_pipe(result)?;
     Ok(0)
 }
-

@@ -1,9 +1,11 @@
 //! The demo agent's script: its YAML form and its reading, with the place of whatever is wrong in it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+use crate::yaml::{self, YamlError};
 use serde::de::{Deserializer, Error as _};
 
 use crate::values::Time;
@@ -280,60 +282,25 @@ pub struct UsageStep {
     pub cost_usd: Option<f64>,
 }
 
-/// A script that could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum ScriptError {
-    /// The file could not be read.
-    #[error("{}: the demo script cannot be read: {source}", .path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// The file is no demo script.
-    #[error("{}:{line}:{column}: {message}", .path.display())]
-    Wrong {
-        /// The file.
-        path: PathBuf,
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-        /// What is wrong there.
-        message: String,
-    },
-}
-
 impl Script {
     /// Reads a script from its file.
     ///
     /// # Errors
     /// The file cannot be read, or is no demo script.
-    pub fn load(path: &Path) -> Result<Self, ScriptError> {
-        match std::fs::read_to_string(path) {
-            Ok(text) => Self::parse(path, &text),
-            Err(source) => Err(ScriptError::Unreadable { path: path.to_owned(), source }),
-        }
+    pub fn load(path: &Path) -> Result<Self, YamlError> {
+        Self::parse(path, &yaml::read(path)?)
     }
 
     /// Reads a script from its text; the path is for messages.
     ///
     /// # Errors
     /// The text is no demo script.
-    pub fn parse(path: &Path, text: &str) -> Result<Self, ScriptError> {
-        let wrong = |line, column, message: String| ScriptError::Wrong { path: path.to_owned(), line, column, message };
-        let yaml = serde_yaml::Deserializer::from_str(text);
-        let script: Self = serde_yaml::with::singleton_map_recursive::deserialize(yaml).map_err(|error| {
-            let (line, column) = error.location().map_or((1, 1), |place| (place.line(), place.column()));
-            let message = error.to_string();
-            // The place stands before the message already.
-            let message = message.split(" at line ").next().unwrap_or(&message).to_owned();
-            wrong(line, column, message)
-        })?;
+    pub fn parse(path: &Path, text: &str) -> Result<Self, YamlError> {
+        let script: Self = yaml::parse(path, text)?;
+        let wrong = |message: &str| Err(YamlError::at(path, text, Some(0..text.len().min(1)), message));
         match (&script.turns, &script.steps) {
-            (Some(_), Some(_)) => Err(wrong(1, 1, "a script has `turns` or `steps`, not both".to_owned())),
-            (None, None) => Err(wrong(1, 1, "a script needs `turns`, or `steps` for a single turn".to_owned())),
+            (Some(_), Some(_)) => wrong("a script has `turns` or `steps`, not both"),
+            (None, None) => wrong("a script needs `turns`, or `steps` for a single turn"),
             _ => Ok(script),
         }
     }
@@ -426,7 +393,7 @@ impl<'a> Tool<'a> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Script, ScriptError> {
+    fn parse(text: &str) -> Result<Script, YamlError> {
         Script::parse(Path::new("x.demo.yaml"), text)
     }
 
@@ -460,17 +427,17 @@ mod tests {
     #[test]
     fn what_is_wrong_is_shown_with_its_place() {
         for (text, place, what) in [
-            ("steps:\n  - say: hi\n  - shout: hi\n", ":3:", "unknown variant `shout`"),
-            ("steps:\n  - write: {path: a, txt: b}\n", ":2:", "unknown field `txt`"),
-            ("steps:\n  - read: {}\n", ":2:", "missing field `path`"),
+            ("steps:\n  - say: hi\n  - shout: hi\n", ":3:", "`shout` is not known"),
+            ("steps:\n  - write: {path: a, txt: b}\n", ":2:", "unknown key `txt`"),
+            ("steps:\n  - read: {}\n", ":2:", "the key `path` is missing"),
             ("steps:\n  - sleep: soon\n", ":2:", "`soon` is not a length of time"),
             ("steps:\n  - parallel:\n      - say: hi\n", ":2:", "tool calls only"),
-            ("steps:\n  - usage: {input-tokens: many}\n", ":2:", "invalid type"),
-            ("model: [\n", ":1:", "expected a string"),
-            ("turns: [{steps: [}]\n", ":1:", "did not find expected"),
+            ("steps:\n  - usage: {input-tokens: many}\n", ":2:", "must be a whole number"),
+            ("model: [\n", ":2:1:", "this is not YAML"),
+            ("turns: [{steps: [}]\n", ":1:18:", "this is not YAML"),
             ("model: demo-1\n", ":1:1:", "needs `turns`"),
             ("turns: []\nsteps: []\n", ":1:1:", "not both"),
-            ("", ":1:1:", "needs `turns`"),
+            ("", ":1:1:", "the file is empty"),
         ] {
             let message = parse(text).unwrap_err().to_string();
             let start = format!("x.demo.yaml{place}");

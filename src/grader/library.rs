@@ -1,5 +1,6 @@
 //! Named graders from `graders/`, and how `use` takes them from there.
 
+use crate::yaml::{self, YamlError};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -37,18 +38,21 @@ pub enum GraderError {
         nearest: Option<String>,
     },
     /// Its file could not be understood.
-    #[error("{origin}: {source}")]
-    Unreadable {
-        /// The file.
-        origin: String,
-        /// What it says.
-        text: String,
-        /// What is wrong, and where.
-        source: serde_yaml::Error,
-    },
+    #[error(transparent)]
+    Unreadable(#[from] YamlError),
     /// Graders that use each other in a circle.
     #[error("graders use each other in a circle: {}", .0.join(" uses "))]
     Circle(Vec<String>),
+}
+
+impl GraderError {
+    /// How to put it right, where that is known.
+    pub fn way_out(&self) -> Option<&str> {
+        match self {
+            GraderError::Unreadable(error) => error.way_out(),
+            GraderError::Unknown { .. } | GraderError::Circle(_) => None,
+        }
+    }
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {
@@ -105,11 +109,7 @@ impl NamedGrader {
     /// # Errors
     /// It is not YAML, or not the file of a grader.
     pub fn read(&self) -> Result<NamedFile, GraderError> {
-        serde_yaml::from_str(&self.text).map_err(|source| GraderError::Unreadable {
-            origin: self.origin.clone(),
-            text: self.text.clone(),
-            source,
-        })
+        Ok(yaml::parse(Path::new(&self.origin), &self.text)?)
     }
 }
 

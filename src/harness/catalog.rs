@@ -97,13 +97,20 @@ impl Catalog {
     }
 
     fn add(&mut self, shown: &Path, text: String, origin: Origin, stem: &str, errors: &mut Vec<YamlError>) {
-        let manifest: Manifest = match yaml::parse(shown, &text) {
+        let mut manifest: Manifest = match yaml::parse(shown, &text) {
             Ok(manifest) => manifest,
             Err(error) => return errors.push(error),
         };
         let wrong = check(shown, &text, &manifest);
         if !wrong.is_empty() {
             return errors.extend(wrong);
+        }
+        // Like the paths in a case, a recording's counts from the file that names it; else from where the command runs.
+        if let (Some(recording), Origin::File(file)) = (&mut manifest.recording, &origin) {
+            let beside = file.parent().unwrap_or(Path::new("")).join(&*recording);
+            if beside.exists() {
+                *recording = beside;
+            }
         }
         let warnings = warnings(&manifest, stem);
         self.warnings.extend(warnings.into_iter().map(|warning| format!("{}: {warning}", shown.display())));
@@ -118,8 +125,8 @@ impl Catalog {
         self.entries.get(name).ok_or_else(|| UnknownHarness {
             name: name.to_owned(),
             help: format!(
-                "{}; `evals list harnesses` tells where each comes from, and a path such as ./agent.yaml names a file",
-                words::known_words(name, &self.names(), "harnesses")
+                "{} `evals list harnesses` tells where each comes from, and a path such as ./agent.yaml names a file",
+                words::sentence(&words::known_words(name, &self.names(), "harnesses"))
             ),
         })
     }

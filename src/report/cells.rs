@@ -295,5 +295,4 @@ mod tests {
         let whole = Metrics { output_tokens: Some(2), cache_read_tokens: Some(10), ..half };
         assert_eq!(tokens(&whole), Some(17));
     }
-
 }

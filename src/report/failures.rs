@@ -49,11 +49,12 @@ fn groups(report: &Report) -> Vec<Group<'_>> {
     for verdict in [Verdict::Fail, Verdict::Errored, Verdict::Ungraded] {
         for result in report.results.iter().filter(|result| result.verdict == verdict) {
             // One missing program or one refused key is one thing to read, however many trials met it.
-            let same = groups.iter_mut().find(|group| {
-                result.error.is_some()
-                    && group.result.error == result.error
-                    && group.result.harness == result.harness
-                    && group.result.arm == result.arm
+            let same = result.error.as_ref().and_then(|error| {
+                groups.iter_mut().find(|group| {
+                    group.result.error.as_ref() == Some(error)
+                        && group.result.harness == result.harness
+                        && group.result.arm == result.arm
+                })
             });
             match same {
                 Some(group) => group.same.push(result),

@@ -107,9 +107,9 @@ impl Grid {
         let mut table = builder.build();
         let line = if look.unicode { '─' } else { '-' };
         let mut theme = Theme::new();
-        theme.insert_horizontal_line(1, HorizontalLine::filled(line));
+        theme.insert_horizontal_line(1, HorizontalLine::new(line));
         if !self.foot.is_empty() && !self.rows.is_empty() {
-            theme.insert_horizontal_line(1 + self.rows.len(), HorizontalLine::filled(line));
+            theme.insert_horizontal_line(1 + self.rows.len(), HorizontalLine::new(line));
         }
         table.with(theme).with(Padding::new(1, 1, 0, 0));
         for column in &self.right {

@@ -188,13 +188,33 @@ fn figures(figures: &Figures, look: &Look) -> [String; 3] {
 }
 
 fn closing(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", counts(&report.summary, look))?;
+    // The words are wrapped without their colours, and coloured line by line.
+    let mut parts = count_parts(&report.summary).into_iter().peekable();
+    let mut used = 0;
+    while let Some((text, style)) = parts.next() {
+        let next = parts.peek().map(|(text, _)| text.len() + 3);
+        used += text.len() + 2;
+        write!(out, "{}", look.paint(style, &text))?;
+        match next {
+            Some(next) if used + next > look.columns() => {
+                writeln!(out, ",")?;
+                used = 0;
+            }
+            Some(_) => write!(out, ", ")?,
+            None => writeln!(out)?,
+        }
+    }
     let folder = harmless(&report.folder.to_string_lossy());
     writeln!(out, "{} {folder}", look.paint(DIM, "run folder"))
 }
 
 /// The counts of a summary that are not zero, coloured.
 pub fn counts(summary: &Summary, look: &Look) -> String {
+    let parts = count_parts(summary).into_iter().map(|(text, style)| look.paint(style, &text));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn count_parts(summary: &Summary) -> Vec<(String, Style)> {
     let counts = [
         (summary.pass, "passed", verdict_style(Verdict::Pass)),
         (summary.fail, "failed", verdict_style(Verdict::Fail)),
@@ -203,6 +223,6 @@ pub fn counts(summary: &Summary, look: &Look) -> String {
         (summary.skipped, "skipped", DIM),
         (summary.not_run, "not run", DIM),
     ];
-    let shown = counts.iter().filter(|(number, word, _)| *number > 0 || *word == "passed");
-    shown.map(|(number, word, style)| look.paint(*style, &format!("{number} {word}"))).collect::<Vec<_>>().join(", ")
+    let shown = counts.into_iter().filter(|(number, word, _)| *number > 0 || *word == "passed");
+    shown.map(|(number, word, style)| (format!("{number} {word}"), style)).collect()
 }

@@ -104,24 +104,33 @@ impl RunFolder {
         self.path.join("journal.jsonl")
     }
 
-    /// The results of the trials that finished, in the order of the plan: from `results.jsonl` where it is whole,
-    /// else from the trials.
+    /// The results of the trials that finished, in the order of the plan: from `results.jsonl` where it holds just
+    /// those, else from the trials.
     ///
     /// # Errors
     /// The run cannot be read.
     pub fn results(&self, record: &RunRecord) -> Result<Vec<TrialResult>, RunError> {
         let states = super::journal::read(&self.journal())?;
-        let finished = |trial: &TrialRecord| {
-            let key = (trial.case.clone(), trial.harness.clone(), trial.arm.clone(), trial.trial);
-            trial.skip.is_some() || states.get(&key).is_some_and(|state| state.finished.is_some())
-        };
-        let expected = record.trials.iter().filter(|trial| finished(trial)).count();
+        let mut expected = Vec::new();
+        for trial in &record.trials {
+            let attempt = match states.get(&trial.key()) {
+                _ if trial.skip.is_some() => 0,
+                Some(state) if state.finished.is_some() => state.attempt,
+                _ => continue,
+            };
+            expected.push((trial.key(), attempt));
+        }
+        // An engine that was killed may have left the results of earlier attempts.
+        let key = |it: &TrialResult| ((it.case.clone(), it.harness.clone(), it.arm.clone(), it.trial), it.attempt);
         if let Ok(results) = self.stored_results()
-            && results.len() == expected
+            && results.iter().map(key).eq(expected)
         {
             return Ok(results);
         }
-        self.results_of_trials(record)
+        let results = self.results_of_trials(record)?;
+        // Rebuilt for the next reader; who may only read does without.
+        let _ = self.write_results(&results);
+        Ok(results)
     }
 
     fn stored_results(&self) -> Result<Vec<TrialResult>, RunError> {
@@ -149,11 +158,13 @@ impl RunFolder {
                 results.push(TrialResult::skipped(trial, reason));
                 continue;
             }
-            let key = (trial.case.clone(), trial.harness.clone(), trial.arm.clone(), trial.trial);
             // Only a finished line makes a result count: a file without one belongs to an attempt that was cut short.
-            if states.get(&key).is_some_and(|state| state.finished.is_some()) {
-                results.push(read_json(&self.trial_of(trial)?.join("result.json"))?);
-            }
+            let Some(state) = states.get(&trial.key()).filter(|state| state.finished.is_some()) else { continue };
+            let folder = self.trial_of(trial)?;
+            let earlier = folder.join("attempts").join(state.attempt.to_string()).join("result.json");
+            // A later attempt that did not finish has put the one that counts aside.
+            let path = if state.is_done() || !earlier.is_file() { folder.join("result.json") } else { earlier };
+            results.push(read_json(&path)?);
         }
         Ok(results)
     }
@@ -186,19 +197,23 @@ fn write_gitignore(runs: &Path) -> Result<(), RunError> {
     })
 }
 
-/// The runs in a folder, newest first, with their records; what is no run is passed over.
+/// The runs in a folder, newest first, with their records; what cannot be read is passed over.
 pub fn all(runs: &Path) -> Vec<(PathBuf, RunRecord)> {
-    let Ok(entries) = fs::read_dir(runs) else { return Vec::new() };
-    let mut found: Vec<_> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let path = entry.path();
-            let record = RunFolder::open(&path).record().ok()?;
-            Some((path, record))
-        })
-        .collect();
+    let mut found: Vec<_> = look(runs).into_iter().filter_map(|(path, record)| Some((path, record.ok()?))).collect();
     found.sort_by(|(_, a), (_, b)| (&b.started, &b.run).cmp(&(&a.started, &a.run)));
     found
+}
+
+/// What is wrong with the runs in a folder that cannot be read.
+pub fn unreadable(runs: &Path) -> Vec<RunError> {
+    look(runs).into_iter().filter_map(|(_, record)| record.err()).collect()
+}
+
+/// The folders with a `run.json`, and what it says.
+fn look(runs: &Path) -> Vec<(PathBuf, Result<RunRecord, RunError>)> {
+    let entries = fs::read_dir(runs).into_iter().flatten().flatten();
+    let folders = entries.map(|entry| entry.path()).filter(|path| path.join("run.json").is_file());
+    folders.map(|path| (path.clone(), RunFolder::open(&path).record())).collect()
 }
 
 /// The run that a name means: a path, an id or a unique start of one, a label, or `latest`.
@@ -211,12 +226,21 @@ pub fn find(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
         return Ok(RunFolder::open(path));
     }
     let known = all(runs);
+    // A run that cannot be read is still the one that is meant; opening it tells what is wrong with it.
+    let broken: Vec<PathBuf> =
+        look(runs).into_iter().filter(|(_, record)| record.is_err()).map(|(path, _)| path).collect();
+    let id_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let unknown = |hint: String| RunError::Unknown { name: name.to_owned(), folder: runs.to_owned(), hint };
-    if known.is_empty() {
+    if known.is_empty() && broken.is_empty() {
         return Err(unknown("; there are no runs yet, `evals run` makes one".to_owned()));
     }
     if name == "latest" {
         let newest = known.iter().find(|(_, record)| record.derived_from.is_none());
+        // Ids begin with the time.
+        let newer = |path: &&PathBuf| newest.is_none_or(|(_, record)| id_of(path) > record.run);
+        if let Some(path) = broken.iter().filter(newer).max() {
+            return Ok(RunFolder::open(path));
+        }
         return newest.map(|(path, _)| RunFolder::open(path)).ok_or_else(|| unknown(String::new()));
     }
     if let Some((path, _)) = known.iter().find(|(_, record)| record.run == name) {
@@ -225,7 +249,9 @@ pub fn find(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
     if let Some((path, _)) = known.iter().find(|(_, record)| record.label.as_deref() == Some(name)) {
         return Ok(RunFolder::open(path));
     }
-    let matches: Vec<_> = known.iter().filter(|(_, record)| record.run.starts_with(name)).collect();
+    let ids = known.iter().map(|(path, record)| (path, record.run.clone()));
+    let ids = ids.chain(broken.iter().map(|path| (path, id_of(path))));
+    let matches: Vec<_> = ids.filter(|(_, id)| id.starts_with(name)).collect();
     match matches.as_slice() {
         [(path, _)] => Ok(RunFolder::open(path)),
         [] => {
@@ -233,7 +259,7 @@ pub fn find(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
             Err(unknown(format!("; the newest are {}", some.join(", "))))
         }
         several => {
-            let names: Vec<_> = several.iter().map(|(_, record)| record.run.as_str()).collect();
+            let names: Vec<_> = several.iter().map(|(_, id)| id.as_str()).collect();
             Err(RunError::Ambiguous { name: name.to_owned(), matches: names.join(", ") })
         }
     }

@@ -91,6 +91,13 @@ pub struct TrialState {
     pub attempt: u32,
 }
 
+impl TrialState {
+    /// Whether nothing is left to do: the last attempt that was begun has finished.
+    pub fn is_done(&self) -> bool {
+        self.finished.is_some() && self.attempt >= self.attempts
+    }
+}
+
 /// Reads a journal. A torn line says nothing.
 ///
 /// # Errors

@@ -38,6 +38,8 @@ pub(super) struct Log {
     pub(super) tail: String,
     /// Lines that were not kept, and their bytes.
     pub(super) cut: (u64, u64),
+    /// One line at a time, so that it is written at once.
+    scratch: Vec<u8>,
 }
 
 /// What became of a line.
@@ -64,6 +66,7 @@ impl Log {
             failed: false,
             tail: String::new(),
             cut: (0, 0),
+            scratch: Vec::new(),
         })
     }
 
@@ -88,9 +91,10 @@ impl Log {
             self.cut.1 += line.line.len() as u64 + line.cut.unwrap_or(0);
             return Written::Cut;
         }
-        let mut counted = Counted { out: &mut self.wire, bytes: 0 };
-        self.failed |= line.write(&mut counted).is_err();
-        self.written += counted.bytes;
+        self.scratch.clear();
+        let written = line.write(&mut self.scratch).and_then(|()| self.wire.write_all(&self.scratch));
+        self.failed |= written.is_err();
+        self.written += self.scratch.len() as u64;
         if line.dir == Dir::Stderr {
             self.write_stderr(&line.line);
         }
@@ -132,22 +136,5 @@ impl Log {
     pub(super) fn sync(&mut self) {
         self.flush();
         self.failed |= self.wire.get_ref().sync_data().is_err();
-    }
-}
-
-struct Counted<'a, W> {
-    out: &'a mut W,
-    bytes: u64,
-}
-
-impl<W: Write> Write for Counted<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let n = self.out.write(bytes)?;
-        self.bytes += n as u64;
-        Ok(n)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Events leave the recorder in order as soon as nothing can change them any more ([`Recorder::drain`]):
 //! a message when something else follows it, a call when it has its result. What is kept for each call
-//! that has ended is the hash of its id, 8 bytes.
+//! that has ended are two hashes of its ids, 16 bytes.
 
 use std::collections::{HashMap, HashSet, VecDeque, hash_map::DefaultHasher};
 use std::hash::{Hash, Hasher};
@@ -463,7 +463,7 @@ impl Recorder {
     pub fn update(&mut self, id: &str, said: CallSaid, only_missing: bool) {
         self.activity += 1;
         let Some(open) = self.open.get_mut(id) else { return };
-        if !said.diffs.is_empty() && !(only_missing && !open.diffs.is_empty()) {
+        if !said.diffs.is_empty() && (!only_missing || open.diffs.is_empty()) {
             open.diffs = said.diffs;
         }
         if said.output.is_some() && !only_missing {
@@ -488,7 +488,7 @@ impl Recorder {
         if said.title.is_some() && !(only_missing && call.title.is_some()) {
             call.title = said.title;
         }
-        if !said.locations.is_empty() && !(only_missing && !call.locations.is_empty()) {
+        if !said.locations.is_empty() && (!only_missing || call.locations.is_empty()) {
             call.locations = said.locations;
         }
     }

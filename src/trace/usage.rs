@@ -111,17 +111,19 @@ impl Figures {
             }
         };
         let tokens = [usage.input_tokens, usage.output_tokens, usage.total_tokens];
-        if tokens.iter().any(Option::is_some) {
+        if tokens.iter().any(Option::is_some) || usage.cost_usd.is_some() {
             add(&mut self.input, usage.input_tokens);
             add(&mut self.output, usage.output_tokens);
             add(&mut self.cache_read, usage.cache_read_tokens);
             add(&mut self.cache_write, usage.cache_write_tokens);
             add(&mut self.thought, usage.thought_tokens);
             add(&mut self.total, usage.total_tokens);
+            self.cost = match (self.cost, usage.cost_usd) {
+                (_, said) if first => said,
+                (Some(sum), Some(cost)) => Some(sum + cost),
+                _ => None,
+            };
             self.reports += 1;
-        }
-        if let Some(cost) = usage.cost_usd {
-            self.cost = Some(self.cost.unwrap_or(0.0) + cost);
         }
     }
 }

@@ -42,7 +42,7 @@ impl Observed {
                 if self.shape.len() <= step && step < MAX_SHAPE {
                     self.shape.resize(step + 1, Vec::new());
                 }
-                if let Some(calls) = self.shape.get_mut(step) {
+                if let Some(calls) = self.shape.get_mut(step).filter(|calls| calls.len() < MAX_SHAPE) {
                     calls.push(match &call.name {
                         Some(name) => format!("{}:{name}", call.kind),
                         None => call.kind.to_string(),
@@ -67,7 +67,7 @@ impl Observed {
     }
 }
 
-/// Steps whose shape is kept: it tells where typical traces part, which is not that far out.
+/// Steps, and calls of a step, whose shape is kept: it tells where typical traces part, which is not that far out.
 const MAX_SHAPE: usize = 10_000;
 
 /// The metrics of a finished trial.

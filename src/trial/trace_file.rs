@@ -20,12 +20,13 @@ pub struct TraceFile {
     buffer: Vec<u8>,
     spilled: Option<File>,
     failed: Option<io::Error>,
+    joined: bool,
 }
 
 impl TraceFile {
     /// Starts a trace whose overflow goes to this folder.
     pub fn new(folder: &Path, masker: Arc<Masker>) -> Self {
-        Self { folder: folder.to_owned(), masker, buffer: Vec::new(), spilled: None, failed: None }
+        Self { folder: folder.to_owned(), masker, buffer: Vec::new(), spilled: None, failed: None, joined: false }
     }
 
     /// Takes an event. Gives it back as it stands in the file: a secret that chunks had split is masked now.
@@ -34,16 +35,17 @@ impl TraceFile {
         if let Err(error) = jsonl::write_event(&mut self.buffer, &event) {
             self.failed.get_or_insert(error);
         }
-        let text = String::from_utf8_lossy(&self.buffer[start..]);
-        let masked = match self.masker.mask(&text) {
+        let masked = match self.masker.mask_bytes(&self.buffer[start..]) {
             Cow::Owned(masked) => Some(masked),
             Cow::Borrowed(_) => None,
         };
         let event = match masked {
             Some(masked) => {
+                // Every line was masked already, so what is found now was split over several.
+                self.joined = true;
                 self.buffer.truncate(start);
-                self.buffer.extend_from_slice(masked.as_bytes());
-                jsonl::read_event(masked.as_bytes()).unwrap_or(event)
+                self.buffer.extend_from_slice(&masked);
+                jsonl::read_event(&masked).unwrap_or(event)
             }
             None => event,
         };
@@ -51,6 +53,11 @@ impl TraceFile {
             self.spill();
         }
         event
+    }
+
+    /// Whether a secret was found that no single line held.
+    pub fn joined_a_secret(&self) -> bool {
+        self.joined
     }
 
     fn spill(&mut self) {

@@ -27,7 +27,8 @@ pub async fn check_out(source: &GitSource, to: &Path, shell: &Shell) -> Result<(
     let clone_text = clone.to_string_lossy().into_owned();
     git(&shell, &["clone", "--quiet", "--no-hardlinks", "--no-checkout", "--", &from, &clone_text]).await?;
     let rev = source.rev.as_deref().unwrap_or("HEAD");
-    git(&shell, &["-C", &clone_text, "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", rev]).await?;
+    git(&shell, &["-C", &clone_text, "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", rev])
+        .await?;
     let Some(subdir) = &source.subdir else {
         return fs::rename(&clone, to).map_err(|error| error.to_string());
     };

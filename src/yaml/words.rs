@@ -82,6 +82,11 @@ pub fn known_words<S: AsRef<str>>(word: &str, known: &[S], what: &str) -> String
     }
 }
 
+/// Help that another sentence follows.
+pub fn sentence(help: &str) -> String {
+    if help.ends_with('?') { help.to_owned() } else { format!("{help};") }
+}
+
 /// The known word that was most likely meant.
 pub fn nearest<'a, S: AsRef<str>>(word: &str, known: &'a [S]) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");

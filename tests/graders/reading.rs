@@ -154,10 +154,9 @@ fn a_use_that_leads_nowhere_is_refused() {
     );
     assert_eq!(told("[use: zzz]"), "there is no grader named `zzz` in graders/");
     assert_eq!(told("[use: no-destructive-commands]"), "graders use each other in a circle: b uses c uses b");
-    assert!(told("[use: typo]").starts_with("graders/typo.yaml: "), "{}", told("[use: typo]"));
-    assert!(told("[use: typo]").contains("unknown field `contians`"));
-    assert!(told("[use: typo]").contains("line 4 column 5"));
-    assert!(told("[use: empty]").contains("missing field `graders`"));
+    assert!(told("[use: typo]").starts_with("graders/typo.yaml:4:5: "), "{}", told("[use: typo]"));
+    assert!(told("[use: typo]").contains("unknown key `contians`"));
+    assert!(told("[use: empty]").contains("the key `graders` is missing"));
     assert!(told("[use: twice]").contains("two places"));
 }
 

@@ -1,5 +1,7 @@
 //! The laws of a Trace, checked on its text, so that any Trace of any origin can be held to them.
 
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use crate::embedded;
 use crate::harness::{Manifest, ToolKinds};
 use crate::trace::recorder::{ResultSaid, Said};
 use crate::trace::{Attachment, FileDiff, Location, PlanEntry, ToolKind};
@@ -14,8 +15,8 @@ use super::lines::{Block, Line, ResultMeta, ToolUseResult};
 
 /// The manifest of Claude Code that is built in. Its table of tools is the only one there is.
 #[expect(clippy::unwrap_used, reason = "the file is part of the program, and a test reads it")]
-pub(crate) static BUILT_IN: LazyLock<Manifest> =
-    LazyLock::new(|| serde_yaml::from_str(include_str!("../../../harnesses/claude-code-stream.yaml")).unwrap());
+pub(crate) static BUILT_IN: LazyLock<&Manifest> =
+    LazyLock::new(|| embedded::manifests().iter().find(|manifest| manifest.name == "claude-code-stream").unwrap());
 
 /// Tool names to kinds: the manifest's own, then what is built in.
 pub(crate) struct Kinds {
@@ -229,7 +230,7 @@ mod tests {
     fn the_manifests_agree() {
         assert_eq!(BUILT_IN.name, "claude-code-stream");
         assert_eq!(BUILT_IN.adapter, crate::adapter::Adapter::ClaudeCodeStream);
-        let other: Manifest = serde_yaml::from_str(include_str!("../../../harnesses/claude-code.yaml")).unwrap();
+        let other = embedded::manifests().iter().find(|manifest| manifest.name == "claude-code").unwrap();
         assert_eq!(other.adapter, crate::adapter::Adapter::OutputOnly);
         assert_eq!((&other.env, &other.home, &other.error_text), (&BUILT_IN.env, &BUILT_IN.home, &BUILT_IN.error_text));
     }

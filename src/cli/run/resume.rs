@@ -36,11 +36,12 @@ pub fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
     let record = run.record()?;
     run.lock()?;
     let harnesses: Vec<String> = record.harnesses.iter().map(|harness| harness.origin_or_name()).collect();
-    let paths: Vec<_> = record.cases.iter().map(|case| case.path.clone()).collect();
-    let mut inputs = inputs::read(&paths, &harnesses)?;
+    let cases: Vec<_> = record.cases.iter().map(|case| (case.path.clone(), case.id.clone())).collect();
+    let mut inputs = inputs::read_again(&cases, &harnesses)?;
     restore_ids(&mut inputs.cases, &record);
     override_limits(&mut inputs.cases, &record.options.limits)?;
     let changed = changed(&inputs, &record)?;
+    super::scripts::check(&inputs, &record.trials)?;
     let states = journal::read(&run.journal())?;
     let mut redo: HashSet<TrialKey> = HashSet::new();
     match (changed.is_empty(), args.changed) {
@@ -73,11 +74,8 @@ pub fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
     Ok(ready(run, record, inputs, interaction, redo))
 }
 
-/// Ids count from a root that a list of files does not tell; the record does.
-fn restore_ids(
-    cases: &mut [Case],
-    record: &RunRecord,
-) {
+/// A case that was given another id since is still the one that was planned.
+fn restore_ids(cases: &mut [Case], record: &RunRecord) {
     for case in cases {
         let known = record.cases.iter().find(|known| known.path == case.file);
         if let Some(known) = known.filter(|known| known.id != case.id) {
@@ -91,9 +89,10 @@ fn changed(inputs: &inputs::Inputs, record: &RunRecord) -> Result<Vec<String>, C
     let mut changed = Vec::new();
     for known in &record.cases {
         let now = inputs.cases.iter().find(|case| case.id == known.id);
-        let digest = now.map(Case::digest).transpose().map_err(|error| {
-            CliError::unreadable(format!("a file of case `{}` cannot be read: {error}", known.id))
-        })?;
+        let digest = now
+            .map(Case::digest)
+            .transpose()
+            .map_err(|error| CliError::unreadable(format!("a file of case `{}` cannot be read: {error}", known.id)))?;
         if digest.as_deref() != Some(known.digest.as_str()) {
             changed.push(known.id.clone());
         }

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Measures the speed and memory of evals, each figure beside its floor. Prints Markdown; see BENCHMARK.md.
+
+usage: cargo build --release && python3 benches/speed.py [--rounds 5]
+"""
+import argparse, os, shutil, statistics, subprocess, sys, tempfile, time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EVALS = os.path.join(HERE, "..", "target", "release", "evals")
+
+
+def measure(command, cwd=None, stdout=subprocess.DEVNULL, ok=(0,)):
+    """Wall seconds, CPU seconds (children included) and peak MiB of a command."""
+    begun = time.monotonic()
+    process = subprocess.Popen(command, cwd=cwd, stdout=stdout, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    said = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.monotonic() - begun
+    code = os.waitstatus_to_exitcode(status)
+    if code not in ok:
+        sys.exit(f"{command} exited {code}: {said.decode(errors='replace')[-2000:]}")
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def rounds(n, *commands):
+    """Medians of each command; the commands take turns, so that noise meets all of them."""
+    seen = [[] for _ in commands]
+    for _ in range(n):
+        for command, figures in zip(commands, seen):
+            figures.append(command())
+    return [tuple(statistics.median(column) for column in zip(*figures)) for figures in seen]
+
+
+def row(what, figures, note=""):
+    wall, cpu, memory = figures
+    print(f"| {what} | {wall:.3f} | {cpu:.3f} | {memory:.0f} | {note} |")
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as out:
+        out.write(text)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    n = arguments.rounds
+    root = tempfile.mkdtemp(prefix="evals-speed-")
+    version = subprocess.run([EVALS, "--version"], capture_output=True, text=True).stdout.strip()
+    cpu = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    print(f"{version}, {os.cpu_count()} cores ({cpu}), medians of {n} rounds\n")
+    print("| work | wall s | CPU s | peak MiB | note |\n| --- | --- | --- | --- | --- |")
+
+    start, floor = rounds(max(n, 20), lambda: measure([EVALS, "--version"]), lambda: measure(["/bin/true"]))
+    row("`evals --version`", start, "at most 0.010 s")
+    row("floor: `/bin/true`", floor)
+
+    # 1,000 trials of a command that does nothing, in a workspace of ten files.
+    suite = os.path.join(root, "true")
+    for number in range(10):
+        write(f"{suite}/cases/ws/f{number}.txt", "text\n" * 20)
+    write(f"{suite}/cases/nothing.yaml", "prompt: do nothing\nworkspace: {copy: ws}\ntrials: 1000\ngraders: [{stop: {reason: end_turn}}]\n")
+    write(f"{suite}/harnesses/true.yaml", "name: 'true'\nadapter: output-only\ncommand: [/bin/true]\n")
+    engine = lambda: measure([EVALS, "run", "cases", "--harness", "true", "--jobs", "8", "--no-progress"], cwd=suite)
+    spawn = f"seq 1000 | xargs -P8 -I@ sh -c 'cp -r {suite}/cases/ws {root}/copy-@ && /bin/true && rm -r {root}/copy-@'"
+    trials, bare = rounds(n, engine, lambda: measure(["sh", "-c", spawn]))
+    row("1,000 trials of `/bin/true`, 8 at a time", trials, f"{trials[0] / bare[0]:.2f} × the floor's wall time; at most 2 ×, 60 MiB")
+    row("floor: `xargs -P8` with the same spawns and copies", bare)
+
+    # 100 sessions of 1,001 lines of a Claude stream, each graded three ways.
+    suite = os.path.join(root, "stream")
+    session = subprocess.run([sys.executable, os.path.join(HERE, "claude_session.py"), "1001", "1"], capture_output=True, text=True, check=True).stdout
+    write(f"{suite}/session.jsonl", session)
+    lines = session.count("\n")
+    write(f"{suite}/cases/session.yaml", "prompt: work\ntrials: 100\ngraders:\n  - tool-calls: {order: [{kind: read}, {kind: search}, {kind: execute}, {kind: edit}]}\n  - tool-calls: {min: 10, max: 100000}\n  - output: {contains: '42'}\n")
+    write(f"{suite}/harnesses/session.yaml", f"name: session\nadapter: claude-code-stream\ncommand: [cat, {suite}/session.jsonl]\n")
+    engine = lambda: measure([EVALS, "run", "cases", "--harness", "session", "--jobs", "8", "--no-progress"], cwd=suite)
+    spawn = f"seq 100 | xargs -P8 -I@ cat {suite}/session.jsonl"
+    sessions, bare = rounds(n, engine, lambda: measure(["sh", "-c", spawn]))
+    row(f"100 trials of a Claude stream of {lines} lines, 8 at a time, 3 graders", sessions, "at most 1 s of CPU, 60 MiB")
+    row("floor: `xargs -P8 cat` of the same", bare)
+
+    # One session of a million lines, imported, and graded as a trial.
+    long = f"{suite}/long.jsonl"
+    with open(long, "w") as out:
+        subprocess.run([sys.executable, os.path.join(HERE, "claude_session.py"), "1000001", "1"], stdout=out, check=True)
+    small = f"{suite}/small.jsonl"
+    with open(small, "w") as out:
+        subprocess.run([sys.executable, os.path.join(HERE, "claude_session.py"), "10001", "1"], stdout=out, check=True)
+    for name, path in (("10,001", small), ("1,000,001", long)):
+        figures = measure([EVALS, "import", "--adapter", "claude-code-stream", path])
+        row(f"import of one session of {name} lines", figures, f"{os.path.getsize(path) / 2**20:.0f} MiB of input")
+    write(f"{suite}/cases/session.yaml", open(f"{suite}/cases/session.yaml").read().replace("trials: 100\n", ""))
+    write(f"{suite}/harnesses/session.yaml", f"name: session\nadapter: claude-code-stream\ncommand: [cat, {long}]\n")
+    row("one trial of 1,000,001 lines, graded", measure([EVALS, "run", "cases", "--harness", "session", "--no-progress"], cwd=suite, ok=(0, 1)))
+    shutil.rmtree(root, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

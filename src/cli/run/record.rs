@@ -1,0 +1,102 @@
+//! What a run was made from, as `run.json` keeps it: the plan, digests, manifests and options, without secrets.
+
+use std::borrow::Cow;
+
+use super::{RunArgs, default_jobs};
+use crate::case::Case;
+use crate::cli::CliError;
+use crate::cli::inputs::Inputs;
+use crate::interaction::Interaction;
+use crate::run::{self, CaseRecord, HarnessRecord, RunOptions, RunRecord, TrialRecord, names};
+use crate::secrets::Masker;
+
+/// The record of a new run.
+///
+/// # Errors
+/// A file of a case cannot be read.
+pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<RunRecord, CliError> {
+    let now = jiff::Timestamp::now();
+    let used = |case: &&Case| trials.iter().any(|trial| trial.case == case.id);
+    let mut cases = Vec::new();
+    for case in inputs.cases.iter().filter(used) {
+        cases.push(case_record(case, args.interaction.as_ref())?);
+    }
+    let harnesses =
+        inputs.catalog.entries().filter(|entry| trials.iter().any(|trial| trial.harness == entry.manifest.name));
+    let mut record = RunRecord {
+        version: run::VERSION,
+        run: names::new_run_id(now),
+        started: now.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
+        evals: env!("CARGO_PKG_VERSION").to_owned(),
+        argv: std::env::args().skip(1).collect(),
+        label: args.label.clone(),
+        cases,
+        harnesses: harnesses
+            .map(|entry| HarnessRecord {
+                name: entry.manifest.name.clone(),
+                origin: entry.origin.to_string(),
+                digest: entry.manifest.digest(),
+                manifest: entry.manifest.clone(),
+            })
+            .collect(),
+        trials,
+        options: RunOptions {
+            jobs: args.jobs.map_or_else(default_jobs, usize::from),
+            keep_workspace: args.keep_workspace,
+            interaction: args.interaction.as_ref().map(Interaction::to_text),
+            limits: args.limits.clone(),
+            retries: args.retries,
+            max_cost: args.max_cost,
+            max_time: args.max_time,
+            fail_fast: args.fail_fast,
+        },
+        derived_from: None,
+    };
+    mask(&mut record);
+    Ok(record)
+}
+
+/// Masks the secrets of the environment and of the manifests in everything that people wrote freely.
+fn mask(record: &mut RunRecord) {
+    let mut env: Vec<(String, String)> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let manifests = record.harnesses.iter().map(|harness| &harness.manifest);
+    env.extend(manifests.clone().flat_map(|manifest| manifest.env.set.clone()));
+    let secret: Vec<String> = manifests.flat_map(|manifest| manifest.env.secret.clone()).collect();
+    let masker = Masker::of_env(env.iter().map(|(name, value)| (name.as_str(), value.as_str())), &secret);
+    if masker.is_empty() {
+        return;
+    }
+    let hide = |text: &mut String| {
+        if let Cow::Owned(masked) = masker.mask(text) {
+            *text = masked;
+        }
+    };
+    record.argv.iter_mut().chain(&mut record.label).for_each(hide);
+    for HarnessRecord { manifest, .. } in &mut record.harnesses {
+        manifest.command.iter_mut().chain(&mut manifest.version).for_each(hide);
+        manifest.env.set.values_mut().chain(manifest.files.values_mut()).for_each(hide);
+    }
+}
+
+fn case_record(case: &Case, interaction: Option<&Interaction>) -> Result<CaseRecord, CliError> {
+    let digest = case.digest().map_err(|error| {
+        CliError::unreadable(format!(
+            "{}: a file of case `{}` cannot be read: {error}",
+            case.shown().display(),
+            case.id
+        ))
+    })?;
+    Ok(CaseRecord {
+        id: case.id.clone(),
+        path: case.file.clone(),
+        digest,
+        tags: case.tags.clone(),
+        pass: case.pass.trials,
+        threshold: case.pass.threshold,
+        limits: serde_json::to_value(case.limits).unwrap_or_default(),
+        interaction: interaction.unwrap_or(&case.interaction).word().to_owned(),
+        kind: case.kind,
+    })
+}

@@ -1,0 +1,32 @@
+//! Demo scripts are read before a run begins: a typo in one is the user's, told with its place, and no agent's crash.
+
+use std::collections::BTreeSet;
+
+use crate::cli::CliError;
+use crate::cli::inputs::Inputs;
+use crate::demo::script::Script;
+use crate::harness::Manifest;
+use crate::run::TrialRecord;
+
+/// Reads every script that a planned trial would play.
+///
+/// # Errors
+/// Everything that is wrong in them.
+pub fn check(inputs: &Inputs, trials: &[TrialRecord]) -> Result<(), CliError> {
+    let mut played = BTreeSet::new();
+    for trial in trials.iter().filter(|trial| trial.skip.is_none()) {
+        let case = inputs.cases.iter().find(|case| case.id == trial.case);
+        let manifest = inputs.catalog.get(&trial.harness).ok().map(|entry| &entry.manifest);
+        if let (Some(case), Some(manifest)) = (case, manifest.filter(|manifest| is_demo(manifest))) {
+            let there = manifest.script_variants().into_iter().filter(|variant| case.script(variant).is_some());
+            played.extend(there.map(|variant| case.shown().with_file_name(case.script_name(&variant))));
+        }
+    }
+    let errors: Vec<_> = played.iter().filter_map(|path| Script::load(path).err()).collect();
+    if errors.is_empty() { Ok(()) } else { Err(CliError::all(errors)) }
+}
+
+/// Whether a harness is the built-in agent; another one may read scripts of its own kind.
+fn is_demo(manifest: &Manifest) -> bool {
+    manifest.command.iter().map(String::as_str).take(2).eq(["{self}", "demo-agent"])
+}

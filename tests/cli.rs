@@ -1,0 +1,10 @@
+//! The other commands, and what everything says to wrong input, through the door that a user uses.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "support/project.rs"]
+mod project;
+
+#[path = "cli/commands.rs"]
+mod commands;
+#[path = "cli/wrong_input.rs"]
+mod wrong_input;

@@ -1,0 +1,188 @@
+//! The commands beside `run`: what they print, where, and that programs can read it.
+
+use std::io::Write;
+
+use crate::project::{Project, lines};
+
+const PASS: &str = "steps: [{say: done}]";
+
+#[test]
+fn a_first_suite_runs_at_once() {
+    let project = Project::new();
+    project.evals(&["init"]).exits(0);
+    project.evals(&["check"]).exits(0);
+    project.evals(&["run"]).exits(0).says("1/1 passed");
+    // It overwrites nothing.
+    let before = project.files("cases");
+    project.evals(&["init"]).exits(2).says("overwrites nothing");
+    assert!(before == project.files("cases"));
+    project.evals(&["init", "other"]).exits(0);
+    project.evals(&["run", "other/cases"]).exits(0);
+}
+
+#[test]
+fn lists_are_tables_for_people_and_json_for_programs() {
+    let project = Project::new();
+    project.case("one", "description: the first\ntags: [easy]\ntrials: 3", PASS);
+    project.case("folder/two", "", PASS);
+    project.harness("mine", "adapter: output-only\ncommand: [no-such-agent-anywhere]\ndescription: my own");
+    project.write("graders/tidy.yaml", "description: leaves nothing\ndiff: {none: true}\n");
+    let cases = project.evals(&["list", "cases", "--format", "json"]).exits(0).json();
+    assert_eq!((&cases[0]["id"], &cases[1]["id"]), (&"folder/two".into(), &"one".into()));
+    assert_eq!((&cases[1]["description"], &cases[1]["trials"]), (&"the first".into(), &3.into()));
+    project.evals(&["list", "cases"]).exits(0).says("folder/two").says("the first");
+    let harnesses = project.evals(&["list", "harnesses", "--format", "json"]).exits(0).json();
+    let find = |name: &str| harnesses.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+    assert_eq!(find("demo")["origin"], "built in");
+    assert_eq!(find("demo")["installed"], true);
+    assert!(find("mine")["origin"].as_str().unwrap().contains("harnesses/mine.yaml"));
+    assert_eq!(find("mine")["installed"], false);
+    assert_eq!(project.evals(&["harness", "list", "--format", "json"]).exits(0).json(), harnesses);
+    let graders = project.evals(&["list", "graders", "--format", "json"]).exits(0).json();
+    assert!(
+        graders.as_array().unwrap().iter().any(|row| row["name"] == "tidy" && row["description"] == "leaves nothing")
+    );
+    assert_eq!(project.evals(&["list", "runs", "--format", "json"]).exits(0).json(), serde_json::json!([]));
+    project.evals(&["run", "--label", "a label"]).exits(0);
+    let runs = project.evals(&["list", "runs", "--format", "json"]).exits(0).json();
+    assert_eq!((&runs[0]["label"], &runs[0]["summary"]["pass"]), (&"a label".into(), &4.into()));
+    assert!(!project.evals(&["list", "runs"]).exits(0).out.contains('\u{1b}'));
+}
+
+#[test]
+fn a_harness_is_shown_with_its_origin_and_its_manifest_can_be_used_again() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    let shown = project.evals(&["harness", "show", "demo"]).exits(0).says("built in").says("tracing: yes");
+    project.write("again.yaml", &shown.out.replace("name: demo", "name: again"));
+    project.evals(&["run", "--harness", "./again.yaml"]).exits(0);
+    let json = project.evals(&["harness", "show", "demo", "--format", "json"]).exits(0).json();
+    assert_eq!(json["capabilities"]["multi_turn"], true);
+    project.evals(&["harness", "show", "dmeo"]).exits(2).says("did you mean `demo`");
+    // One in `harnesses/` wins over the built-in one, and one by path over both.
+    project.demo("demo", "description: from the folder");
+    project.evals(&["harness", "show", "demo"]).exits(0).says("from the folder").says("harnesses/demo.yaml");
+    project.write("x/demo.yaml", &project.read("harnesses/demo.yaml").replace("the folder", "elsewhere"));
+    project.evals(&["harness", "show", "x/demo.yaml"]).exits(0).says("from elsewhere").says("x/demo.yaml");
+}
+
+#[test]
+fn every_schema_is_json() {
+    let project = Project::new();
+    for what in ["case", "suite", "harness", "grader", "trace", "run"] {
+        let schema = project.evals(&["schema", what]).exits(0).json();
+        assert!(schema["$schema"].is_string(), "{what}");
+    }
+}
+
+#[test]
+fn completions_and_help_are_printed() {
+    let project = Project::new();
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(project.evals(&["completions", shell]).exits(0).out.contains("evals"), "{shell}");
+    }
+    project.evals(&["--help"]).exits(0).says("Usage");
+    project.evals(&["--version"]).exits(0).says(env!("CARGO_PKG_VERSION"));
+    project.evals(&[]).exits(2);
+    project.evals(&["frobnicate"]).exits(2);
+}
+
+#[test]
+fn check_counts_what_can_be_read() {
+    let project = Project::bundled();
+    project.evals(&["check"]).exits(0).says("21 cases");
+    project.write("cases/fixing/off-by-one.demo.yaml", "steps: [{sya: x}]");
+    project.evals(&["check"]).exits(2).says("did you mean `say`");
+}
+
+#[test]
+fn a_trace_is_shown_without_anything_that_a_terminal_obeys() {
+    let project = Project::new();
+    let script = "\
+steps:
+  - say: \"look \\e]0;owned\\a\\e[31mred\\e[0m \\e[2J \\u009b31m and \\u202e back\"
+  - run: {command: \"printf 'out \\\\033[31mred\\\\007'\", title: \"ti\\e[1mtle\", name: \"na\\e[1mme\"}
+  - write: {path: \"a\\e[5m.txt\", text: \"x\\e[5my\"}
+  - say: done
+";
+    project.case("a", "graders: [{output: {equals: \"no \\e[31m\"}}]", script);
+    let ran = project.evals(&["run"]).exits(1);
+    let shown = project.evals(&["show"]).exits(0).says("look").says("done");
+    let report = project.evals(&["report"]).exits(0);
+    for text in [&ran.out, &ran.err, &shown.out, &shown.err, &report.out] {
+        let bad = text.chars().find(|c| (c.is_control() && *c != '\n' && *c != '\t') || *c == '\u{202e}');
+        assert_eq!(bad, None, "{text:?}");
+    }
+}
+
+#[test]
+fn trials_are_shown_by_name_and_a_trace_by_its_file() {
+    let project = Project::new();
+    project.case("a", "trials: 2", PASS);
+    project.case("b", "", "steps: [{say: refused}, {stop: refusal}]");
+    project.evals(&["run"]).exits(1);
+    project.evals(&["show"]).exits(0).says("refused");
+    project.evals(&["show", "latest", "a/demo/default/2"]).exits(0).says("done");
+    project.evals(&["show", "latest", "a"]).exits(0).says("2 trials; this is a/demo/default/1");
+    project.evals(&["show", "latest", "zz"]).exits(2).says("no trial called `zz`").says("a/demo/default/1");
+    let trace = format!("{}/trials/a/demo/default/1/trace.jsonl", project.run_folder());
+    project.evals(&["show", &trace]).exits(0).says("done");
+}
+
+#[test]
+fn reports_go_where_they_are_asked_to() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    let ran = project.evals(&["run", "--reporter", "jsonl"]).exits(0);
+    assert_eq!(lines(&ran.out).len(), 1, "nothing else is on standard output");
+    assert!(ran.err.contains("PASS"), "progress is on standard error");
+    project.evals(&["report", "--format", "table", "-o", "out.txt"]).exits(0);
+    assert!(project.read("out.txt").contains("1/1 passed"));
+    project.evals(&["report", "--format", "nothing"]).exits(2);
+    // A failed case gives its reason, where to look and how to run it again.
+    project.case("b", "", "steps: [{stop: refusal}]");
+    let ran = project.evals(&["run"]).exits(1).says("refusal").says("trace.jsonl");
+    let again = ran.out.lines().find(|line| line.contains("evals run ")).unwrap().trim();
+    let again = &again[again.find("evals run").unwrap() + 6..];
+    let done = project.command(&[]).arg("run").args(again.split_whitespace().skip(1)).output().unwrap();
+    assert_eq!(done.status.code(), Some(1), "{again}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+#[test]
+fn old_runs_are_removed_and_the_newest_kept() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    for label in ["one", "two", "three"] {
+        project.evals(&["run", "--label", label]).exits(0);
+    }
+    project.evals(&["prune", "--keep", "1"]).exits(0);
+    assert_eq!(project.runs().len(), 1);
+    project.evals(&["report", "three"]).exits(0);
+    project.evals(&["prune"]).exits(2);
+}
+
+#[test]
+fn sessions_are_imported_from_a_file_and_from_standard_input() {
+    let project = Project::new();
+    let recording = std::fs::read("tests/recordings/claude-code/write.jsonl").unwrap();
+    std::fs::write(project.path("session.jsonl"), &recording).unwrap();
+    let from_file = project.evals(&["import", "--adapter", "claude-code-stream", "session.jsonl"]).exits(0).out;
+    assert!(!lines(&from_file)[0]["version"].is_null());
+    project.evals(&["import", "--adapter", "claude-code-stream", "session.jsonl", "-o", "out/of.jsonl"]).exits(2);
+    project.evals(&["import", "--adapter", "claude-code-stream", "session.jsonl", "-o", "out.jsonl"]).exits(0);
+    assert_eq!(project.read("out.jsonl"), from_file);
+    let mut child = project
+        .command(&["import", "--adapter", "claude-code-stream", "-"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&recording).unwrap();
+    assert_eq!(String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap(), from_file);
+    // What nobody understands is no error of the import.
+    project.write("garbage.txt", "hello\n{}\n[1,2]\n\u{0}\n");
+    for adapter in ["acp", "claude-code-stream", "output-only"] {
+        let trace = project.evals(&["import", "--adapter", adapter, "garbage.txt"]).exits(0).out;
+        assert_eq!(lines(&trace).last().unwrap()["type"], "stop", "{adapter}");
+    }
+}

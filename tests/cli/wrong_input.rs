@@ -1,0 +1,192 @@
+//! Wrong input: a message with the place, what was meant and the way out; exit 2, and nothing is written.
+
+use crate::project::{Project, Ran};
+
+const PASS: &str = "steps: [{say: done}]\n";
+
+/// A project with one good case.
+fn project() -> Project {
+    let project = Project::new();
+    project.case("good", "graders: [{use: finished}]", PASS);
+    project
+}
+
+#[track_caller]
+fn refused(project: &Project, args: &[&str]) -> String {
+    let ran: Ran = project.evals(args).exits(2);
+    assert!(!project.path(".evals").exists(), "something was written");
+    assert!(ran.out.is_empty(), "{}", ran.out);
+    assert!(project.left_over().is_empty());
+    let root = project.path("").canonicalize().unwrap().display().to_string();
+    ran.err.replace(&root, "[project]")
+}
+
+#[test]
+fn typos_and_wrong_types_are_shown_where_they_stand() {
+    for (name, path, text) in [
+        ("case_key", "cases/bad.yaml", "prompt: x\ngradrs: []\n"),
+        ("suite_key", "cases/suite.yaml", "tags: [a]\nlimit: {time: 1m}\n"),
+        ("case_type", "cases/bad.yaml", "prompt: x\ntrials: many\ngraders: [{stop: {reason: [end_turn]}}]\n"),
+        ("grader_name", "cases/bad.yaml", "prompt: x\ngraders:\n  - outptu: {contains: x}\n"),
+        ("grader_body", "cases/bad.yaml", "prompt: x\ngraders:\n  - output: {contians: x}\n"),
+        ("grader_use", "cases/bad.yaml", "prompt: x\ngraders:\n  - use: no-such-grader\n"),
+        ("named_grader", "graders/finished.yaml", "description: x\ncommand: {rum: x}\n"),
+        ("manifest_key", "harnesses/mine.yaml", "name: mine\nadapter: acp\ncomand: [x]\n"),
+        ("manifest_type", "harnesses/mine.yaml", "name: mine\nadapter: apc\ncommand: [x]\n"),
+        ("demo_script", "cases/good.demo.yaml", "steps:\n  - sya: done\n"),
+        ("no_yaml", "cases/bad.yaml", "prompt: [x\n"),
+        (
+            "asserts_nothing",
+            "cases/bad.yaml",
+            "prompt: x\ngraders:\n  - stop: {reason: [end_turn], diagnostic: true}\n",
+        ),
+        ("no_graders", "cases/bad.yaml", "prompt: x\n"),
+        (
+            "missing_fixture",
+            "cases/bad.yaml",
+            "prompt: x\nworkspace: {copy: fixtures/nope}\ngraders: [{diff: {none: true}}]\n",
+        ),
+        ("unknown_harness", "cases/bad.yaml", "prompt: x\nharnesses: [dmeo]\ngraders: [{diff: {none: true}}]\n"),
+        ("no_script", "cases/bad.yaml", "prompt: x\ngraders: [{diff: {none: true}}]\n"),
+        ("same_id", "cases/other/bad.yaml", "id: good\nprompt: x\ngraders: [{diff: {none: true}}]\n"),
+    ] {
+        let project = project();
+        project.write(path, text);
+        insta::assert_snapshot!(name, refused(&project, &["run"]));
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    // A folder in the place of a file.
+    for (path, said) in [("harnesses/bad.yaml", "harnesses/bad.yaml"), ("graders/bad.yaml", "graders/bad.yaml")] {
+        let project = project();
+        std::fs::create_dir_all(project.path(path)).unwrap();
+        assert!(refused(&project, &["run"]).contains(said), "{path}");
+    }
+    let project_with_folder = project();
+    std::fs::remove_file(project_with_folder.path("cases/good.demo.yaml")).unwrap();
+    std::fs::create_dir(project_with_folder.path("cases/good.demo.yaml")).unwrap();
+    assert!(refused(&project_with_folder, &["run"]).contains("good.demo.yaml"));
+    // And a file in the place of a folder.
+    for key in ["workspace: {copy: a.txt}", "hidden: a.txt"] {
+        let project = project();
+        project.write("cases/a.txt", "");
+        project.case("bad", key, PASS);
+        let said = refused(&project, &["run"]);
+        assert!(said.contains("cases/bad.yaml:2:") && said.contains("a.txt"), "{said}");
+    }
+    for (name, path) in [("case", "cases/bad.yaml"), ("manifest", "harnesses/bad.yaml"), ("suite", "cases/suite.yaml")]
+    {
+        let project = project();
+        project.write(path, "");
+        std::fs::write(project.path(path), b"prompt: \xff\xfe\n").unwrap();
+        let said = refused(&project, &["run"]);
+        assert!(said.contains(path) && said.contains("UTF-8"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn several_errors_are_told_at_once() {
+    let project = project();
+    project.write("cases/bad.yaml", "prompt: x\ngradrs: []\n");
+    project.write("cases/worse.yaml", "promt: x\n");
+    project.write("harnesses/mine.yaml", "name: mine\nadapter: apc\n");
+    let said = refused(&project, &["run"]);
+    for word in ["gradrs", "promt", "apc"] {
+        assert!(said.contains(word), "{word} is not told:\n{said}");
+    }
+    assert_eq!(refused(&project, &["check"]), said, "`check` says the same");
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    let project = project();
+    project.harness("fixed", "adapter: acp\ncommand: [x]");
+    let said: Vec<String> = [
+        &["--limit", "time"][..],
+        &["--limit", "tme=3m"],
+        &["--limit", "time=soon"],
+        &["--limit", "steps=-1"],
+        &["--limit", "cost-usd=NaN"],
+        &["--shard", "3/2"],
+        &["--shard", "0/2"],
+        &["--shard", "x"],
+        &["--trials", "0"],
+        &["--jobs", "0"],
+        &["--max-cost", "-1"],
+        &["--max-time", "soon"],
+        &["--interaction", "auto-aprove"],
+        &["--interaction", "scripted: {rules: [{when: {knd: edit}, answer: allow-once}]}"],
+        &["--harness", "dmeo"],
+        &["--harness", "./nothing.yaml"],
+        &["--harness", "fixed", "--model", "x"],
+        &["--model", "demo-text=x"],
+        &["--reporter", "jsno"],
+        &["--case", "nothing"],
+        &["--tag", "nothing"],
+        &["nowhere"],
+        &["--resume", "latest"],
+        &["--rerun", "errored"],
+        &["--frobnicate"],
+    ]
+    .iter()
+    .map(|args| format!("$ evals run {}\n{}", args.join(" "), refused(&project, &[&["run"], *args].concat())))
+    .collect();
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn newer_files_are_refused_with_the_way_out() {
+    let project = project();
+    project.evals(&["run"]).exits(0);
+    let id = project.runs()[0].clone();
+    let path = format!(".evals/runs/{id}/run.json");
+    project.write(&path, &project.read(&path).replacen("\"version\": 1", "\"version\": 99", 1));
+    let folder = project.path(".evals/runs").join(&id).display().to_string();
+    let before = project.files(".evals");
+    for name in [id.as_str(), "latest", &folder] {
+        for args in [&["report", name][..], &["show", name], &["run", "--resume", name]] {
+            project.evals(args).exits(2).says("version 99").says("use a newer evals");
+        }
+    }
+    assert!(project.files(".evals") == before);
+
+    project.write("new.jsonl", "{\"type\":\"trace\",\"version\":99,\"adapter\":\"acp\"}\n");
+    project.evals(&["show", "new.jsonl"]).exits(2).says("99");
+    project.harness("newer", "adapter: replay\nrecording: ../new.jsonl");
+    project.write(&path, &project.read(&path).replacen("\"version\": 99", "\"version\": 1", 1));
+    project.evals(&["run", "--harness", "newer"]).exits(3).says("start_failed").says("use a newer evals");
+}
+
+#[test]
+fn a_damaged_run_is_told_and_not_shown_as_something_else() {
+    let project = project();
+    project.evals(&["run"]).exits(0);
+    let folder = project.run_folder();
+    let id = project.runs()[0].clone();
+    project.write(&format!("{folder}/run.json"), "{");
+    project.evals(&["report", &id]).exits(2).says("run.json");
+    project.evals(&["report", &folder]).exits(2).says("run.json");
+    project.evals(&["list", "runs"]).exits(0);
+}
+
+#[test]
+fn a_run_folder_that_cannot_be_made_is_told_before_anything_starts() {
+    let project = project();
+    project.write("file", "");
+    let ran = project.evals(&["run", "--out", "file/runs"]).exits(2).says("file/runs");
+    assert!(ran.out.is_empty());
+    // Nor does a run begin whose report has no place to go.
+    refused(&project, &["run", "--reporter", "json=file/at/all.json"]);
+}
+
+#[test]
+fn recordings_that_cannot_be_read_are_told() {
+    let project = project();
+    project.evals(&["import", "--adapter", "acp", "nothing.jsonl"]).exits(2).says("nothing.jsonl");
+    project.evals(&["import", "--adapter", "acp", "cases"]).exits(2).says("folder");
+    project.evals(&["import", "--adapter", "apc", "x"]).exits(2);
+    project.evals(&["import", "x"]).exits(2).says("--adapter");
+    project.evals(&["import", "--harness", "dmeo", "x"]).exits(2).says("did you mean `demo`");
+}

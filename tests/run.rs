@@ -1,0 +1,28 @@
+//! `evals run` through the door that a user uses: the real program, real child processes, real folders.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "support/laws.rs"]
+mod laws;
+#[path = "support/project.rs"]
+mod project;
+
+#[path = "run/bundled.rs"]
+mod bundled;
+#[path = "run/endings.rs"]
+mod endings;
+#[path = "run/exits.rs"]
+mod exits;
+#[path = "run/isolation.rs"]
+mod isolation;
+#[path = "run/limits.rs"]
+mod limits;
+#[path = "run/models.rs"]
+mod models;
+#[path = "run/policies.rs"]
+mod policies;
+#[path = "run/replay.rs"]
+mod replay;
+#[path = "run/resume.rs"]
+mod resume;
+#[path = "run/secrets.rs"]
+mod secrets;

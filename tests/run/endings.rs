@@ -1,0 +1,149 @@
+//! Agents that are missing, crash or are refused: errored, told apart from a fail, and no harm to the others.
+
+use crate::project::Project;
+
+const PASS: &str = "steps: [{say: done}]";
+
+#[test]
+fn an_agent_that_is_not_there_errs_with_its_install_line_and_the_others_run() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    for (name, adapter) in [("gone", "acp"), ("gone-stream", "claude-code-stream"), ("gone-text", "output-only")] {
+        let line = format!("adapter: {adapter}\ncommand: [no-such-agent-anywhere]\ninstall: pip install the-agent");
+        project.harness(name, &line);
+    }
+    let all = ["run", "--harness", "gone", "--harness", "gone-stream", "--harness", "gone-text", "--harness", "demo"];
+    project.evals(&all).exits(3).says("pip install the-agent");
+    for name in ["gone", "gone-stream", "gone-text"] {
+        let result = project.result(&format!("a/{name}/default/1"));
+        assert_eq!((&result["verdict"], &result["stop"]["reason"]), (&"errored".into(), &"crashed".into()));
+        assert_eq!(result["error"]["category"], "not_installed");
+        assert!(result["error"]["message"].as_str().unwrap().contains("pip install the-agent"), "{result}");
+        assert!(result["score"].is_null());
+    }
+    assert_eq!(project.result("a/demo/default/1")["verdict"], "pass");
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_start_failed() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.write("agent.sh", "not a program");
+    project.harness("odd", &format!("adapter: acp\ncommand: ['{}']", project.path("agent.sh").display()));
+    project.evals(&["run", "--harness", "odd"]).exits(3);
+    assert_eq!(project.result("a/odd/default/1")["error"]["category"], "start_failed");
+}
+
+#[test]
+fn a_setup_command_that_fails_is_a_setup_error_and_no_agent_is_started() {
+    let project = Project::new();
+    project.case("a", "workspace: {setup: ['echo the reason >&2; exit 7']}", PASS);
+    project.evals(&["run"]).exits(3).says("exited 7: the reason");
+    let result = project.result("a/demo/default/1");
+    assert_eq!((&result["verdict"], &result["error"]["category"]), (&"errored".into(), &"setup".into()));
+    assert!(result["stop"].is_null());
+    assert!(!project.path(&format!("{}/trials/a/demo/default/1/wire.jsonl", project.run_folder())).exists());
+    assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn setup_commands_run_in_the_workspace_before_its_change_is_measured() {
+    let project = Project::new();
+    let keys = "workspace: {setup: ['echo made > made.txt', 'cat made.txt > copied.txt']}\n\
+                graders: [{diff: {none: true}}, {files: {exists: [copied.txt]}}]";
+    project.case("a", keys, PASS);
+    project.evals(&["run"]).exits(0);
+}
+
+#[test]
+fn what_setup_commands_make_need_not_look_like_a_fixture() {
+    let project = Project::new();
+    // A virtual environment links to the system's interpreter.
+    let keys = "workspace: {setup: ['ln -s /bin/sh tool', 'mkfifo pipe']}\ngraders: [{diff: {none: true}}]";
+    project.case("a", keys, PASS);
+    project.evals(&["run"]).exits(0);
+}
+
+#[test]
+fn a_plain_command_that_ends_badly_has_crashed_and_one_that_ends_well_is_judged() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {equals: fine}}]", "");
+    project.harness("bad", "adapter: output-only\ncommand: [sh, -c, 'echo half; echo lost >&2; exit 3']");
+    project.harness("good", "adapter: output-only\ncommand: [sh, -c, 'echo fine']");
+    project.harness("other", "adapter: output-only\ncommand: [sh, -c, 'echo wrong']");
+    project.evals(&["run", "--harness", "bad", "--harness", "good", "--harness", "other"]).exits(1);
+    let bad = project.result("a/bad/default/1");
+    assert_eq!((&bad["verdict"], &bad["error"]["category"]), (&"errored".into(), &"crashed".into()));
+    assert_eq!((&bad["stop"]["reason"], &bad["stop"]["exit"]["code"]), (&"crashed".into(), &3.into()));
+    assert!(bad.to_string().contains("lost"), "the end of its standard error is told: {bad}");
+    assert_eq!(project.result("a/good/default/1")["verdict"], "pass");
+    assert_eq!(project.result("a/other/default/1")["verdict"], "fail");
+}
+
+#[test]
+fn the_prompt_reaches_a_plain_command_by_argument_input_and_file() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {equals: Do it.}}]", "");
+    project.harness("argument", "adapter: output-only\ncommand: [sh, -c, 'echo \"$1\"', sh, '{prompt}']");
+    project.harness("input", "adapter: output-only\ncommand: [cat]\nprompt-via: stdin");
+    project.harness("file", "adapter: output-only\ncommand: [cat, '{prompt}']\nprompt-via: file");
+    project.evals(&["run", "--harness", "argument", "--harness", "input", "--harness", "file"]).exits(0);
+}
+
+#[test]
+fn a_program_s_path_counts_from_where_the_command_runs() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::new();
+    project.case("a", "graders: [{output: {equals: fine}}]", "");
+    project.write("agents/mine.sh", "#!/bin/sh\necho fine\n");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(project.path("agents/mine.sh"), executable).unwrap();
+    project.harness("mine", "adapter: output-only\ncommand: [agents/mine.sh]");
+    project.evals(&["run", "--harness", "mine"]).exits(0);
+}
+
+#[test]
+fn unknown_is_never_zero() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {contains: done}}]", "steps: [{run: {command: 'true'}}, {say: done}]");
+    project.evals(&["run", "--harness", "demo", "--harness", "demo-text"]).exits(0);
+    let metrics = project.result("a/demo-text/default/1")["metrics"].clone();
+    let known: Vec<&String> = metrics.as_object().unwrap().keys().collect();
+    assert_eq!(known, ["duration_ms"], "a plain command tells nothing else");
+    let metrics = project.result("a/demo/default/1")["metrics"].clone();
+    assert_eq!((&metrics["tool_calls"], &metrics["permissions"]["requested"]), (&1.into(), &0.into()));
+    for key in ["cost_usd", "input_tokens", "output_tokens", "cache_read_tokens", "total_tokens"] {
+        assert!(metrics.get(key).is_none(), "nobody told {key}: {metrics}");
+    }
+}
+
+#[test]
+fn a_variable_that_an_agent_needs_and_has_not_is_an_auth_error() {
+    let mut project = Project::new();
+    project.case("a", "", PASS);
+    project.demo("keyed", "requires-env: [EVALS_TEST_NEEDED_KEY]\nenv: {pass: [EVALS_TEST_NEEDED_KEY]}");
+    project.evals(&["run", "--harness", "keyed"]).exits(3).says("needs EVALS_TEST_NEEDED_KEY in the environment");
+    assert_eq!(project.result("a/keyed/default/1")["error"]["category"], "auth");
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.env("EVALS_TEST_NEEDED_KEY", "a-value-that-is-long");
+    project.evals(&["run", "--harness", "keyed"]).exits(0);
+}
+
+#[test]
+fn errored_trials_are_tried_again_when_asked_and_every_attempt_is_kept() {
+    let project = Project::new();
+    let flag = project.path("flag");
+    project.case("a", "graders: [{output: {equals: fine}}]", "");
+    let line = format!("mkdir {} 2>/dev/null && exit 1; echo fine", flag.display());
+    project.harness("shaky", &format!("adapter: output-only\ncommand: [sh, -c, '{line}']"));
+    project.evals(&["run", "--harness", "shaky", "--retries", "1"]).exits(0);
+    let result = project.result("a/shaky/default/1");
+    assert_eq!((&result["verdict"], &result["attempt"]), (&"pass".into(), &2.into()));
+    let first = project.result("a/shaky/default/1/attempts/1");
+    assert_eq!((&first["verdict"], &first["attempt"]), (&"errored".into(), &1.into()));
+    // A fail is not tried again.
+    project.case("b", "graders: [{output: {equals: other}}]", "");
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.evals(&["run", "--harness", "shaky", "--retries", "1", "--case", "b"]).exits(1);
+    assert_eq!(project.result("b/shaky/default/1")["attempt"], 1);
+}

@@ -1,0 +1,121 @@
+//! Interaction policies, as the demo agent meets them and as the trace tells them.
+
+use serde_json::{Value, json};
+
+use crate::project::{Project, of_type};
+
+const ASKS: &str = "\
+steps:
+  - write: {path: a.txt, text: a, ask: true, otherwise: [{say: then not}]}
+  - run: {command: 'echo b > b.txt', ask: true}
+  - say: done
+";
+
+fn responses(project: &Project) -> Vec<Value> {
+    let trace = project.trace("a/demo/default/1");
+    let requests = of_type(&trace, "permission_request");
+    let responses: Vec<Value> = of_type(&trace, "permission_response").into_iter().cloned().collect();
+    assert_eq!(requests.len(), responses.len());
+    for (request, response) in requests.iter().zip(&responses) {
+        assert_eq!((&request["request"], &request["call"]), (&response["request"], &response["call"]));
+    }
+    responses
+}
+
+fn statuses(project: &Project) -> Vec<String> {
+    let trace = project.trace("a/demo/default/1");
+    of_type(&trace, "tool_result").iter().map(|result| result["status"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn auto_approve() {
+    let project = Project::new();
+    project.case(
+        "a",
+        "graders: [{files: {exists: [a.txt, b.txt]}}, {permissions: {asked: [{kind: edit}, {kind: execute}]}}]",
+        ASKS,
+    );
+    project.evals(&["run"]).exits(0);
+    for response in responses(&project) {
+        assert_eq!((&response["outcome"], &response["option"]), (&json!("allowed"), &json!("allow-once")));
+        assert_eq!(response["policy"], "auto-approve");
+        assert!(response["reason"].is_string() && response["rule"].is_null());
+    }
+    assert_eq!(statuses(&project), ["ok", "ok"]);
+    let result = project.result("a/demo/default/1");
+    assert_eq!(result["metrics"]["permissions"], json!({"requested": 2, "rejected": 0}));
+}
+
+#[test]
+fn auto_reject_from_the_case_and_from_the_command_line() {
+    for (keys, args) in [("interaction: auto-reject", vec!["run"]), ("", vec!["run", "--interaction", "auto-reject"])] {
+        let project = Project::new();
+        let graders = "graders: [{diff: {none: true}}, {permissions: {rejected: [{kind: edit}], respected: true}}]";
+        project.case("a", &format!("{keys}\n{graders}"), ASKS);
+        project.evals(&args).exits(0);
+        for response in responses(&project) {
+            assert_eq!((&response["outcome"], &response["policy"]), (&json!("rejected"), &json!("auto-reject")));
+        }
+        assert_eq!(statuses(&project), ["denied", "denied"]);
+        let result = project.result("a/demo/default/1");
+        assert_eq!(result["metrics"]["permissions"], json!({"requested": 2, "rejected": 2}));
+    }
+}
+
+#[test]
+fn manual_where_nobody_is_there_rejects_and_says_so() {
+    let project = Project::new();
+    project.case("a", "interaction: manual", ASKS);
+    project.evals(&["run"]).exits(0);
+    for response in responses(&project) {
+        assert_eq!((&response["outcome"], &response["policy"]), (&json!("rejected"), &json!("manual")));
+        assert_eq!(response["reason"], "nobody is there to answer");
+    }
+}
+
+#[test]
+fn scripted_rules_answer_by_their_first_match() {
+    let project = Project::new();
+    let keys = "\
+interaction:
+  scripted:
+    rules:
+      - {name: no writing, when: {kind: edit, path: '*.txt'}, answer: reject-once}
+      - {when: {command: '^echo b'}, answer: allow-always}
+    default: cancel
+graders: [{files: {exists: [b.txt], absent: [a.txt]}}]
+";
+    project.case("a", keys, ASKS);
+    project.evals(&["run"]).exits(0);
+    let got = responses(&project);
+    assert_eq!((&got[0]["outcome"], &got[0]["rule"]), (&json!("rejected"), &json!("no writing")));
+    assert_eq!((&got[1]["outcome"], &got[1]["rule"]), (&json!("allowed"), &json!("rules[1]")));
+    assert_eq!(got[1]["option"], "allow-always");
+    assert!(got.iter().all(|response| response["policy"] == "scripted"));
+    assert_eq!(statuses(&project), ["denied", "ok"]);
+}
+
+#[test]
+fn a_cancelled_request_cancels_its_call() {
+    let project = Project::new();
+    let keys =
+        "interaction: {scripted: {default: cancel}}\ngraders: [{stop: {reason: [cancelled]}}, {diff: {none: true}}]";
+    project.case("a", keys, ASKS);
+    project.evals(&["run"]).exits(0);
+    let got = responses(&project);
+    assert_eq!((&got[0]["outcome"], &got[0]["option"]), (&json!("cancelled"), &Value::Null));
+    assert_eq!(statuses(&project)[0], "cancelled");
+}
+
+#[test]
+fn a_policy_without_interaction_is_skipped_and_auto_approve_runs_with_a_note() {
+    let project = Project::new();
+    let script = "steps: [{say: done}]";
+    project.case("a", "", script);
+    project.case("b", "interaction: auto-reject", script);
+    project.case("c", "interaction: {scripted: {default: allow}}", script);
+    let ran = project.evals(&["run", "--harness", "demo-stream"]).exits(0);
+    assert!(ran.out.contains("policy `auto-reject`") && ran.out.contains("policy `scripted`"), "{}", ran.out);
+    let result = project.result("a/demo-stream/default/1");
+    assert!(result["warnings"].to_string().contains("does not ask for permission"), "{result}");
+}

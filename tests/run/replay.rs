@@ -1,0 +1,59 @@
+//! A recording in the place of an agent: a wire log, or a Trace.
+
+use crate::laws::assert_lawful;
+use crate::project::Project;
+
+#[test]
+fn a_wire_log_and_a_trace_are_judged_like_the_agent_they_were_made_with() {
+    let project = Project::new();
+    let keys = "graders: [{tool-calls: {require: [{kind: execute, command: echo}], max: 1}}, {output: {equals: done}}, {budget: {tokens: 100}}, {permissions: {asked: [{kind: execute}]}}]";
+    project.case(
+        "a",
+        keys,
+        "steps: [{run: {command: echo hi, ask: true}}, {say: done}, {usage: {input-tokens: 90, output-tokens: 10}}]",
+    );
+    project.evals(&["run"]).exits(0);
+    for file in ["wire.jsonl", "trace.jsonl"] {
+        project.write(&format!("recorded/{file}"), &project.of_trial("a/demo/default/1", file));
+    }
+    let before = project.trace("a/demo/default/1");
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    for (name, file) in [("from-wire", "wire.jsonl"), ("from-trace", "trace.jsonl")] {
+        project.harness(name, &format!("adapter: replay\nrecording: ../recorded/{file}"));
+    }
+    project.evals(&["run", "--harness", "from-wire", "--harness", "from-trace"]).exits(0);
+    for name in ["from-wire", "from-trace"] {
+        let trial = format!("a/{name}/default/1");
+        let trace = project.trace(&trial);
+        assert_lawful(&project.of_trial(&trial, "trace.jsonl"));
+        assert_eq!(trace[1..], before[1..], "{name}");
+        assert_eq!(trace[0]["harness"], name);
+        assert_eq!(trace[0]["model"]["effective"], before[0]["model"]["effective"]);
+        assert_eq!(project.result(&trial)["metrics"]["total_tokens"], 100);
+    }
+}
+
+#[test]
+fn recordings_of_real_agents_play() {
+    let project = Project::new();
+    project.case("a", "graders: [{tool-calls: {min: 1}}]", "");
+    let recordings = std::path::absolute("tests/recordings").unwrap();
+    for (name, file) in [("claude", "claude-code/write.jsonl"), ("gemini", "gemini-acp/full.wire.jsonl")] {
+        let path = recordings.join(file);
+        if !path.exists() {
+            panic!("{} is not there", path.display());
+        }
+        project.harness(&format!("replay-{name}"), &format!("adapter: replay\nrecording: {}", path.display()));
+    }
+    project.evals(&["run", "--harness", "replay-claude", "--harness", "replay-gemini"]).exits(0);
+}
+
+#[test]
+fn a_recording_that_is_not_there_errs() {
+    let project = Project::new();
+    project.case("a", "", "");
+    project.harness("lost", "adapter: replay\nrecording: lost.jsonl");
+    let ran = project.evals(&["run", "--harness", "lost"]);
+    assert!([2, 3].contains(&ran.code), "{ran:?}");
+    ran.says("lost.jsonl");
+}

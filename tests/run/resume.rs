@@ -1,0 +1,222 @@
+//! A run that was cut short goes on: nothing that finished is run again, nothing that was left is lost.
+
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::project::{Project, lines, wait_for};
+
+/// Two cases that are quick and one that waits for a file, and the file.
+fn project() -> (Project, String) {
+    let project = Project::new();
+    let flag = project.path("flag").display().to_string();
+    let waits = format!("n=0; while [ ! -e {flag} ] && [ $n -lt 600 ]; do sleep 0.05; n=$((n+1)); done");
+    project.case("a", "", "steps: [{say: done}]");
+    project.case("b", "", &format!("steps:\n  - run:\n      command: |\n        {waits}\n  - say: done\n"));
+    project.case("c", "", "steps: [{say: done}]");
+    (project, flag)
+}
+
+/// Starts a run and waits until the case that waits has begun and the first has finished.
+fn begin(project: &Project) -> Child {
+    let child = project.command(&["run", "--jobs", "1"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for("the second trial", || {
+        let Some(run) = project.runs().first().cloned() else { return false };
+        let folder = format!(".evals/runs/{run}");
+        let wire = project.path(&format!("{folder}/trials/b/demo/default/1/wire.jsonl"));
+        // The call stands in the wire log when the agent has been asked.
+        std::fs::read_to_string(wire).is_ok_and(|text| text.contains("tool_call"))
+    });
+    child
+}
+
+fn finished(project: &Project) -> Vec<(String, u64)> {
+    let journal = project.journal();
+    let done = journal.iter().filter(|line| line["event"] == "finished");
+    done.map(|line| (line["case"].as_str().unwrap().to_owned(), line["attempt"].as_u64().unwrap())).collect()
+}
+
+fn summary(project: &Project) -> Value {
+    project.evals(&["report", "--format", "json"]).exits(0).json()["summary"].clone()
+}
+
+#[test]
+fn a_killed_engine_loses_nothing_and_its_run_goes_on() {
+    let (project, flag) = project();
+    let mut child = begin(&project);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(finished(&project), [("a".to_owned(), 1)]);
+    let left = summary(&project);
+    assert_eq!((&left["pass"], &left["not_run"]), (&1.into(), &2.into()));
+    // A torn last line says nothing.
+    let journal = format!("{}/journal.jsonl", project.run_folder());
+    project.write(&journal, &format!("{}{{\"at\":\"2026", project.read(&journal)));
+
+    std::fs::write(flag, "").unwrap();
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    let text = project.read(&journal);
+    let whole: Vec<&str> = text.lines().filter(|line| serde_json::from_str::<Value>(line).is_ok()).collect();
+    let whole = lines(&whole.join("\n"));
+    let done = |case: &str| whole.iter().filter(|line| line["case"] == case && line["event"] == "finished").count();
+    assert_eq!((done("a"), done("b"), done("c")), (1, 1, 1), "every trial is counted once");
+    let now = summary(&project);
+    assert_eq!((&now["pass"], &now["not_run"]), (&3.into(), &0.into()));
+    // The attempt that was cut short is kept.
+    assert!(project.of_trial("b/demo/default/1", "attempts/1/wire.jsonl").contains("tool_call"));
+    assert_eq!(project.result("b/demo/default/1")["attempt"], 2);
+    assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new(), "what the dead engine left is tidied");
+    // There is nothing left to do.
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert_eq!(project.runs().len(), 1);
+}
+
+#[test]
+fn an_interrupted_run_ends_with_130_and_goes_on() {
+    let (project, flag) = project();
+    let child = begin(&project);
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(130), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("evals run --resume"));
+    assert_eq!(finished(&project), [("a".to_owned(), 1)]);
+    let trace = project.trace("b/demo/default/1");
+    assert_eq!(trace.last().unwrap()["reason"], "cancelled", "what was done is on disk");
+    assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
+    std::fs::write(flag, "").unwrap();
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert_eq!(finished(&project), [("a".to_owned(), 1), ("b".to_owned(), 2), ("c".to_owned(), 1)]);
+    assert_eq!(project.trace("b/demo/default/1/attempts/1").last().unwrap()["reason"], "cancelled");
+}
+
+#[test]
+fn setup_and_grading_commands_do_not_hold_an_interrupt_up() {
+    for (keys, mark) in [
+        ("workspace: {setup: ['touch MARK; sleep 60']}", "setup"),
+        ("graders: [{command: {run: 'touch MARK; sleep 60'}}]", "grading"),
+    ] {
+        let project = Project::new();
+        let mark = project.path(mark);
+        project.case("a", &keys.replace("MARK", &mark.display().to_string()), "steps: [{say: done}]");
+        let child = project.command(&["run"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_for("the command", || mark.exists());
+        let begun = std::time::Instant::now();
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+        assert!(begun.elapsed().as_secs() < 20, "the command was waited for");
+        assert_eq!(finished(&project), []);
+        assert_eq!(summary(&project)["not_run"], 1);
+        assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
+    }
+}
+
+#[test]
+fn a_run_at_work_is_not_gone_on_with_by_another() {
+    let (project, flag) = project();
+    let mut child = begin(&project);
+    project.evals(&["run", "--resume", "latest"]).exits(2).says("another evals is at work");
+    std::fs::write(flag, "").unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn what_changed_since_is_named_and_the_user_decides() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.case("b", "", "steps: [{say: done}]");
+    project.demo("mine", "");
+    project.evals(&["run", "--harness", "mine"]).exits(0);
+    project.case("b", "description: other", "steps: [{stop: refusal}]");
+    let before = project.files(".evals");
+    let refused = project.evals(&["run", "--resume", "latest"]).exits(2).says("`b` changed").says("--changed keep");
+    assert!(!refused.err.contains("`a`"), "{}", refused.err);
+    assert!(project.files(".evals") == before, "nothing was started");
+    project.evals(&["run", "--resume", "latest", "--changed", "keep"]).exits(0);
+    assert_eq!(finished(&project).len(), 2);
+    project.evals(&["run", "--resume", "latest", "--changed", "rerun"]).exits(1);
+    assert_eq!(finished(&project)[2..], [("b".to_owned(), 2)]);
+    assert_eq!(project.result("b/mine/default/1/attempts/1")["verdict"], "pass");
+    assert_eq!(project.result("b/mine/default/1")["verdict"], "fail");
+    // A manifest is part of what a run was made from.
+    project.demo("mine", "timeouts: {start: 59s}");
+    project.evals(&["run", "--resume", "latest"]).exits(2).says("`mine`");
+}
+
+#[test]
+fn errored_and_ungraded_trials_are_run_again_in_place() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {equals: fine}}]", "");
+    project.case("b", "graders: [{output: {equals: fine}}]", "");
+    let at = project.path("is-up").display().to_string();
+    project.harness("shaky", &format!("adapter: output-only\ncommand: [sh, -c, 'test -e {at} || exit 1; echo fine']"));
+    project.evals(&["run", "--harness", "shaky"]).exits(3);
+    let stale = project.read(&format!("{}/results.jsonl", project.run_folder()));
+    std::fs::write(&at, "").unwrap();
+    project.evals(&["run", "--resume", "latest"]).exits(3);
+    assert_eq!(finished(&project).len(), 2, "what finished is not run again unless it is asked for");
+    project.evals(&["run", "--resume", "latest", "--rerun", "errored"]).exits(0);
+    assert_eq!(summary(&project)["pass"], 2);
+    assert_eq!(project.result("a/shaky/default/1/attempts/1")["verdict"], "errored");
+    // Results of before, as an engine leaves them that is killed before it writes the new ones, are not believed.
+    project.write(&format!("{}/results.jsonl", project.run_folder()), &stale);
+    assert_eq!(summary(&project)["pass"], 2);
+}
+
+#[test]
+fn an_engine_killed_while_it_ran_a_finished_trial_again_leaves_a_run_that_can_be_read() {
+    let project = Project::new();
+    project.case("a", "graders: [{output: {equals: fine}}]", "");
+    let up = project.path("is-up").display().to_string();
+    let flag = project.path("flag").display().to_string();
+    let line = format!(
+        "test -e {up} || exit 1; n=0; while [ ! -e {flag} ] && [ $n -lt 600 ]; do sleep 0.05; n=$((n+1)); done; echo fine"
+    );
+    project.harness("shaky", &format!("adapter: output-only\ncommand: [sh, -c, '{line}']"));
+    project.evals(&["run", "--harness", "shaky"]).exits(3);
+    std::fs::write(&up, "").unwrap();
+    let args = ["run", "--resume", "latest", "--rerun", "errored"];
+    let mut child = project.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for("the second attempt", || project.journal().iter().any(|line| line["attempt"] == 2));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The last attempt that finished counts, until another has.
+    assert_eq!(summary(&project)["errored"], 1);
+    project.evals(&["list", "runs"]).exits(0);
+    std::fs::write(&flag, "").unwrap();
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert_eq!(project.result("a/shaky/default/1")["attempt"], 3);
+    assert_eq!(project.result("a/shaky/default/1/attempts/1")["attempt"], 1);
+}
+
+#[test]
+fn cases_whose_ids_count_from_the_folder_that_was_named_are_found_again() {
+    let project = Project::new();
+    for folder in ["x", "y"] {
+        project.write(&format!("mine/{folder}/a.yaml"), "prompt: p\ngraders: [{output: {contains: done}}]\n");
+        project.write(&format!("mine/{folder}/a.demo.yaml"), "steps: [{say: done}]");
+    }
+    project.write("agent.yaml", "name: elsewhere\nadapter: output-only\ncommand: [echo, done]\n");
+    project.evals(&["run", "mine", "--harness", "./agent.yaml"]).exits(0);
+    let ids: Vec<String> = finished(&project).into_iter().map(|(case, _)| case).collect();
+    assert!(ids.contains(&"x/a".to_owned()) && ids.contains(&"y/a".to_owned()), "{ids:?}");
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert_eq!(finished(&project).len(), 2);
+}
+
+#[test]
+fn runs_are_named_by_id_by_a_start_of_it_by_label_and_by_path() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run", "--label", "first try"]).exits(0);
+    let id = project.runs()[0].clone();
+    let folder = project.path(".evals/runs").join(&id).display().to_string();
+    for name in [id.as_str(), &id[..id.len() - 2], "first try", "latest", &folder] {
+        let report = project.evals(&["report", name, "--format", "json"]).exits(0).json();
+        assert_eq!(report["run"], id.as_str(), "{name}");
+    }
+    project.evals(&["report", "nothing"]).exits(2).says("no run is called `nothing`").says(&id);
+    project.evals(&["run", "--resume", "nothing"]).exits(2);
+    project.evals(&["run"]).exits(0);
+    project.evals(&["report", "20"]).exits(2).says("could be any of");
+}

@@ -1,0 +1,235 @@
+//! A user's project in a folder of its own, and the real program run in it, with nothing of this machine but PATH.
+#![allow(dead_code, reason = "each test binary uses its own part of this")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// A folder with `project/`, where commands run, `home/` and `tmp/`.
+pub struct Project {
+    root: tempfile::TempDir,
+    env: BTreeMap<String, String>,
+}
+
+/// What a command said and did.
+#[derive(Debug)]
+pub struct Ran {
+    pub out: String,
+    pub err: String,
+    pub code: i32,
+}
+
+impl Ran {
+    /// The one JSON value that stands on standard output, and nothing else.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.out, self.err);
+        self
+    }
+
+    #[track_caller]
+    pub fn says(self, text: &str) -> Self {
+        // Long messages are wrapped, so white space and the frame around them are not compared.
+        let plain = |text: &str| text.replace(['│', '×'], " ").split_whitespace().collect::<Vec<_>>().join(" ");
+        let all = format!("{}\n{}", self.out, self.err);
+        assert!(
+            plain(&all).contains(&plain(text)),
+            "`{text}` is not said\nstdout:\n{}\nstderr:\n{}",
+            self.out,
+            self.err
+        );
+        self
+    }
+}
+
+impl Project {
+    pub fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["project", "home", "tmp"] {
+            fs::create_dir(root.path().join(folder)).unwrap();
+        }
+        Self { root, env: BTreeMap::new() }
+    }
+
+    /// With files, by their paths.
+    pub fn with(files: &[(&str, &str)]) -> Self {
+        let project = Self::new();
+        for (path, text) in files {
+            project.write(path, text);
+        }
+        project
+    }
+
+    /// With the cases that the program ships.
+    pub fn bundled() -> Self {
+        let project = Self::new();
+        copy(Path::new("cases"), &project.path("cases"));
+        project
+    }
+
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A case without a workspace that is judged by these graders, and what the demo agent plays for it.
+    pub fn case(&self, id: &str, keys: &str, steps: &str) {
+        let graders = if keys.contains("graders:") { "" } else { "graders: [{stop: {reason: [end_turn]}}]\n" };
+        let prompt = if keys.contains("turns:") { "" } else { "prompt: Do it.\n" };
+        self.write(&format!("cases/{id}.yaml"), &format!("{prompt}{keys}\n{graders}"));
+        if !steps.is_empty() {
+            self.write(&format!("cases/{id}.demo.yaml"), steps);
+        }
+    }
+
+    /// A manifest in `harnesses/`.
+    pub fn harness(&self, name: &str, keys: &str) {
+        self.write(&format!("harnesses/{name}.yaml"), &format!("name: {name}\n{keys}\n"));
+    }
+
+    /// A manifest of the demo agent under another name, with more keys.
+    pub fn demo(&self, name: &str, keys: &str) {
+        let command = r#"command: ["{self}", demo-agent, --script, "{script}", --speak, acp]"#;
+        self.harness(name, &format!("adapter: acp\n{command}\nagent-info: evals-demo\n{keys}"));
+    }
+
+    /// A variable of the user's environment.
+    pub fn env(&mut self, name: &str, value: &str) {
+        self.env.insert(name.to_owned(), value.to_owned());
+    }
+
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.root.path().join("project").join(path)
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    pub fn temporary(&self) -> PathBuf {
+        self.root.path().join("tmp")
+    }
+
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_evals"));
+        command.args(args).current_dir(self.path("")).env_clear().stdin(Stdio::null());
+        command.env("PATH", std::env::var_os("PATH").unwrap());
+        command.env("HOME", self.home()).env("TMPDIR", self.temporary()).envs(&self.env);
+        command
+    }
+
+    pub fn evals(&self, args: &[&str]) -> Ran {
+        let done = self.command(args).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Ran { out: text(done.stdout), err: text(done.stderr), code: done.status.code().unwrap_or(-1) }
+    }
+
+    /// The only run's folder, relative to the project.
+    #[track_caller]
+    pub fn run_folder(&self) -> String {
+        let runs = self.runs();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        format!(".evals/runs/{}", runs[0])
+    }
+
+    /// The ids of the runs.
+    pub fn runs(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.path(".evals/runs")).into_iter().flatten();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// A file of a trial of the only run: `trial` is its folder below `trials/`.
+    #[track_caller]
+    pub fn of_trial(&self, trial: &str, file: &str) -> String {
+        self.read(&format!("{}/trials/{trial}/{file}", self.run_folder()))
+    }
+
+    #[track_caller]
+    pub fn result(&self, trial: &str) -> Value {
+        serde_json::from_str(&self.of_trial(trial, "result.json")).unwrap()
+    }
+
+    /// The events of a trial's trace, its header first.
+    #[track_caller]
+    pub fn trace(&self, trial: &str) -> Vec<Value> {
+        lines(&self.of_trial(trial, "trace.jsonl"))
+    }
+
+    #[track_caller]
+    pub fn journal(&self) -> Vec<Value> {
+        lines(&self.read(&format!("{}/journal.jsonl", self.run_folder())))
+    }
+
+    /// Every file below a folder of the project, with its bytes.
+    pub fn files(&self, below: &str) -> BTreeMap<String, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        collect(&self.path(below), Path::new(""), &mut found);
+        found
+    }
+
+    /// What is left in the system's temporary folder.
+    pub fn left_over(&self) -> Vec<PathBuf> {
+        fs::read_dir(self.temporary()).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+}
+
+/// The lines of a JSON Lines file.
+pub fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+/// The events of a type.
+pub fn of_type<'a>(trace: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    trace.iter().filter(|event| event["type"] == kind).collect()
+}
+
+/// Waits until something holds.
+#[track_caller]
+pub fn wait_for(what: &str, holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "{what} did not come");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+fn collect(folder: &Path, name: &Path, found: &mut BTreeMap<String, Vec<u8>>) {
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let entry = entry.unwrap();
+        let name = name.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            collect(&entry.path(), &name, found);
+        } else {
+            found.insert(name.display().to_string(), fs::read(entry.path()).unwrap_or_default());
+        }
+    }
+}
