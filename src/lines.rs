@@ -21,7 +21,7 @@ pub struct Splitter {
 impl Splitter {
     /// Takes bytes; hands on each line that ended in them.
     pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Line)) {
-        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
             self.keep(&bytes[..end]);
             bytes = &bytes[end + 1..];
             each(self.take());

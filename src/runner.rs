@@ -18,7 +18,7 @@ use crate::run::folder::RunFolder;
 use crate::run::journal::{self, Journal, JournalEvent, JournalLine};
 use crate::run::{RunError, RunOptions, TrialRecord};
 use crate::trace::ErrorCategory;
-use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
+use crate::trial::{self, Attempt, Engine, Outcome};
 use crate::verdict::Verdict;
 
 /// What a run is made from.
@@ -183,13 +183,10 @@ fn start(
         let outcome = match trial::run(&engine, &attempt).await {
             Ok(outcome) => Ok(outcome),
             // The engine's own failure is recorded as what it is; only where not even that can be written the run ends.
-            Err(error) => trial::internal_error(&engine, &attempt, &error).map_err(|second| match second {
-                TrialError::Run(error) => error,
-                TrialError::Io { doing, source } => RunError::Malformed {
-                    path: attempt.folder.clone(),
-                    message: format!("could not {doing}: {source}"),
-                },
-            }),
+            Err(error) if error.is_of_the_disk() => Err(error.of_run(&attempt.folder)),
+            Err(error) => {
+                trial::internal_error(&engine, &attempt, &error).map_err(|second| second.of_run(&attempt.folder))
+            }
         };
         (trial, number, outcome)
     });

@@ -49,6 +49,7 @@ pub struct Session {
     answered: bool,
     exit: Option<Exit>,
     buffers: (Vec<u8>, Vec<u8>),
+    lines_wanted: bool,
 }
 
 struct Process {
@@ -160,6 +161,7 @@ impl Session {
             answered: false,
             exit: None,
             buffers: (vec![0; 64 << 10], vec![0; 16 << 10]),
+            lines_wanted: true,
         })
     }
 
@@ -199,6 +201,11 @@ impl Session {
     /// The driver has all the answers it asked for: from here on nothing is an agent's failure to answer.
     pub fn answered(&mut self) {
         self.answered = true;
+    }
+
+    /// The driver does not look into lines; it is only told that there was one.
+    pub fn lines_are_not_looked_at(&mut self) {
+        self.lines_wanted = false;
     }
 
     /// Takes a line of a recorded session as if it came now from there.
@@ -354,7 +361,7 @@ impl Session {
         let splitter = if dir == Dir::Recv { &mut process.out } else { &mut process.err };
         splitter.push(bytes, |line| lines.push(line));
         for line in lines {
-            self.took_line(dir, &line);
+            self.took_line(dir, line);
         }
         self.log.flush();
     }
@@ -369,20 +376,24 @@ impl Session {
             process.err.rest()
         };
         if let Some(line) = last {
-            self.took_line(dir, &line);
+            self.took_line(dir, line);
             self.log.flush();
         }
     }
 
-    fn took_line(&mut self, dir: Dir, line: &Line) {
+    fn took_line(&mut self, dir: Dir, line: Line) {
         let at = self.now();
         if dir == Dir::Recv {
             // The driver sees the line as it came; only what is written is masked.
-            self.queue.push_back(String::from_utf8_lossy(&line.bytes).into_owned());
+            let text =
+                if self.lines_wanted { String::from_utf8_lossy(&line.bytes).into_owned() } else { String::new() };
+            self.queue.push_back(text);
         }
-        let masked = self.log.masker.mask_bytes(&line.bytes);
-        let wire = WireLine::bytes(at, dir, &masked, line.cut);
-        self.take(wire);
+        let masked = match self.log.masker.mask_bytes(&line.bytes) {
+            std::borrow::Cow::Owned(masked) => masked,
+            std::borrow::Cow::Borrowed(_) => line.bytes,
+        };
+        self.take(WireLine::owned(at, dir, masked, line.cut));
     }
 
     fn take(&mut self, mut line: WireLine) {
@@ -488,6 +499,7 @@ struct Log {
     full: bool,
     failed: bool,
     tail: String,
+    scratch: Vec<u8>,
 }
 
 impl Log {
@@ -501,6 +513,7 @@ impl Log {
             full: false,
             failed: false,
             tail: String::new(),
+            scratch: Vec::new(),
         })
     }
 
@@ -517,11 +530,10 @@ impl Log {
             taken.push(WireLine::engine(taken[0].at_ms, &EngineLine::Notice { code: "wire_full".into(), text }));
         }
         for line in &taken {
-            let mut counted = Counted { out: &mut self.wire, bytes: 0 };
-            if line.write(&mut counted).is_err() {
-                self.failed = true;
-            }
-            self.written += counted.bytes;
+            self.scratch.clear();
+            let written = line.write(&mut self.scratch).and_then(|()| self.wire.write_all(&self.scratch));
+            self.failed |= written.is_err();
+            self.written += self.scratch.len() as u64;
             if line.dir == Dir::Stderr {
                 self.write_stderr(&line.line);
             }
@@ -550,22 +562,5 @@ impl Log {
         if let Some(out) = &mut self.stderr {
             self.failed |= out.flush().is_err();
         }
-    }
-}
-
-struct Counted<'a, W> {
-    out: &'a mut W,
-    bytes: u64,
-}
-
-impl<W: Write> Write for Counted<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let n = self.out.write(bytes)?;
-        self.bytes += n as u64;
-        Ok(n)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
     }
 }

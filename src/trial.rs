@@ -94,6 +94,28 @@ pub enum TrialError {
     },
 }
 
+impl TrialError {
+    /// Whether no trial can go on: the disk takes nothing more.
+    pub fn is_of_the_disk(&self) -> bool {
+        use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let source = match self {
+            TrialError::Run(RunError::Io { source, .. }) | TrialError::Io { source, .. } => source,
+            TrialError::Run(_) => return false,
+        };
+        matches!(source.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
+    }
+
+    /// The same as an error of the run.
+    pub fn of_run(self, folder: &Path) -> RunError {
+        match self {
+            TrialError::Run(error) => error,
+            TrialError::Io { doing, source } => {
+                RunError::Malformed { path: folder.to_owned(), message: format!("could not {doing}: {source}") }
+            }
+        }
+    }
+}
+
 fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> TrialError {
     let doing = doing.into();
     move |source| TrialError::Io { doing, source }
@@ -448,7 +470,7 @@ fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &M
     if manifest.home == Home::Named(HomeName::User) {
         warnings.push("the agent had the user's own home, as its manifest asks".to_owned());
     }
-    if !manifest.seen().interaction && attempt.manifest.adapter != Adapter::OutputOnly {
+    if !manifest.seen().interaction {
         warnings.push(format!(
             "harness `{}` does not ask for permission; it ran with its own default in the place of `{}`",
             manifest.name,

@@ -2,7 +2,6 @@
 //!
 //! It is the evidence. A [`crate::trace`] follows from it alone, so a session can be translated again later.
 
-use std::borrow::Cow;
 use std::io::{self, BufRead, Write};
 
 use base64::Engine as _;
@@ -57,9 +56,18 @@ impl WireLine {
 
     /// A line of whatever bytes there were.
     pub fn bytes(at_ms: u64, dir: Dir, bytes: &[u8], cut: Option<u64>) -> Self {
-        match String::from_utf8_lossy(bytes) {
-            Cow::Borrowed(text) => Self { at_ms, dir, line: text.to_owned(), bytes_b64: None, cut },
-            Cow::Owned(text) => Self { at_ms, dir, line: text, bytes_b64: Some(STANDARD.encode(bytes)), cut },
+        Self::owned(at_ms, dir, bytes.to_vec(), cut)
+    }
+
+    /// The same of bytes that nobody else needs: where they are UTF-8 they are not copied.
+    pub fn owned(at_ms: u64, dir: Dir, bytes: Vec<u8>, cut: Option<u64>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(line) => Self { at_ms, dir, line, bytes_b64: None, cut },
+            Err(error) => {
+                let bytes = error.as_bytes();
+                let line = String::from_utf8_lossy(bytes).into_owned();
+                Self { at_ms, dir, line, bytes_b64: Some(STANDARD.encode(bytes)), cut }
+            }
         }
     }
 
@@ -233,7 +241,7 @@ fn read_bounded(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Opti
             return Ok(any.then_some(cut));
         }
         any = true;
-        let (part, ended) = match chunk.iter().position(|byte| *byte == b'\n') {
+        let (part, ended) = match memchr::memchr(b'\n', chunk) {
             Some(end) => (&chunk[..end], true),
             None => (chunk, false),
         };

@@ -1,7 +1,5 @@
 //! The schemas in `docs/schemas/` are those that the program prints, and the shipped files point at them.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -58,6 +58,7 @@ async fn to_exit(session: &mut Session, task: &Task) -> Duration {
         session.send(&prompt).await;
         session.close_stdin();
     }
+    session.lines_are_not_looked_at();
     let grace = task.manifest.timeouts.grace.0;
     loop {
         // Once it has answered it is only waited for: what runs in its background may still answer again.

@@ -271,7 +271,12 @@ async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError>
     };
     let ran = runner::run(&run, |event| display.see(&event)).await;
     display.end();
-    Ok(ran?)
+    ran.map_err(|error| {
+        let again = report::commands::run_word(&prepared.record, &prepared.folder.path);
+        CliError::unreadable(format!(
+            "{error}\nthe run cannot go on; what had finished is on disk: evals run --resume {again}"
+        ))
+    })
 }
 
 fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran) -> Result<u8, CliError> {

@@ -34,16 +34,15 @@ impl TraceFile {
         if let Err(error) = jsonl::write_event(&mut self.buffer, &event) {
             self.failed.get_or_insert(error);
         }
-        let text = String::from_utf8_lossy(&self.buffer[start..]);
-        let masked = match self.masker.mask(&text) {
+        let masked = match self.masker.mask_bytes(&self.buffer[start..]) {
             Cow::Owned(masked) => Some(masked),
             Cow::Borrowed(_) => None,
         };
         let event = match masked {
             Some(masked) => {
                 self.buffer.truncate(start);
-                self.buffer.extend_from_slice(masked.as_bytes());
-                jsonl::read_event(masked.as_bytes()).unwrap_or(event)
+                self.buffer.extend_from_slice(&masked);
+                jsonl::read_event(&masked).unwrap_or(event)
             }
             None => event,
         };
