@@ -902,4 +902,66 @@ mod tests {
         let expected = [("rejected", CallStatus::Denied), ("open", CallStatus::Unfinished)];
         assert!(results.eq(expected.map(|(call, status)| (call.to_owned(), status, true))));
     }
+
+    #[test]
+    fn what_is_held_for_an_open_call_is_bounded() {
+        let mut recorder = recorder();
+        recorder.call("open", CallSaid::default());
+        let mut events = Vec::new();
+        for n in 0..MAX_HELD {
+            recorder.weigh(1);
+            let voice = if n % 2 == 0 { Voice::Agent } else { Voice::Thought };
+            recorder.say(voice, None, "x", Part::Chunk);
+            events.extend(recorder.drain());
+            assert!(recorder.slots.len() <= MAX_HELD + 1);
+        }
+        recorder.weigh(1);
+        events.extend(recorder.drain());
+        assert!(events.len() > MAX_HELD / 2);
+        // The call is still open, and its result still comes.
+        recorder.call("open", CallSaid { title: Some("too late".to_owned()), ..CallSaid::default() });
+        assert!(recorder.result("open", ResultSaid::default()));
+        events.extend(finish(recorder));
+        assert!(events.iter().enumerate().all(|(n, event)| event.seq == n as u64));
+        assert!(matches!(&events[0].body, Body::ToolCall(call) if call.title.is_none()));
+        let let_go = |event: &&Event| matches!(&event.body, Body::Notice { code, .. } if code == "let_go");
+        assert_eq!(events.iter().filter(let_go).count(), 1);
+    }
+
+    #[test]
+    fn a_text_that_was_let_go_of_stays_the_answer() {
+        let mut recorder = recorder();
+        recorder.say(Voice::Agent, None, "the answer", Part::Chunk);
+        recorder.notice("aside", "a notice ends no message");
+        recorder.weigh(MAX_HELD_BYTES + 1);
+        recorder.drain();
+        recorder.say(Voice::Agent, None, " goes on", Part::Chunk);
+        let events = finish(recorder);
+        let Some(Body::Stop(stop)) = events.last().map(|event| &event.body) else { panic!("no stop") };
+        assert_eq!(stop.output.as_deref(), Some("the answer"));
+        let cut = |event: &Event| matches!(&event.body, Body::Notice { code, .. } if code == "text_cut");
+        assert!(events.iter().any(cut));
+    }
+
+    #[test]
+    fn one_id_for_many_calls_takes_no_longer_each_time() {
+        let mut recorder = recorder();
+        for _ in 0..100_000 {
+            recorder.call("c", CallSaid::default());
+            recorder.result("c", ResultSaid::default());
+            recorder.drain();
+        }
+        assert_eq!(recorder.call_id("c"), "c#100000");
+    }
+
+    #[test]
+    fn a_late_call_takes_no_answer_away() {
+        let mut recorder = recorder();
+        recorder.say(Voice::Agent, None, "done", Part::Chunk);
+        recorder.end_turn(false);
+        recorder.call("late", CallSaid::default());
+        let events = finish(recorder);
+        let Some(Body::Stop(stop)) = events.last().map(|event| &event.body) else { panic!("no stop") };
+        assert_eq!(stop.output.as_deref(), Some("done"));
+    }
 }

@@ -1,0 +1,84 @@
+//! When the engine ends a session: at a limit of the Case, or when the user says so.
+
+use std::time::{Duration, Instant};
+
+use super::{DEFAULT_TIME, End, Session};
+use crate::case::Dollars;
+use crate::wire::EngineLine;
+
+impl Session {
+    /// Ends the session where it is time to: for an interrupt or a limit.
+    pub(super) fn check(&mut self) {
+        if self.ended.is_some() {
+            return;
+        }
+        if *self.interrupt.borrow() {
+            self.ended = Some(End::Interrupted);
+            self.engine(&EngineLine::Interrupted);
+        } else if self.is_limited()
+            && let Some((key, limit)) = self.time_exceeded(Instant::now())
+        {
+            self.reached(key, limit);
+        }
+    }
+
+    pub(super) fn reached(&mut self, key: &str, limit: String) {
+        self.ended = Some(End::Limit);
+        self.engine(&EngineLine::Limit { key: key.to_owned(), limit });
+    }
+
+    /// Whether limits hold: they do until the agent has answered. What an answer itself tells is judged later.
+    pub(super) fn is_limited(&mut self) -> bool {
+        let is_answered = self.turns > 0 && self.translation.recorder().turns_ended() >= self.turns;
+        !self.answered && !self.closing && !is_answered
+    }
+
+    /// The first limit of a figure that is exceeded, with its value.
+    pub(super) fn figure_exceeded(&mut self) -> Option<(&'static str, String)> {
+        let recorder = self.translation.recorder();
+        let limits = &self.limits;
+        let over = |limit: Option<u64>, value: u64| limit.filter(|limit| value > *limit).map(|limit| limit.to_string());
+        if let Some(limit) = over(limits.steps, recorder.step_count()) {
+            return Some(("steps", limit));
+        }
+        if let Some(limit) = over(limits.tool_calls, recorder.call_count()) {
+            return Some(("tool-calls", limit));
+        }
+        let usage = recorder.usage_total();
+        if let Some(limit) = usage.tokens().and_then(|tokens| over(limits.tokens, tokens)) {
+            return Some(("tokens", limit));
+        }
+        let most = limits.cost_usd.map(Dollars::get);
+        let limit = most.filter(|limit| usage.cost_usd().is_some_and(|cost| cost > *limit))?;
+        Some(("cost-usd", limit.to_string()))
+    }
+
+    /// The first limit of time that is exceeded, with its value.
+    fn time_exceeded(&mut self, now: Instant) -> Option<(&'static str, String)> {
+        let time = self.limits.time.unwrap_or(DEFAULT_TIME);
+        if time.0 <= now.duration_since(self.begun) {
+            return Some(("time", time.to_string()));
+        }
+        let idle = self.idle_at().filter(|at| *at <= now).and(self.limits.idle);
+        idle.map(|idle| ("idle", idle.to_string()))
+    }
+
+    /// When the agent will have been idle for too long. Before a prompt it has nothing to do, and a call that is open
+    /// is being worked on.
+    fn idle_at(&mut self) -> Option<Instant> {
+        let idle = self.limits.idle.filter(|_| self.turns > 0)?;
+        (self.translation.recorder().open_calls() == 0).then(|| self.activity.1 + idle.0)
+    }
+
+    /// The next moment at which something may be due.
+    pub(super) fn wake(&mut self, deadline: Option<Instant>) -> Instant {
+        let mut wake = Instant::now() + Duration::from_secs(3600);
+        if self.ended.is_none() && self.is_limited() {
+            wake = wake.min(self.begun + self.limits.time.unwrap_or(DEFAULT_TIME).0);
+            if let Some(idle) = self.idle_at() {
+                wake = wake.min(idle);
+            }
+        }
+        deadline.map_or(wake, |deadline| wake.min(deadline))
+    }
+}
