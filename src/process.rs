@@ -5,9 +5,8 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 use tokio::process::{Child, Command};
@@ -58,13 +57,12 @@ pub fn kill_all() {
     escaped::end_all();
 }
 
-/// A mark that no other program has, below that of an engine that started this one.
-fn new_mark() -> String {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let own = format!("{}-{}-{number}", std::process::id(), since.as_nanos());
-    std::env::var(escaped::MARK).map_or(own.clone(), |outer| format!("{outer}/{own}"))
+/// What every process of a trial has in its environment and no other has: the trial's private home, which lies beside
+/// its workspace. Without one nothing marks them.
+fn mark(folder: &Path, env: &BTreeMap<String, String>) -> Option<String> {
+    let home = env.get("HOME")?;
+    let beside = Path::new(home).parent().is_some_and(|parent| Some(parent) == folder.parent());
+    (beside && Path::new(home) != folder).then(|| home.clone())
 }
 
 /// Why a program could not be started.
@@ -105,14 +103,12 @@ impl Group {
             return Err(failed(ErrorCategory::NotInstalled, format!("program `{program}` was not found on PATH")));
         };
         escaped::adopt_orphans();
-        let mark = new_mark();
         let mut command = Command::new(path);
         command
             .args(args)
             .current_dir(folder)
             .env_clear()
             .envs(env)
-            .env(escaped::MARK, &mark)
             .process_group(0)
             .stdin(if stdin == Stdin::Piped { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
@@ -132,7 +128,7 @@ impl Group {
             child.stderr.as_ref().and_then(escaped::pipe),
         ];
         let origin = Origin {
-            mark,
+            mark: mark(folder, env),
             leader: pid.map_or(0, |pid| pid.as_raw_nonzero().get()),
             folder: folder.to_owned(),
             pipes: ends.into_iter().flatten().collect(),

@@ -1,21 +1,18 @@
 //! Finds and ends what a program started that has left its process group. Linux only: elsewhere the group is all.
 //!
 //! The engine is a child subreaper, so whatever an agent leaves behind stays below the engine in the tree of
-//! processes, however often it forks. Whose it is tells the mark in its environment, which every process of an
+//! processes, however often it forks. Whose it is tells the private home in its environment, which every process of an
 //! agent inherits, its ancestors, or the files it holds open. One that hides all of that is ended as soon as no
 //! program is left that ran when it was started.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-/// The variable that marks every process of a program that the engine started.
-pub const MARK: &str = "EVALS_TRIAL";
-
 /// What is known of a program whose escaped processes are looked for.
 #[derive(Debug, Clone)]
 pub struct Origin {
-    /// The value of [`MARK`] in its environment.
-    pub mark: String,
+    /// The private home in its environment, which no other program has.
+    pub mark: Option<String>,
     /// Its process, which was the leader of its group.
     pub leader: i32,
     /// The folder it was started in.
@@ -41,7 +38,7 @@ mod linux {
 
     use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, getpid, kill_process, waitid};
 
-    use super::{MARK, Origin};
+    use super::Origin;
 
     /// How long is tried to end processes that keep forking.
     const PATIENCE: Duration = Duration::from_secs(5);
@@ -170,7 +167,7 @@ mod linux {
                     let orphan = pid == self.own && !leaders.contains(child) && process.group != self.own_group;
                     let known = *child == origin.leader
                         || process.group == origin.leader
-                        || is_marked(*child, &origin.mark)
+                        || origin.mark.as_ref().is_some_and(|mark| is_marked(*child, mark))
                         || (!others && orphan && holds(*child, origin));
                     let nobodys = !others && orphan && first.is_none_or(|first| process.started < first);
                     let claim = claim.or(if known { Some(true) } else { nobodys.then_some(false) });
@@ -211,14 +208,10 @@ mod linux {
         Some(Seen { parent, group, zombie, started })
     }
 
-    /// Whether the environment that a process was started with holds the mark, or one of an engine below it.
-    fn is_marked(pid: i32, mark: &str) -> bool {
+    /// Whether this is the home in the environment that a process was started with.
+    fn is_marked(pid: i32, home: &str) -> bool {
         let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else { return false };
-        environ.split(|byte| *byte == 0).any(|variable| {
-            let value = variable.strip_prefix(MARK.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
-            let rest = value.and_then(|value| value.strip_prefix(mark.as_bytes()));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
-        })
+        environ.split(|byte| *byte == 0).any(|variable| variable.strip_prefix(b"HOME=") == Some(home.as_bytes()))
     }
 
     /// Whether a process works in the program's folder, or holds a file in it or one of its pipes.
