@@ -72,7 +72,7 @@ pub struct Manifest {
     /// At most so many at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<usize>,
-    /// For `replay`: the wire log or Trace to play.
+    /// For `replay`: the wire log or Trace to play; its path counts from the manifest's file first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<PathBuf>,
     /// How much of a run is captured: `wired`, `native`, `runnable`, `catalog`, `vendor-locked`, `out-of-scope`.

@@ -172,7 +172,7 @@ fn processes_that_an_agent_left_behind_are_ended_with_its_trial() {
     let project = Project::new();
     let mark = project.path("mark");
     // The child lives on when its agent has gone, and would write after the trial.
-    let line = format!("nohup sh -c 'sleep 1; echo alive > {}' >/dev/null 2>&1 &", mark.display());
+    let line = format!("setsid sh -c 'sleep 1; echo alive > {}' >/dev/null 2>&1 &", mark.display());
     project.case("a", "", &format!("steps:\n  - run:\n      command: |\n        {line}\n  - say: done\n"));
     project.evals(&["run"]).exits(0);
     std::thread::sleep(std::time::Duration::from_millis(1300));
