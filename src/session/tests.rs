@@ -128,6 +128,6 @@ async fn what_leaves_its_group_is_ended_with_the_session() {
     assert_eq!(reason, StopReason::Crashed);
     assert!(notices(&events).iter().any(|(code, _)| *code == "escaped"), "{wire}");
     let line = wire.lines().map(|line| serde_json::from_str::<WireLine>(line).unwrap());
-    let pid = line.filter(|line| line.dir == Dir::Stderr).last().unwrap().line;
+    let pid = line.fold(String::new(), |last, line| if line.dir == Dir::Stderr { line.line } else { last });
     assert!(!Path::new(&format!("/proc/{pid}")).exists(), "process {pid} is alive");
 }
