@@ -16,7 +16,7 @@ use crate::trace::{ErrorCategory, Exit};
 
 mod escaped;
 
-use escaped::Origin;
+use escaped::{Leader, Origin};
 
 /// How long a group has between SIGTERM and SIGKILL.
 pub const TERM_TO_KILL: Duration = Duration::from_secs(2);
@@ -32,17 +32,17 @@ pub struct Group {
 }
 
 /// The groups that are alive, so that they can be ended when the program ends at once.
-static ALIVE: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+static ALIVE: Mutex<Vec<Leader>> = Mutex::new(Vec::new());
 
-fn alive() -> MutexGuard<'static, Vec<Pid>> {
+fn alive() -> MutexGuard<'static, Vec<Leader>> {
     ALIVE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The groups that are alive; none can be added while this is held.
-struct Held(MutexGuard<'static, Vec<Pid>>);
+struct Held(MutexGuard<'static, Vec<Leader>>);
 
-impl AsRef<[Pid]> for Held {
-    fn as_ref(&self) -> &[Pid] {
+impl AsRef<[Leader]> for Held {
+    fn as_ref(&self) -> &[Leader] {
         &self.0
     }
 }
@@ -51,18 +51,10 @@ impl AsRef<[Pid]> for Held {
 pub fn kill_all() {
     // This is not let go: nothing may be started any more.
     let alive = std::mem::ManuallyDrop::new(alive());
-    for pid in alive.iter() {
-        let _ = rustix::process::kill_process_group(*pid, Signal::KILL);
+    for leader in alive.iter() {
+        let _ = rustix::process::kill_process_group(leader.pid, Signal::KILL);
     }
     escaped::end_all();
-}
-
-/// What every process of a trial has in its environment and no other has: the trial's private home, which lies beside
-/// its workspace. Without one nothing marks them.
-fn mark(folder: &Path, env: &BTreeMap<String, String>) -> Option<String> {
-    let home = env.get("HOME")?;
-    let beside = Path::new(home).parent().is_some_and(|parent| Some(parent) == folder.parent());
-    (beside && Path::new(home) != folder).then(|| home.clone())
 }
 
 /// Why a program could not be started.
@@ -120,15 +112,20 @@ impl Group {
             failed(ErrorCategory::StartFailed, format!("program `{program}` could not be started: {error}"))
         })?;
         let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        alive.extend(pid);
+        alive.extend(pid.map(|pid| Leader { pid, folder: folder.to_owned() }));
         drop(alive);
         let ends = [
             child.stdin.as_ref().and_then(escaped::pipe),
             child.stdout.as_ref().and_then(escaped::pipe),
             child.stderr.as_ref().and_then(escaped::pipe),
         ];
+        // A trial's home stands beside its workspace, in a folder of its own; any other home is not its alone.
+        let own = |home: &&String| {
+            let trial = folder.parent().filter(|trial| trial.is_absolute() && trial.components().count() > 2);
+            trial.is_some() && Path::new(home).parent() == trial
+        };
         let origin = Origin {
-            mark: mark(folder, env),
+            home: env.get("HOME").filter(own).cloned(),
             leader: pid.map_or(0, |pid| pid.as_raw_nonzero().get()),
             folder: folder.to_owned(),
             pipes: ends.into_iter().flatten().collect(),
@@ -230,7 +227,7 @@ impl Drop for Group {
         if !self.over {
             escaped::end(&self.origin, || Held(alive()));
         }
-        alive().retain(|pid| Some(*pid) != self.pid);
+        alive().retain(|leader| Some(leader.pid) != self.pid);
     }
 }
 

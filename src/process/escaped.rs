@@ -1,18 +1,27 @@
 //! Finds and ends what a program started that has left its process group. Linux only: elsewhere the group is all.
 //!
 //! The engine is a child subreaper, so whatever an agent leaves behind stays below the engine in the tree of
-//! processes, however often it forks. Whose it is tells the private home in its environment, which every process of an
-//! agent inherits, its ancestors, or the files it holds open. One that hides all of that is ended as soon as no
+//! processes, however often it forks. Whose it is tells its ancestors, the private home in its environment, which
+//! every process of a trial inherits, or the files it holds open. One that hides all of that is ended as soon as no
 //! program is left that ran when it was started.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+/// A program that the engine started and has not done with.
+#[derive(Debug, Clone)]
+pub struct Leader {
+    /// Its process, the leader of its group.
+    pub pid: rustix::process::Pid,
+    /// The folder it was started in.
+    pub folder: PathBuf,
+}
+
 /// What is known of a program whose escaped processes are looked for.
 #[derive(Debug, Clone)]
 pub struct Origin {
-    /// The private home in its environment, which no other program has.
-    pub mark: Option<String>,
+    /// The home in its environment, where that is its trial's own.
+    pub home: Option<String>,
     /// Its process, which was the leader of its group.
     pub leader: i32,
     /// The folder it was started in.
@@ -38,7 +47,7 @@ mod linux {
 
     use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, getpid, kill_process, waitid};
 
-    use super::Origin;
+    use super::{Leader, Origin};
 
     /// How long is tried to end processes that keep forking.
     const PATIENCE: Duration = Duration::from_secs(5);
@@ -65,16 +74,19 @@ mod linux {
 
     /// Ends whatever is left of a program, until nothing is. `leaders` gives the programs that run now, and keeps
     /// others from being started as long as its answer is held. Answers how many processes were known as its own.
-    pub fn end<G: AsRef<[Pid]>>(origin: &Origin, leaders: impl Fn() -> G) -> usize {
+    pub fn end<G: AsRef<[Leader]>>(origin: &Origin, leaders: impl Fn() -> G) -> usize {
         let begun = Instant::now();
         let mut ended = HashSet::new();
         let mut pause = Duration::from_millis(1);
         loop {
             let found = {
                 let held = leaders();
-                let leaders: HashSet<i32> = held.as_ref().iter().map(|pid| pid.as_raw_nonzero().get()).collect();
+                let number = |leader: &Leader| leader.pid.as_raw_nonzero().get();
+                let leaders: HashSet<i32> = held.as_ref().iter().map(number).collect();
+                let others = held.as_ref().iter().filter(|leader| number(leader) != origin.leader);
+                let shared = others.map(|leader| &leader.folder).any(|folder| *folder == origin.folder);
                 let tree = Tree::read();
-                let found = tree.of(origin, &leaders);
+                let found = tree.of(origin, &leaders, shared);
                 for (pid, _) in &found {
                     kill(*pid);
                 }
@@ -153,7 +165,8 @@ mod linux {
         }
 
         /// The living processes below the engine that are to go with this origin, and whether they are known as its.
-        fn of(&self, origin: &Origin, leaders: &HashSet<i32>) -> Vec<(i32, bool)> {
+        /// Where another program of the same trial runs on (`shared`), the trial's marks say nothing of whose it is.
+        fn of(&self, origin: &Origin, leaders: &HashSet<i32>, shared: bool) -> Vec<(i32, bool)> {
             // The first of the programs that go on running; what was started before it is not theirs.
             let others = leaders.iter().filter(|leader| **leader != origin.leader);
             let first = others.filter_map(|leader| self.seen.get(leader)).map(|leader| leader.started).min();
@@ -167,8 +180,7 @@ mod linux {
                     let orphan = pid == self.own && !leaders.contains(child) && process.group != self.own_group;
                     let known = *child == origin.leader
                         || process.group == origin.leader
-                        || origin.mark.as_ref().is_some_and(|mark| is_marked(*child, mark))
-                        || (!others && orphan && holds(*child, origin));
+                        || (!others && !shared && (is_at_home(*child, origin) || (orphan && holds(*child, origin))));
                     let nobodys = !others && orphan && first.is_none_or(|first| process.started < first);
                     let claim = claim.or(if known { Some(true) } else { nobodys.then_some(false) });
                     if let Some(known) = claim
@@ -208,8 +220,9 @@ mod linux {
         Some(Seen { parent, group, zombie, started })
     }
 
-    /// Whether this is the home in the environment that a process was started with.
-    fn is_marked(pid: i32, home: &str) -> bool {
+    /// Whether a process was started with the trial's own home.
+    fn is_at_home(pid: i32, origin: &Origin) -> bool {
+        let Some(home) = &origin.home else { return false };
         let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else { return false };
         environ.split(|byte| *byte == 0).any(|variable| variable.strip_prefix(b"HOME=") == Some(home.as_bytes()))
     }
@@ -245,7 +258,7 @@ mod elsewhere {
 
     use rustix::process::Pid;
 
-    use super::Origin;
+    use super::{Leader, Origin};
 
     /// Other systems have no such thing that needs no right of its own.
     pub fn adopt_orphans() {}
@@ -259,7 +272,7 @@ mod elsewhere {
     pub fn reap_group(_group: Pid) {}
 
     /// What has left its group is not found here.
-    pub fn end<G: AsRef<[Pid]>>(_origin: &Origin, _leaders: impl Fn() -> G) -> usize {
+    pub fn end<G: AsRef<[Leader]>>(_origin: &Origin, _leaders: impl Fn() -> G) -> usize {
         0
     }
 

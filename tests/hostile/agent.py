@@ -550,8 +550,10 @@ def acp():
     if MODE == "stderr-flood":
         sys.stderr.write("a warning that is said again and again\n" * 200_000)
     if MODE == "answers-before-asked":
-        for of, value in enumerate([{"protocolVersion": 1}, {"sessionId": SESSION}, {"stopReason": "end_turn"}]):
-            result(of, value)
+        values = [{"protocolVersion": 1}, {"sessionId": SESSION}, {"stopReason": "end_turn"}]
+        answers = [{"jsonrpc": "2.0", "id": of, "result": value} for of, value in enumerate(values)]
+        # At once: one that came after its question would be an answer.
+        raw("".join(json.dumps(answer) + "\n" for answer in answers).encode())
         hang()
     stage("start")
     of = wait_for("initialize")["id"]
