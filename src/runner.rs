@@ -77,8 +77,8 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
         let now = Instant::now();
         for waited in waiting.extract_if(.., |waited| over || waited.until <= now) {
             if over {
-                // There is no next attempt: this one counts.
-                finish(&journal, waited.result, waited.trial, waited.attempt, &mut tell)?;
+                // There is no next attempt: this one counts, and the journal holds it already.
+                tell(RunEvent::Finished { result: waited.result });
             } else {
                 queue.push_front((waited.trial, waited.attempt + 1));
             }
@@ -113,6 +113,7 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
                         let why = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
                         let (case, harness, arm) = (trial.case.clone(), trial.harness.clone(), trial.arm.clone());
                         tell(RunEvent::Retry { case, harness, arm, trial: trial.trial, attempt: number, why });
+                        journal.write(&line(&trial, JournalEvent::Finished, number, Some(result.verdict)))?;
                         let until = Instant::now() + pause;
                         waiting.push(Waiting { until, trial: planned, attempt: number, result });
                     }

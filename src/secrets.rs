@@ -37,6 +37,9 @@ impl Masker {
             masker.values.push((name.clone(), value.clone()));
             let mut forms = vec![value.clone(), escaped(value), escaped(&escaped(value))];
             forms.extend(base64_forms(value));
+            // A value of several lines is met line by line: in a patch, in an output, in a log.
+            let lines = value.lines().map(str::trim).filter(|line| line.len() >= 2 * SHORTEST && *line != value);
+            forms.extend(lines.filter(|line| !line.starts_with("-----")).map(str::to_owned));
             forms.sort();
             forms.dedup();
             for form in forms {
@@ -151,6 +154,14 @@ mod tests {
         for name in ["PATH", "KEYBOARD", "MONKEY", "LANG", "HOME", "TOKENIZERS_PARALLELISM"] {
             assert!(!looks_secret(name), "{name}");
         }
+    }
+
+    #[test]
+    fn a_value_of_several_lines_is_masked_line_by_line() {
+        let masker =
+            masker("-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nEFAASCBKcwggSjAgEAAoIBAQDB\n-----END KEY-----");
+        assert_eq!(masker.mask("+MIIEvQIBADANBgkqhkiG9w0BAQ\n"), "+[redacted:MY_KEY]\n");
+        assert_eq!(masker.mask("-----BEGIN KEY-----"), "-----BEGIN KEY-----");
     }
 
     #[test]

@@ -228,7 +228,8 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         case_folder: case.folder(),
         shell: &shell,
     };
-    let error = error_of(&stop);
+    let wrong_model = case.require_model.then(|| wrong_model(&finished.header.model)).flatten();
+    let error = error_of(&stop).or(wrong_model.as_ref().map(|_| ErrorCategory::Handshake));
     let grades = if error.is_some() {
         Vec::new()
     } else {
@@ -251,7 +252,10 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
             exit: stop.exit,
             stderr_tail: tail_worth_keeping(&left, &stop),
         }),
-        error: error.map(|category| ErrorRecord { category, message: message_of(category, &stop, &attempt.manifest) }),
+        error: error.map(|category| {
+            let message = wrong_model.unwrap_or_else(|| message_of(category, &stop, &attempt.manifest));
+            ErrorRecord { category, message }
+        }),
         attempt: attempt.attempt,
         arm: attempt.trial.arm.clone(),
         shape: observed.shape.clone(),
@@ -405,9 +409,8 @@ fn last_lines(text: &str) -> String {
 
 fn placeholders(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Placeholders, TrialError> {
     let case = &attempt.case;
-    let prompt = case.turns.first().cloned().unwrap_or_default();
     let mut placeholders = Placeholders {
-        prompt,
+        prompt: turns(case).into_iter().next().unwrap_or_default(),
         model: attempt.trial.model.clone().or_else(|| attempt.manifest.model.default.clone()),
         workspace: folders.workspace.to_string_lossy().into_owned(),
         home: folders.home.to_string_lossy().into_owned(),
@@ -428,17 +431,21 @@ fn placeholders(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     Ok(placeholders)
 }
 
-fn task_of(attempt: &Attempt, folders: &Folders, placeholders: &Placeholders, env: BTreeMap<String, String>) -> Task {
-    let (case, manifest) = (&attempt.case, &attempt.manifest);
+/// The prompts of a case, its system prompt before the first.
+fn turns(case: &Case) -> Vec<String> {
     let mut turns = case.turns.clone();
     if let (Some(system), Some(first)) = (&case.system_prompt, turns.first_mut()) {
         *first = format!("{system}\n\n{first}");
     }
-    let placeholders = Placeholders { prompt: turns.first().cloned().unwrap_or_default(), ..placeholders.clone() };
+    turns
+}
+
+fn task_of(attempt: &Attempt, folders: &Folders, placeholders: &Placeholders, env: BTreeMap<String, String>) -> Task {
+    let (case, manifest) = (&attempt.case, &attempt.manifest);
     Task {
-        turns,
+        turns: turns(case),
         model: placeholders.model.clone(),
-        command: command::line(manifest, &placeholders),
+        command: command::line(manifest, placeholders),
         folder: folders.workspace.clone(),
         env,
         manifest: manifest.clone(),
@@ -548,6 +555,16 @@ fn put_back(original: &Path, place: &Path) -> std::io::Result<()> {
         fs::copy(original, place)?;
     }
     Ok(())
+}
+
+/// Why the model is not the one that the case insists on, if it is not, or if nobody can tell.
+fn wrong_model(model: &Model) -> Option<String> {
+    let requested = model.requested.as_ref()?;
+    match &model.effective {
+        Some(effective) if effective == requested => None,
+        Some(effective) => Some(format!("the case requires model `{requested}`, and `{effective}` answered")),
+        None => Some(format!("the case requires model `{requested}`, and the agent did not tell which one answered")),
+    }
 }
 
 /// What kind of error the end is, if it is one.

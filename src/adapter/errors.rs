@@ -60,7 +60,7 @@ static AUTH: LazyLock<Regex> = LazyLock::new(|| {
 
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
 static RATE_LIMIT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\brate[\s_-]?limit|\btoo many requests\b|\boverloaded(_error)?\b|\bquota\b[^\n]{0,20}\bexceeded\b")
+    Regex::new(r"(?i)\brate[\s_-]?limit|\btoo many requests\b|\boverloaded(_error)?\b|\bquota\b[^\n]{0,20}\bexceeded\b|\bexceeded\b[^\n]{0,30}\bquota\b|\bRESOURCE_EXHAUSTED\b")
         .unwrap()
 });
 
@@ -106,6 +106,8 @@ mod tests {
             ("Authentication required", ErrorCategory::Auth),
             ("unexpected status 401 Unauthorized", ErrorCategory::Auth),
             ("rate limit reached", ErrorCategory::RateLimit),
+            ("You exceeded your current quota, please check your plan", ErrorCategory::RateLimit),
+            ("[RESOURCE_EXHAUSTED] try again later", ErrorCategory::RateLimit),
             ("503 Service Unavailable", ErrorCategory::Provider),
             ("method not found: session/prompt", ErrorCategory::Protocol),
             ("cannot read properties of undefined", ErrorCategory::Protocol),

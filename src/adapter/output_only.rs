@@ -110,13 +110,16 @@ impl Translate for Translator {
             self.held = Some(held);
             self.let_go(recorder);
         }
-        // Where nobody saw the exit, as in a recording of the output alone, the output is the answer.
-        if exit.is_some_and(|exit| exit.code != Some(0)) {
-            return Answer::None;
-        }
         let said = recorder.answer();
-        if self.error_text.iter().any(|pattern| pattern.is_match(said)) {
+        let failed = exit.is_some_and(|exit| exit.code != Some(0));
+        let known = self.error_text.iter().any(|pattern| pattern.is_match(said));
+        // A program that fails may say on either stream that a login or a key was refused.
+        if known || (failed && errors::auth_in(said).is_some()) {
             return Answer::Failed { category: errors::by_text(said), detail: said.to_owned() };
+        }
+        // Where nobody saw the exit, as in a recording of the output alone, the output is the answer.
+        if failed {
+            return Answer::None;
         }
         Answer::Ended { reason: StopReason::EndTurn, detail: None }
     }

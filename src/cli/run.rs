@@ -178,6 +178,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     };
     let trials = plan(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked).map_err(CliError::unreadable)?;
     scripts::check(&inputs, &trials)?;
+    refuse_what_is_not_served(&inputs.cases, &trials, args.interaction.as_ref())?;
     for notice in &inputs.notices {
         writeln!(std::io::stderr(), "note: {notice}")?;
     }
@@ -213,6 +214,43 @@ fn asked_model(text: &str, inputs: &Inputs) -> AskedModel {
         }
         _ => AskedModel { harness: None, model: text.to_owned() },
     }
+}
+
+/// Refuses cases that ask for what this version cannot do: run without it, they would be other cases.
+fn refuse_what_is_not_served(
+    cases: &[Case],
+    trials: &[TrialRecord],
+    interaction: Option<&Interaction>,
+) -> Result<(), CliError> {
+    let mut refused: Option<CliError> = None;
+    for case in cases.iter().filter(|case| trials.iter().any(|trial| trial.case == case.id)) {
+        let asks = [
+            (
+                case.sandbox.as_ref().is_some_and(|kind| kind != "none"),
+                "sandbox",
+                "run it in a container, or take it out",
+            ),
+            (!case.attachments.is_empty(), "attachments", "put the files into the workspace"),
+            (case.model_script.is_some(), "model", "name a harness that runs without a scripted model"),
+            (!case.answers.is_empty(), "answers", "say in the prompt what the agent would ask"),
+            (
+                matches!(interaction.unwrap_or(&case.interaction), Interaction::Llm(_)),
+                "interaction: {llm: …}",
+                "write rules: `interaction: {scripted: {rules: […]}}`, or use --interaction",
+            ),
+        ];
+        for (_, key, way_out) in asks.iter().filter(|(asked, ..)| *asked) {
+            let error = CliError::unreadable(format!(
+                "{}: this version of evals does not serve `{key}`, and the case needs it; {way_out}",
+                case.shown().display()
+            ));
+            refused = Some(match refused {
+                Some(before) => before.and(error),
+                None => error,
+            });
+        }
+    }
+    refused.map_or(Ok(()), Err)
 }
 
 fn override_limits(cases: &mut [Case], limits: &[String]) -> Result<(), CliError> {

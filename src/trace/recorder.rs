@@ -656,6 +656,8 @@ impl Recorder {
                 CallStatus::Denied
             } else if open.cancelled {
                 CallStatus::Cancelled
+            } else if open.exit_code.is_some_and(|code| code != 0) {
+                CallStatus::Error
             } else {
                 CallStatus::Unfinished
             };

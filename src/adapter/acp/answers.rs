@@ -105,6 +105,8 @@ impl Translator {
                     Some(options) => self.config_options(Some(options), recorder),
                     None => {
                         if let Some(model) = model {
+                            // What the option was before the agent took another value is no longer true.
+                            self.model.option = None;
                             self.model_listed(model, recorder);
                         }
                     }

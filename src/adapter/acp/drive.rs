@@ -92,7 +92,7 @@ impl Client<'_> {
             let version = answer.get("protocolVersion").cloned().unwrap_or(Value::Null);
             return Err(Broken::Handshake(format!("the agent speaks protocol version {version}, and not 1")));
         }
-        let new = json!({"cwd": self.task.folder, "mcpServers": self.task.mcp_servers});
+        let new = json!({"cwd": self.task.folder, "mcpServers": mcp_servers(&self.task.mcp_servers)});
         let answer = self.ask("session/new", &new, Some(start)).await?;
         let answer =
             answer.map_err(|error| Broken::Handshake(format!("session/new was refused: {}", error.detail())))?;
@@ -225,7 +225,8 @@ impl Client<'_> {
     /// Decides a permission request. One that is not of this turn of this session, or about a call that nobody
     /// described, is never approved.
     fn decide(&mut self, id: &Value, params: &Value) -> (Option<String>, Said) {
-        let call = params.pointer("/toolCall/toolCallId").and_then(Value::as_str).unwrap_or_default();
+        let call = params.pointer("/toolCall/toolCallId").map(rpc::id_text).unwrap_or_default();
+        let call = call.as_str();
         let foreign = self.session_id.is_some() && params.get("sessionId") != self.session_id.as_ref();
         let why_not = if foreign {
             Some("the request is of another session")
@@ -295,6 +296,24 @@ impl Client<'_> {
             }
         }
     }
+}
+
+/// The case's MCP servers in the protocol's form, where an environment is a list of names and values.
+fn mcp_servers(written: &[Value]) -> Vec<Value> {
+    let mut servers = written.to_vec();
+    for server in servers.iter_mut().filter_map(Value::as_object_mut) {
+        for key in ["env", "headers"] {
+            if let Some(Value::Object(pairs)) = server.get(key) {
+                let list = pairs.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+                server.insert(key.to_owned(), Value::Array(list));
+            }
+        }
+        if server.contains_key("command") {
+            server.entry("args").or_insert_with(|| json!([]));
+            server.entry("env").or_insert_with(|| json!([]));
+        }
+    }
+    servers
 }
 
 /// What is logged of a decision.

@@ -64,7 +64,10 @@ impl RpcError {
     /// What to tell a person.
     pub fn detail(&self) -> String {
         match (&self.message, self.code) {
-            (Some(message), _) if !message.trim().is_empty() => message.clone(),
+            (Some(message), _) if !message.trim().is_empty() => match &self.data {
+                Some(Value::String(data)) if !message.contains(data.as_str()) => format!("{message}: {data}"),
+                _ => message.clone(),
+            },
             _ => match (self.text(), self.code) {
                 (text, _) if !text.is_empty() => text,
                 (_, Some(code)) => format!("error {code} without a message"),

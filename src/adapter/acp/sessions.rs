@@ -25,7 +25,7 @@ pub(super) struct Session {
 #[derive(Debug, Default)]
 pub(super) struct ModelSeen {
     ran: Option<String>,
-    option: Option<String>,
+    pub(super) option: Option<String>,
     listed: Option<String>,
     /// Ids of the config options that choose the model.
     option_ids: Vec<String>,
