@@ -1,5 +1,7 @@
 //! The laws of a Trace hold for whatever an adapter pushes, and a Trace that is written is read back the same.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::io::Cursor;
 
 use evals::trace::jsonl::{Reader, write_event, write_header};

@@ -83,6 +83,9 @@ mod linux {
                 let held = leaders();
                 let number = |leader: &Leader| leader.pid.as_raw_nonzero().get();
                 let leaders: HashSet<i32> = held.as_ref().iter().map(number).collect();
+                if ended.is_empty() && no_orphans(&leaders) {
+                    return 0;
+                }
                 let others = held.as_ref().iter().filter(|leader| number(leader) != origin.leader);
                 let shared = others.map(|leader| &leader.folder).any(|folder| *folder == origin.folder);
                 let tree = Tree::read();
@@ -100,6 +103,27 @@ mod linux {
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(20));
         }
+    }
+
+    /// Whether this process has no child but the programs that run. What escaped is an orphan, and orphans are its
+    /// children; reading the few it has costs less than reading every process of the system. A list of children may
+    /// leave one out while another exits, so it is read twice.
+    fn no_orphans(leaders: &HashSet<i32>) -> bool {
+        (0..2).all(|_| own_children().is_some_and(|children| children.iter().all(|child| leaders.contains(child))))
+    }
+
+    /// The children of this process; `None` where the system does not list them.
+    fn own_children() -> Option<Vec<i32>> {
+        let mut children = Vec::new();
+        for thread in fs::read_dir("/proc/self/task").ok()?.flatten() {
+            // A thread that has ended meanwhile has given its children to another.
+            match fs::read_to_string(thread.path().join("children")) {
+                Ok(list) => children.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok())),
+                Err(_) if thread.path().exists() => return None,
+                Err(_) => {}
+            }
+        }
+        Some(children)
     }
 
     /// Ends every process below this one, but those of its own group, which somebody else sees to.
