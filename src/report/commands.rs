@@ -68,7 +68,14 @@ fn case_path(file: &Path, id: &str) -> String {
         Some(root) if !is_known_root(root) => root,
         _ => file,
     };
+    let path = from_here(path);
     if path.as_os_str().is_empty() { ".".to_owned() } else { path.to_string_lossy().into_owned() }
+}
+
+/// A path as a user would write it where the command runs.
+fn from_here(path: &Path) -> &Path {
+    let here = std::env::current_dir().ok();
+    here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
 }
 
 /// What is left of a case's path before its id, where it ends with it.
