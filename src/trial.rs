@@ -10,31 +10,36 @@ use tokio::sync::watch;
 
 use crate::adapter::drive::{Task, drive};
 use crate::adapter::{Adapter, Translation, replay};
-use crate::case::{Case, OnLimit, WorkspaceSource};
+use crate::case::{Case, WorkspaceSource};
 use crate::environment::{self, Placeholders};
 use crate::grader::{Evidence, Grading};
 use crate::harness::{Home, HomeName, Manifest, PromptVia};
 use crate::interaction::{Interaction, Policy};
 use crate::price;
-use crate::result::{ErrorRecord, Metrics, StopRecord, TrialResult};
+use crate::result::{ErrorRecord, StopRecord, TrialResult};
 use crate::run::{Keep, RunError, TrialRecord, sync_folder, write_whole};
 use crate::secrets::{self, Masker};
 use crate::session::{self, Left, Session, Setup};
 use crate::shell::{Command, Shell};
 use crate::trace::recorder::Finished;
-use crate::trace::{ErrorCategory, Event, Header, Model, Stop, StopReason};
+use crate::trace::{ErrorCategory, Event, Header, Model};
 use crate::values::PathGlob;
-use crate::verdict::{self, Verdict};
+use crate::verdict::Verdict;
 use crate::wire::EngineLine;
 use crate::workspace::change::{Change, compare};
 use crate::workspace::tree::{Ignore, Tree};
 use crate::workspace::{copy_as_it_is, copy_folder, git, write_files};
 
 pub mod command;
+mod ending;
 pub mod kept;
 pub mod metrics;
 pub mod trace_file;
 
+use ending::{
+    error_of, finish_without_agent, judge, mask_result, message_of, no_stop, tail_worth_keeping, warn_after,
+    write_result, wrong_model,
+};
 use metrics::Observed;
 use trace_file::TraceFile;
 
@@ -320,12 +325,6 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The end of standard error, where the session did not end well.
-fn tail_worth_keeping(left: &Left, stop: &Stop) -> Option<String> {
-    let well = stop.category.is_none() && stop.exit.is_none_or(|exit| exit.code == Some(0));
-    (!well && !left.stderr_tail.is_empty()).then(|| left.stderr_tail.clone())
-}
-
 async fn run_session(
     setup: Setup,
     attempt: &Attempt,
@@ -557,125 +556,6 @@ fn put_back(original: &Path, place: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Why the model is not the one that the case insists on, if it is not, or if nobody can tell.
-fn wrong_model(model: &Model) -> Option<String> {
-    let requested = model.requested.as_ref()?;
-    match &model.effective {
-        Some(effective) if effective == requested => None,
-        Some(effective) => Some(format!("the case requires model `{requested}`, and `{effective}` answered")),
-        None => Some(format!("the case requires model `{requested}`, and the agent did not tell which one answered")),
-    }
-}
-
-/// What kind of error the end is, if it is one.
-fn error_of(stop: &Stop) -> Option<ErrorCategory> {
-    match stop.reason {
-        StopReason::Error => Some(stop.category.unwrap_or(ErrorCategory::Protocol)),
-        StopReason::Crashed => Some(stop.category.unwrap_or(ErrorCategory::Crashed)),
-        _ => None,
-    }
-}
-
-fn message_of(category: ErrorCategory, stop: &Stop, manifest: &Manifest) -> String {
-    let mut message = stop.detail.clone().unwrap_or_default();
-    if message.is_empty() {
-        message = match stop.exit {
-            Some(crate::trace::Exit { code: Some(code), .. }) => format!("the agent exited {code} before it answered"),
-            Some(crate::trace::Exit { signal: Some(signal), .. }) => {
-                format!("the agent was ended by signal {signal} before it answered")
-            }
-            _ => "the agent was gone before it answered".to_owned(),
-        };
-    } else if category == ErrorCategory::Crashed
-        && let Some(code) = stop.exit.and_then(|exit| exit.code)
-    {
-        message = format!("the agent exited {code} before it answered: {message}");
-    }
-    if category == ErrorCategory::NotInstalled
-        && let Some(install) = &manifest.install
-    {
-        message = format!("{message}; install it with: {install}");
-    }
-    message
-}
-
-/// Limits first, then the graders.
-fn judge(result: &mut TrialResult, attempt: &Attempt, observed: &Observed) {
-    let case = &attempt.case;
-    let judged = verdict::of_grades(&result.grades, case.pass.threshold);
-    (result.verdict, result.score) = (judged.verdict, judged.score);
-    let hit = metrics::limits_exceeded(&case.limits, &result.metrics, observed);
-    if hit.is_empty() {
-        return;
-    }
-    for limit in &hit {
-        result.warnings.push(limit.clone());
-    }
-    if case.limits.on_limit() == OnLimit::Fail {
-        result.verdict = Verdict::Fail;
-        result.score = Some(crate::values::Fraction::ZERO);
-    }
-}
-
-/// An agent that answered and then did not end as it should.
-fn warn_after(result: &mut TrialResult, stop: &Stop, held_on: bool) {
-    let Some(exit) = stop.exit.filter(|_| result.error.is_none()) else { return };
-    match (exit.code, exit.signal) {
-        _ if held_on => result.warnings.push("the agent did not exit after its answer and was ended".to_owned()),
-        (Some(0), _) | (None, None) => {}
-        (Some(code), _) => result.warnings.push(format!("the agent exited {code} after its answer")),
-        (None, Some(signal)) => {
-            result.warnings.push(format!("the agent was ended by signal {signal} after its answer"));
-        }
-    }
-}
-
-fn mask_result(result: &mut TrialResult, masker: &Masker) {
-    let Ok(text) = serde_json::to_string(result) else { return };
-    if let std::borrow::Cow::Owned(masked) = masker.mask(&text)
-        && let Ok(masked) = serde_json::from_str(&masked)
-    {
-        *result = masked;
-    }
-}
-
-fn write_result(attempt: &Attempt, result: &TrialResult) -> Result<(), RunError> {
-    write_whole(&attempt.folder.join("result.json"), |out| {
-        serde_json::to_writer_pretty(&mut *out, result)?;
-        out.write_all(b"\n")
-    })
-}
-
-/// No agent ran: the result says why.
-fn finish_without_agent(
-    attempt: &Attempt,
-    masker: &Masker,
-    category: ErrorCategory,
-    message: String,
-) -> Result<Outcome, TrialError> {
-    let mut result = TrialResult {
-        case: attempt.case.id.clone(),
-        harness: attempt.manifest.name.clone(),
-        model: model_asked(attempt),
-        trial: attempt.trial.trial,
-        verdict: Verdict::Errored,
-        score: None,
-        grades: Vec::new(),
-        metrics: Metrics::default(),
-        stop: None,
-        error: Some(ErrorRecord { category, message }),
-        attempt: attempt.attempt,
-        arm: attempt.trial.arm.clone(),
-        shape: Vec::new(),
-        warnings: Vec::new(),
-        skipped: None,
-    };
-    mask_result(&mut result, masker);
-    write_result(attempt, &result)?;
-    sync_folder(&attempt.folder)?;
-    Ok(Outcome::Done(Box::new(result)))
-}
-
 /// The result of an attempt that failed in the engine itself.
 pub fn internal_error(engine: &Engine, attempt: &Attempt, error: &TrialError) -> Result<Outcome, TrialError> {
     let masker = environment::masker(&engine.env, &attempt.case.env, &attempt.manifest);
@@ -694,15 +574,5 @@ fn make_durable(folder: &Path) -> Result<(), TrialError> {
         // Another trial of the cell was quicker.
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(io(format!("make {}", folder.display()))(error)),
-    }
-}
-
-fn no_stop(detail: &str) -> Stop {
-    Stop {
-        reason: StopReason::Crashed,
-        category: Some(ErrorCategory::Internal),
-        detail: Some(detail.to_owned()),
-        output: None,
-        exit: None,
     }
 }

@@ -4,14 +4,19 @@
 //! a message when something else follows it, a call when it has its result. What is kept for each call
 //! that has ended are two hashes of its ids, 16 bytes.
 
-use std::collections::{HashMap, HashSet, VecDeque, hash_map::DefaultHasher};
-use std::hash::{Hash, Hasher};
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use serde_json::Value;
+mod bounds;
+mod said;
+
+pub use bounds::is_empty;
+pub use said::{Answered, CallSaid, Part, ResultSaid, Said, Voice};
+
+use bounds::{hash, push_bounded, shorten};
 
 use super::usage::UsageTotal;
 use super::{
-    Attachment, Body, CallStatus, Event, FileDiff, Header, Location, Message, PermissionOption, PermissionOutcome,
+    Attachment, Body, CallStatus, Event, FileDiff, Header, Message, PermissionOption, PermissionOutcome,
     PermissionRequest, PermissionResponse, PlanEntry, Role, Stop, ToolCall, ToolKind, ToolResult, Usage, UsageScope,
 };
 
@@ -76,28 +81,6 @@ struct Speaker {
     parent: Option<String>,
 }
 
-/// Whose text it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Voice {
-    /// A message of the user.
-    User,
-    /// A message of the agent.
-    Agent,
-    /// A thought of the agent.
-    Thought,
-}
-
-/// Where a piece of text stands with regard to the piece before it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
-    /// A chunk that goes on where the last one ended.
-    Chunk,
-    /// A chunk of the message or block with this id.
-    Of(String),
-    /// A block of its own.
-    Block,
-}
-
 struct OpenCall {
     /// The id in the Trace.
     call: String,
@@ -121,77 +104,6 @@ struct OpenRequest {
     call: String,
     agent_call: String,
     parent: Option<String>,
-}
-
-/// What an agent says of a call; every part that it did not say is `None` or empty.
-#[derive(Debug, Clone, Default)]
-pub struct CallSaid {
-    /// The sub-agent that makes the call.
-    pub parent: Option<String>,
-    /// The message that the call is part of, where the protocol shows messages.
-    pub group: Option<String>,
-    /// What it does.
-    pub kind: Option<ToolKind>,
-    /// The tool's name.
-    pub name: Option<String>,
-    /// A line for people.
-    pub title: Option<String>,
-    /// Its arguments.
-    pub input: Option<Value>,
-    /// Files it touches.
-    pub locations: Vec<Location>,
-    /// Changes it shows before it is done.
-    pub diffs: Vec<FileDiff>,
-    /// Output so far; the result's own output replaces it.
-    pub output: Option<String>,
-    /// Exit code, if it came before the result.
-    pub exit_code: Option<i64>,
-}
-
-/// What an agent says of how a call ended.
-#[derive(Debug, Clone, Default)]
-pub struct ResultSaid {
-    /// Its own word for it.
-    pub outcome: Said,
-    /// What the call said.
-    pub output: Option<String>,
-    /// Changes to files; empty means those shown before.
-    pub diffs: Vec<FileDiff>,
-    /// Exit code of a command.
-    pub exit_code: Option<i64>,
-    /// The output was cut.
-    pub truncated: bool,
-}
-
-/// The agent's own word for how a call ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Said {
-    /// It succeeded.
-    #[default]
-    Ok,
-    /// It failed.
-    Failed,
-    /// It was refused.
-    Denied,
-    /// It was cancelled.
-    Cancelled,
-}
-
-/// What is known of a permission's answer.
-#[derive(Debug, Clone)]
-pub struct Answered {
-    /// What was decided.
-    pub outcome: PermissionOutcome,
-    /// The option chosen.
-    pub option: Option<String>,
-    /// The policy that decided.
-    pub policy: Option<String>,
-    /// The rule of it that matched.
-    pub rule: Option<String>,
-    /// Why.
-    pub reason: Option<String>,
-    /// Input put in the place of the agent's.
-    pub updated_input: Option<Value>,
 }
 
 /// A finished Trace: its header, and the events that had not been drained.
@@ -810,160 +722,5 @@ impl Speaker {
     }
 }
 
-/// Whether an input says nothing: null, `{}`, `[]` or an empty text.
-pub fn is_empty(input: &Value) -> bool {
-    match input {
-        Value::Null => true,
-        Value::Object(map) => map.is_empty(),
-        Value::Array(list) => list.is_empty(),
-        Value::String(text) => text.is_empty(),
-        Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
-/// Appends what fits within [`MAX_TEXT`] and answers how many bytes did not.
-fn push_bounded(kept: &mut String, text: &str) -> u64 {
-    let room = MAX_TEXT.saturating_sub(kept.len());
-    if text.len() <= room {
-        kept.push_str(text);
-        return 0;
-    }
-    let end = text.floor_char_boundary(room);
-    kept.push_str(&text[..end]);
-    (text.len() - end) as u64
-}
-
-/// A notice quotes what it is about, not all of it.
-fn shorten(text: &str) -> String {
-    const LONGEST: usize = 500;
-    if text.len() <= LONGEST {
-        return text.to_owned();
-    }
-    let end = text.floor_char_boundary(LONGEST);
-    format!("{}… ({} bytes)", &text[..end], text.len())
-}
-
-fn hash(text: &str) -> u64 {
-    // The default hasher made this way has fixed keys: the same ids give the same Trace.
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::trace::{Seen, StopReason};
-
-    fn recorder() -> Recorder {
-        Recorder::new(Header::new("acp", Seen { tracing: true, interaction: true }))
-    }
-
-    fn finish(recorder: Recorder) -> Vec<Event> {
-        let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit: None };
-        recorder.finish(stop, false).events
-    }
-
-    #[test]
-    fn an_id_that_looks_like_another_is_still_new() {
-        let mut recorder = recorder();
-        recorder.call("1", CallSaid::default());
-        recorder.result("1", ResultSaid::default());
-        assert!(recorder.was_announced("1"));
-        for id in ["call 1", "request 1", "ended 1"] {
-            assert!(!recorder.was_announced(id), "{id}");
-        }
-    }
-
-    #[test]
-    fn an_id_used_again_names_the_last_call() {
-        let mut recorder = recorder();
-        assert_eq!(recorder.call_id("a"), "a");
-        recorder.call("a", CallSaid::default());
-        recorder.result("a", ResultSaid::default());
-        recorder.call("a", CallSaid::default());
-        assert_eq!(recorder.call_id("a"), "a#2");
-    }
-
-    #[test]
-    fn a_rejected_call_without_a_word_ends_with_its_turn() {
-        let mut recorder = recorder();
-        for id in ["rejected", "open"] {
-            recorder.call(id, CallSaid::default());
-        }
-        let request = recorder.request("0", "rejected", Vec::new());
-        let outcome = PermissionOutcome::Rejected;
-        let answered = Answered { outcome, option: None, policy: None, rule: None, reason: None, updated_input: None };
-        recorder.respond(&request, answered);
-        recorder.end_turn(false);
-        assert_eq!((recorder.is_open("rejected"), recorder.is_open("open")), (false, true));
-        let results = finish(recorder).into_iter().filter_map(|event| match event.body {
-            Body::ToolResult(result) => Some((result.call, result.status, event.host)),
-            _ => None,
-        });
-        let expected = [("rejected", CallStatus::Denied), ("open", CallStatus::Unfinished)];
-        assert!(results.eq(expected.map(|(call, status)| (call.to_owned(), status, true))));
-    }
-
-    #[test]
-    fn what_is_held_for_an_open_call_is_bounded() {
-        let mut recorder = recorder();
-        recorder.call("open", CallSaid::default());
-        let mut events = Vec::new();
-        for n in 0..MAX_HELD {
-            recorder.weigh(1);
-            let voice = if n % 2 == 0 { Voice::Agent } else { Voice::Thought };
-            recorder.say(voice, None, "x", Part::Chunk);
-            events.extend(recorder.drain());
-            assert!(recorder.slots.len() <= MAX_HELD + 1);
-        }
-        recorder.weigh(1);
-        events.extend(recorder.drain());
-        assert!(events.len() > MAX_HELD / 2);
-        // The call is still open, and its result still comes.
-        recorder.call("open", CallSaid { title: Some("too late".to_owned()), ..CallSaid::default() });
-        assert!(recorder.result("open", ResultSaid::default()));
-        events.extend(finish(recorder));
-        assert!(events.iter().enumerate().all(|(n, event)| event.seq == n as u64));
-        assert!(matches!(&events[0].body, Body::ToolCall(call) if call.title.is_none()));
-        let let_go = |event: &&Event| matches!(&event.body, Body::Notice { code, .. } if code == "let_go");
-        assert_eq!(events.iter().filter(let_go).count(), 1);
-    }
-
-    #[test]
-    fn a_text_that_was_let_go_of_stays_the_answer() {
-        let mut recorder = recorder();
-        recorder.say(Voice::Agent, None, "the answer", Part::Chunk);
-        recorder.notice("aside", "a notice ends no message");
-        recorder.weigh(MAX_HELD_BYTES + 1);
-        recorder.drain();
-        recorder.say(Voice::Agent, None, " goes on", Part::Chunk);
-        let events = finish(recorder);
-        let Some(Body::Stop(stop)) = events.last().map(|event| &event.body) else { panic!("no stop") };
-        assert_eq!(stop.output.as_deref(), Some("the answer"));
-        let cut = |event: &Event| matches!(&event.body, Body::Notice { code, .. } if code == "text_cut");
-        assert!(events.iter().any(cut));
-    }
-
-    #[test]
-    fn one_id_for_many_calls_takes_no_longer_each_time() {
-        let mut recorder = recorder();
-        for _ in 0..100_000 {
-            recorder.call("c", CallSaid::default());
-            recorder.result("c", ResultSaid::default());
-            recorder.drain();
-        }
-        assert_eq!(recorder.call_id("c"), "c#100000");
-    }
-
-    #[test]
-    fn a_late_call_takes_no_answer_away() {
-        let mut recorder = recorder();
-        recorder.say(Voice::Agent, None, "done", Part::Chunk);
-        recorder.end_turn(false);
-        recorder.call("late", CallSaid::default());
-        let events = finish(recorder);
-        let Some(Body::Stop(stop)) = events.last().map(|event| &event.body) else { panic!("no stop") };
-        assert_eq!(stop.output.as_deref(), Some("done"));
-    }
-}
+mod tests;

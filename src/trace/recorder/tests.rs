@@ -1,0 +1,116 @@
+//! What the recorder makes of odd sequences; its laws over any sequence are in `tests/trace_laws.rs`.
+
+use super::*;
+use crate::trace::{Seen, StopReason};
+
+fn recorder() -> Recorder {
+    Recorder::new(Header::new("acp", Seen { tracing: true, interaction: true }))
+}
+
+fn finish(recorder: Recorder) -> Vec<Event> {
+    let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit: None };
+    recorder.finish(stop, false).events
+}
+
+#[test]
+fn an_id_that_looks_like_another_is_still_new() {
+    let mut recorder = recorder();
+    recorder.call("1", CallSaid::default());
+    recorder.result("1", ResultSaid::default());
+    assert!(recorder.was_announced("1"));
+    for id in ["call 1", "request 1", "ended 1"] {
+        assert!(!recorder.was_announced(id), "{id}");
+    }
+}
+
+#[test]
+fn an_id_used_again_names_the_last_call() {
+    let mut recorder = recorder();
+    assert_eq!(recorder.call_id("a"), "a");
+    recorder.call("a", CallSaid::default());
+    recorder.result("a", ResultSaid::default());
+    recorder.call("a", CallSaid::default());
+    assert_eq!(recorder.call_id("a"), "a#2");
+}
+
+#[test]
+fn a_rejected_call_without_a_word_ends_with_its_turn() {
+    let mut recorder = recorder();
+    for id in ["rejected", "open"] {
+        recorder.call(id, CallSaid::default());
+    }
+    let request = recorder.request("0", "rejected", Vec::new());
+    let outcome = PermissionOutcome::Rejected;
+    let answered = Answered { outcome, option: None, policy: None, rule: None, reason: None, updated_input: None };
+    recorder.respond(&request, answered);
+    recorder.end_turn(false);
+    assert_eq!((recorder.is_open("rejected"), recorder.is_open("open")), (false, true));
+    let results = finish(recorder).into_iter().filter_map(|event| match event.body {
+        Body::ToolResult(result) => Some((result.call, result.status, event.host)),
+        _ => None,
+    });
+    let expected = [("rejected", CallStatus::Denied), ("open", CallStatus::Unfinished)];
+    assert!(results.eq(expected.map(|(call, status)| (call.to_owned(), status, true))));
+}
+
+#[test]
+fn what_is_held_for_an_open_call_is_bounded() {
+    let mut recorder = recorder();
+    recorder.call("open", CallSaid::default());
+    let mut events = Vec::new();
+    for n in 0..MAX_HELD {
+        recorder.weigh(1);
+        let voice = if n % 2 == 0 { Voice::Agent } else { Voice::Thought };
+        recorder.say(voice, None, "x", Part::Chunk);
+        events.extend(recorder.drain());
+        assert!(recorder.slots.len() <= MAX_HELD + 1);
+    }
+    recorder.weigh(1);
+    events.extend(recorder.drain());
+    assert!(events.len() > MAX_HELD / 2);
+    // The call is still open, and its result still comes.
+    recorder.call("open", CallSaid { title: Some("too late".to_owned()), ..CallSaid::default() });
+    assert!(recorder.result("open", ResultSaid::default()));
+    events.extend(finish(recorder));
+    assert!(events.iter().enumerate().all(|(n, event)| event.seq == n as u64));
+    assert!(matches!(&events[0].body, Body::ToolCall(call) if call.title.is_none()));
+    let let_go = |event: &&Event| matches!(&event.body, Body::Notice { code, .. } if code == "let_go");
+    assert_eq!(events.iter().filter(let_go).count(), 1);
+}
+
+#[test]
+fn a_text_that_was_let_go_of_stays_the_answer() {
+    let mut recorder = recorder();
+    recorder.say(Voice::Agent, None, "the answer", Part::Chunk);
+    recorder.notice("aside", "a notice ends no message");
+    recorder.weigh(MAX_HELD_BYTES + 1);
+    recorder.drain();
+    recorder.say(Voice::Agent, None, " goes on", Part::Chunk);
+    let events = finish(recorder);
+    let Some(Body::Stop(stop)) = events.last().map(|event| &event.body) else { panic!("no stop") };
+    assert_eq!(stop.output.as_deref(), Some("the answer"));
+    let cut = |event: &Event| matches!(&event.body, Body::Notice { code, .. } if code == "text_cut");
+    assert!(events.iter().any(cut));
+}
+
+#[test]
+fn one_id_for_many_calls_takes_no_longer_each_time() {
+    let mut recorder = recorder();
+    for _ in 0..100_000 {
+        recorder.call("c", CallSaid::default());
+        recorder.result("c", ResultSaid::default());
+        recorder.drain();
+    }
+    assert_eq!(recorder.call_id("c"), "c#100000");
+}
+
+#[test]
+fn a_late_call_takes_no_answer_away() {
+    let mut recorder = recorder();
+    recorder.say(Voice::Agent, None, "done", Part::Chunk);
+    recorder.end_turn(false);
+    recorder.call("late", CallSaid::default());
+    let events = finish(recorder);
+    let Some(Body::Stop(stop)) = events.last().map(|event| &event.body) else { panic!("no stop") };
+    assert_eq!(stop.output.as_deref(), Some("done"));
+}

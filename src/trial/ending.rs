@@ -1,0 +1,147 @@
+//! From the end of a session to its result: what kind of error it was, what the limits say, what the user is warned of.
+
+use super::metrics::{self, Observed};
+use super::{Attempt, Outcome, TrialError, model_asked};
+use crate::case::OnLimit;
+use crate::harness::Manifest;
+use crate::result::{ErrorRecord, Metrics, TrialResult};
+use crate::run::{RunError, sync_folder, write_whole};
+use crate::secrets::Masker;
+use crate::session::Left;
+use crate::trace::{ErrorCategory, Model, Stop, StopReason};
+use crate::verdict::{self, Verdict};
+
+/// The end of standard error, where the session did not end well.
+pub(super) fn tail_worth_keeping(left: &Left, stop: &Stop) -> Option<String> {
+    let well = stop.category.is_none() && stop.exit.is_none_or(|exit| exit.code == Some(0));
+    (!well && !left.stderr_tail.is_empty()).then(|| left.stderr_tail.clone())
+}
+
+/// Why the model is not the one that the case insists on, if it is not, or if nobody can tell.
+pub(super) fn wrong_model(model: &Model) -> Option<String> {
+    let requested = model.requested.as_ref()?;
+    match &model.effective {
+        Some(effective) if effective == requested => None,
+        Some(effective) => Some(format!("the case requires model `{requested}`, and `{effective}` answered")),
+        None => Some(format!("the case requires model `{requested}`, and the agent did not tell which one answered")),
+    }
+}
+
+/// What kind of error the end is, if it is one.
+pub(super) fn error_of(stop: &Stop) -> Option<ErrorCategory> {
+    match stop.reason {
+        StopReason::Error => Some(stop.category.unwrap_or(ErrorCategory::Protocol)),
+        StopReason::Crashed => Some(stop.category.unwrap_or(ErrorCategory::Crashed)),
+        _ => None,
+    }
+}
+
+pub(super) fn message_of(category: ErrorCategory, stop: &Stop, manifest: &Manifest) -> String {
+    let mut message = stop.detail.clone().unwrap_or_default();
+    if message.is_empty() {
+        message = match stop.exit {
+            Some(crate::trace::Exit { code: Some(code), .. }) => format!("the agent exited {code} before it answered"),
+            Some(crate::trace::Exit { signal: Some(signal), .. }) => {
+                format!("the agent was ended by signal {signal} before it answered")
+            }
+            _ => "the agent was gone before it answered".to_owned(),
+        };
+    } else if category == ErrorCategory::Crashed
+        && let Some(code) = stop.exit.and_then(|exit| exit.code)
+    {
+        message = format!("the agent exited {code} before it answered: {message}");
+    }
+    if category == ErrorCategory::NotInstalled
+        && let Some(install) = &manifest.install
+    {
+        message = format!("{message}; install it with: {install}");
+    }
+    message
+}
+
+/// Limits first, then the graders.
+pub(super) fn judge(result: &mut TrialResult, attempt: &Attempt, observed: &Observed) {
+    let case = &attempt.case;
+    let judged = verdict::of_grades(&result.grades, case.pass.threshold);
+    (result.verdict, result.score) = (judged.verdict, judged.score);
+    let hit = metrics::limits_exceeded(&case.limits, &result.metrics, observed);
+    if hit.is_empty() {
+        return;
+    }
+    for limit in &hit {
+        result.warnings.push(limit.clone());
+    }
+    if case.limits.on_limit() == OnLimit::Fail {
+        result.verdict = Verdict::Fail;
+        result.score = Some(crate::values::Fraction::ZERO);
+    }
+}
+
+/// An agent that answered and then did not end as it should.
+pub(super) fn warn_after(result: &mut TrialResult, stop: &Stop, held_on: bool) {
+    let Some(exit) = stop.exit.filter(|_| result.error.is_none()) else { return };
+    match (exit.code, exit.signal) {
+        _ if held_on => result.warnings.push("the agent did not exit after its answer and was ended".to_owned()),
+        (Some(0), _) | (None, None) => {}
+        (Some(code), _) => result.warnings.push(format!("the agent exited {code} after its answer")),
+        (None, Some(signal)) => {
+            result.warnings.push(format!("the agent was ended by signal {signal} after its answer"));
+        }
+    }
+}
+
+pub(super) fn mask_result(result: &mut TrialResult, masker: &Masker) {
+    let Ok(text) = serde_json::to_string(result) else { return };
+    if let std::borrow::Cow::Owned(masked) = masker.mask(&text)
+        && let Ok(masked) = serde_json::from_str(&masked)
+    {
+        *result = masked;
+    }
+}
+
+pub(super) fn write_result(attempt: &Attempt, result: &TrialResult) -> Result<(), RunError> {
+    write_whole(&attempt.folder.join("result.json"), |out| {
+        serde_json::to_writer_pretty(&mut *out, result)?;
+        out.write_all(b"\n")
+    })
+}
+
+/// No agent ran: the result says why.
+pub(super) fn finish_without_agent(
+    attempt: &Attempt,
+    masker: &Masker,
+    category: ErrorCategory,
+    message: String,
+) -> Result<Outcome, TrialError> {
+    let mut result = TrialResult {
+        case: attempt.case.id.clone(),
+        harness: attempt.manifest.name.clone(),
+        model: model_asked(attempt),
+        trial: attempt.trial.trial,
+        verdict: Verdict::Errored,
+        score: None,
+        grades: Vec::new(),
+        metrics: Metrics::default(),
+        stop: None,
+        error: Some(ErrorRecord { category, message }),
+        attempt: attempt.attempt,
+        arm: attempt.trial.arm.clone(),
+        shape: Vec::new(),
+        warnings: Vec::new(),
+        skipped: None,
+    };
+    mask_result(&mut result, masker);
+    write_result(attempt, &result)?;
+    sync_folder(&attempt.folder)?;
+    Ok(Outcome::Done(Box::new(result)))
+}
+
+pub(super) fn no_stop(detail: &str) -> Stop {
+    Stop {
+        reason: StopReason::Crashed,
+        category: Some(ErrorCategory::Internal),
+        detail: Some(detail.to_owned()),
+        output: None,
+        exit: None,
+    }
+}
