@@ -16,6 +16,7 @@ use crate::grader::{Evidence, Grading};
 use crate::harness::{Home, HomeName, Manifest, PromptVia};
 use crate::interaction::{Interaction, Policy};
 use crate::price;
+use crate::process;
 use crate::result::{ErrorRecord, StopRecord, TrialResult};
 use crate::run::{Keep, RunError, TrialRecord, sync_folder, write_whole};
 use crate::secrets::{self, Masker};
@@ -166,7 +167,8 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         None => return Ok(Outcome::Interrupted),
     };
     let mut warnings = warnings_before(attempt, &env, &masker);
-    if let Some(message) = missing_env(&attempt.manifest, &env) {
+    let mut task = task_of(attempt, &folders, &placeholders, env);
+    if let Some(message) = missing_env(&task) {
         return finish_without_agent(attempt, &masker, ErrorCategory::Auth, message);
     }
     let user_home = engine.env.get("HOME").map(PathBuf::from);
@@ -183,7 +185,6 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         let judged = judged.clone();
         Box::new(move |event: Event| lock(&judged).take(event))
     };
-    let mut task = task_of(attempt, &folders, &placeholders, env);
     let (finished, left) = match trace_of_recording(&task) {
         Some(path) => match replay::trace(&path, header, sink) {
             Ok(finished) => (finished, Left::default()),
@@ -475,10 +476,14 @@ fn trace_of_recording(task: &Task) -> Option<PathBuf> {
     task.recording.clone().filter(|path| replay::is_trace(path))
 }
 
-fn missing_env(manifest: &Manifest, env: &BTreeMap<String, String>) -> Option<String> {
+/// What the agent needs and has not; nothing where its program is missing, since that is to be told first.
+fn missing_env(task: &Task) -> Option<String> {
+    let Task { manifest, env, .. } = task;
     let missing: Vec<&str> =
         manifest.requires_env.iter().filter(|name| !env.contains_key(*name)).map(String::as_str).collect();
-    (!missing.is_empty())
+    let path = env.get("PATH").map(String::as_str);
+    let startable = task.command.first().is_none_or(|program| process::find(program, &task.folder, path).is_some());
+    (startable && !missing.is_empty())
         .then(|| format!("harness `{}` needs {} in the environment", manifest.name, missing.join(", ")))
 }
 

@@ -130,6 +130,16 @@ fn a_variable_that_an_agent_needs_and_has_not_is_an_auth_error() {
 }
 
 #[test]
+fn an_agent_that_is_neither_installed_nor_has_its_key_is_told_to_be_installed() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    let needs = "requires-env: [EVALS_TEST_NEEDED_KEY]\ninstall: get absent-agent";
+    project.harness("absent", &format!("adapter: acp\ncommand: [absent-agent]\n{needs}"));
+    project.evals(&["run", "--harness", "absent"]).exits(3).says("install it with: get absent-agent");
+    assert_eq!(project.result("a/absent/default/1")["error"]["category"], "not_installed");
+}
+
+#[test]
 fn errored_trials_are_tried_again_when_asked_and_every_attempt_is_kept() {
     let project = Project::new();
     let flag = project.path("flag");
