@@ -157,3 +157,32 @@ fn errored_trials_are_tried_again_when_asked_and_every_attempt_is_kept() {
     project.evals(&["run", "--harness", "shaky", "--retries", "1", "--case", "b"]).exits(1);
     assert_eq!(project.result("b/shaky/default/1")["attempt"], 1);
 }
+
+#[test]
+fn a_cost_that_only_a_price_table_knows_says_so() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{usage: {input-tokens: 2000000, output-tokens: 1000000}}, {say: done}]");
+    project.write("prices.yaml", "date: '2026-01-02'\nmodels: {dear: {input: 1.5, output: 4}}\n");
+    project.evals(&["run", "--model", "dear", "--model", "unknown"]).exits(0).says("from a price table");
+    let priced = project.result("a/demo/dear/1")["metrics"].clone();
+    assert_eq!((&priced["cost_usd"], &priced["cost_source"]), (&7.0.into(), &"priced".into()));
+    let unknown = project.result("a/demo/unknown/1")["metrics"].clone();
+    assert!(unknown.get("cost_usd").is_none(), "a model without a price has no cost: {unknown}");
+}
+
+#[test]
+fn a_disk_that_takes_no_more_is_our_error_and_what_had_finished_stays() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.harness("loud", "adapter: output-only\ncommand: [sh, -c, 'head -c 200000 /dev/zero | tr \"\\0\" x']");
+    // A bound on the size of files stands for the full disk: writes fail in the same way.
+    let mut engine = std::process::Command::new("sh");
+    let run = "trap '' XFSZ; ulimit -f 64; exec \"$0\" run --harness demo --harness loud --jobs 1";
+    engine.args(["-c", run, env!("CARGO_BIN_EXE_evals")]).current_dir(project.path("")).env("HOME", project.home());
+    let done = engine.output().unwrap();
+    assert_eq!(done.status.code(), Some(3), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(String::from_utf8_lossy(&done.stdout).contains("could not write"));
+    assert_eq!(project.result("a/demo/default/1")["verdict"], "pass");
+    let loud = project.result("a/loud/default/1");
+    assert_eq!((&loud["verdict"], &loud["error"]["category"]), (&"errored".into(), &"internal".into()));
+}
