@@ -15,6 +15,7 @@ use crate::interaction::Interaction;
 use crate::trace::ErrorCategory;
 use crate::values::{Fraction, Pattern, Time};
 use crate::verdict::PassTrials;
+use crate::yaml::LeftOut;
 
 mod check;
 mod digest;
@@ -25,7 +26,8 @@ mod load;
 mod paths;
 
 pub use graders::{GraderFolder, WrittenGrader};
-pub use load::{LoadContext, LoadError, Loaded, check_harnesses, load, load_all, load_known};
+pub use load::{LoadContext, LoadError, Loaded, case_files, check_harnesses, load, load_all, load_known};
+pub use paths::shown as shown_path;
 
 /// A Case.
 #[derive(Debug, Clone)]
@@ -128,6 +130,8 @@ pub struct Source {
     pub file: PathBuf,
     /// Its text.
     pub text: String,
+    /// What of it is wrong, and was left out.
+    pub left_out: LeftOut,
 }
 
 /// What a case is for.

@@ -56,7 +56,10 @@ pub const NAME: &str = "evals-demo";
 pub fn run(args: &DemoArgs) -> ExitCode {
     let script = match Script::load(&args.script) {
         Ok(script) => script,
-        Err(error) => return complain(&error, 2),
+        Err(errors) => {
+            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            return complain(&errors.join("\n"), 2);
+        }
     };
     let model = args.model.as_deref().unwrap_or(script.own_model());
     let turn = usize::try_from(args.turn - 1).ok().and_then(|turn| script.turn(turn));

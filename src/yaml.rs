@@ -8,30 +8,111 @@ use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use serde::de::DeserializeOwned;
 
 mod check;
+mod left_out;
 mod locate;
+mod read_on;
 pub mod words;
 
+pub use left_out::LeftOut;
+use left_out::OwnedStep;
 pub use locate::{Part, Step, find};
 
 /// Files longer than this are refused unread: nobody writes them by hand, and the parser's time grows with them.
 const MAX_BYTES: usize = 4 << 20;
+
+/// Errors that are told of one file; more would help nobody.
+const MAX_ERRORS: usize = 50;
 
 /// Reads a YAML text into a value. Enums stand as one-key maps or as words; duplicate and unknown keys are refused.
 ///
 /// # Errors
 /// The first thing that is wrong, with its place, what is known there, and the way out.
 pub fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, YamlError> {
+    let Parsed { value, mut errors, .. } = parse_all(path, text);
+    errors.sort_by_key(YamlError::place);
+    match (errors.into_iter().next(), value) {
+        (Some(error), _) => Err(error),
+        (None, Some(value)) => Ok(value),
+        (None, None) => Err(YamlError::at(path, text, None, "the file could not be read")),
+    }
+}
+
+/// The same with everything that is wrong, and with what could be read of the rest.
+pub fn parse_all<T: DeserializeOwned>(path: &Path, text: &str) -> Parsed<T> {
+    let mut parsed = Parsed { value: None, left_out: LeftOut::default(), errors: Vec::new() };
     if text.len() > MAX_BYTES {
         let message = format!("the file holds {} bytes; at most {MAX_BYTES} are read", text.len());
-        return Err(YamlError::at(path, text, None, message).with_help("keep large content in files of their own"));
+        let error = YamlError::at(path, text, None, message).with_help("keep large content in files of their own");
+        parsed.errors.push(error);
+        return parsed;
     }
-    check::check(path, text)?;
-    let deserializer = serde_yaml::Deserializer::from_str(text);
-    serde_yaml::with::singleton_map_recursive::deserialize(deserializer).map_err(|error: serde_yaml::Error| {
-        let place = error.location().map(|place| locate::token(text, place.index()));
-        let explained = words::explain(&locate::without_place(&error));
-        YamlError::at(path, text, place, explained.message).with_some_help(explained.help)
-    })
+    if !check::check(path, text, &mut parsed.left_out, &mut parsed.errors) {
+        return parsed;
+    }
+    loop {
+        let reading = read_on::Reading::new(&parsed.left_out);
+        let deserializer = read_on::At { inner: serde_yaml::Deserializer::from_str(text), reading: &reading };
+        let error = match serde_yaml::with::singleton_map_recursive::deserialize(deserializer) {
+            Ok(value) => {
+                parsed.value = Some(value);
+                return parsed;
+            }
+            Err(error) => error,
+        };
+        let at = reading.into_inner().failed();
+        if !parsed.left_out.doubts(&at) {
+            parsed.errors.push(told(path, text, &error));
+        }
+        if at.is_empty() || parsed.left_out.contains(&at) {
+            return parsed;
+        }
+        if parsed.errors.len() >= MAX_ERRORS {
+            parsed.errors.push(YamlError::at(
+                path,
+                text,
+                None,
+                "there may be more, which is told when these are mended",
+            ));
+            return parsed;
+        }
+        parsed.left_out.add(at);
+    }
+}
+
+/// An error of the deserializer in a person's words.
+fn told(path: &Path, text: &str, error: &serde_yaml::Error) -> YamlError {
+    let place = error.location().map(|place| locate::token(text, place.index()));
+    let explained = words::explain(&locate::without_place(error));
+    YamlError::at(path, text, place, explained.message).with_some_help(explained.help)
+}
+
+/// What could be read of a text, and everything that is wrong in it.
+#[derive(Debug, Clone)]
+pub struct Parsed<T> {
+    /// The value, without what is wrong; absent where nothing could be read without it.
+    pub value: Option<T>,
+    /// What the value lacks because it is wrong.
+    pub left_out: LeftOut,
+    /// What is wrong.
+    pub errors: Vec<YamlError>,
+}
+
+impl<T> Parsed<T> {
+    /// The value, when nothing is wrong in it, and nothing that a further check finds. What the check says of a
+    /// place where something was left out is not told, as it may be right once that is mended.
+    ///
+    /// # Errors
+    /// Everything that is wrong, by place.
+    pub fn checked(self, check: impl FnOnce(&T) -> Vec<YamlError>) -> Result<T, Vec<YamlError>> {
+        let Self { value, left_out, mut errors } = self;
+        let more = value.as_ref().map(check).unwrap_or_default();
+        errors.extend(more.into_iter().filter(|error| !error.doubted(&left_out)));
+        errors.sort_by_key(YamlError::place);
+        match value {
+            Some(value) if errors.is_empty() => Ok(value),
+            _ => Err(errors),
+        }
+    }
 }
 
 /// Writes a value as YAML, in the form that [`parse`] reads.
@@ -62,16 +143,6 @@ pub fn read(path: &Path) -> Result<String, YamlError> {
     })
 }
 
-/// Reads a file into a value, and gives its text too, which semantic errors point into.
-///
-/// # Errors
-/// As [`read`] and [`parse`] say.
-pub fn load<T: DeserializeOwned>(path: &Path) -> Result<(T, String), YamlError> {
-    let text = read(path)?;
-    let value = parse(path, &text)?;
-    Ok((value, text))
-}
-
 /// The `<name>.yaml` files of a folder, by name; names with two extensions are left out. No folder has none.
 pub fn files(folder: &Path) -> Vec<(String, PathBuf)> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
@@ -95,6 +166,7 @@ struct Inner {
     path: PathBuf,
     place: Option<(usize, usize)>,
     range: Option<Range<usize>>,
+    steps: Vec<OwnedStep>,
     message: String,
     help: Option<String>,
     text: NamedSource<String>,
@@ -111,6 +183,7 @@ impl YamlError {
             path: path.to_path_buf(),
             place: range.as_ref().map(|range| locate::line_column(text, range.start)),
             range,
+            steps: Vec::new(),
             message: message.into(),
             help: None,
             text: NamedSource::new(path.display().to_string(), text.to_owned()).with_language("yaml"),
@@ -120,10 +193,20 @@ impl YamlError {
     /// An error about the value, or the key, to which these steps lead from the top of the text.
     /// Where they lead nowhere, the last step that exists is pointed at.
     pub fn at_steps(path: &Path, text: &str, steps: &[Step<'_>], part: Part, message: impl Into<String>) -> Self {
-        let found = find(text, steps, part).or_else(|| {
+        let there = find(text, steps, part);
+        let found = there.clone().or_else(|| {
             (1..steps.len()).rev().find_map(|length| steps.get(..length).and_then(|s| find(text, s, Part::Key)))
         });
-        Self::at(path, text, found, message)
+        // What is not there is missing in the value that would hold it.
+        let about = steps.get(..steps.len().saturating_sub(usize::from(there.is_none()))).unwrap_or_default();
+        let mut error = Self::at(path, text, found, message);
+        error.0.steps = OwnedStep::all(about);
+        error
+    }
+
+    /// Whether it may be told only because something at its place was left out.
+    pub fn doubted(&self, left_out: &LeftOut) -> bool {
+        left_out.doubts(&self.0.steps)
     }
 
     /// The same, with the way out.

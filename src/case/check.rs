@@ -41,8 +41,9 @@ use Step::{Item, Key};
 
 impl Checks<'_> {
     fn add(&mut self, steps: &[Step<'_>], part: Part, message: String, help: impl Into<String>) {
-        let Source { shown, text, .. } = self.source;
-        self.errors.push(YamlError::at_steps(shown, text, steps, part, message).with_help(help));
+        let Source { shown, text, left_out, .. } = self.source;
+        let steps = left_out.written(steps);
+        self.errors.push(YamlError::at_steps(shown, text, &steps, part, message).with_help(help));
     }
 
     fn written(&self, key: &str) -> bool {

@@ -15,7 +15,7 @@ use super::{
 use crate::grader::{self, Grader};
 use crate::harness::catalog::Catalog;
 use crate::values::Fraction;
-use crate::yaml::{self, Part, Step, YamlError, words};
+use crate::yaml::{self, LeftOut, Parsed, Part, Step, YamlError, words};
 
 /// What cases are read with.
 #[derive(Debug, Clone, Default)]
@@ -60,7 +60,7 @@ impl LoadError {
 /// Reads the cases below these paths, sorted by id.
 ///
 /// # Errors
-/// Everything that is wrong: of each file its first error as YAML, or all that its values get wrong.
+/// Everything that is wrong in any file; of a file that is not YAML at all, the first place.
 pub fn load(asked: &[PathBuf], context: &LoadContext) -> Result<Vec<Case>, Vec<LoadError>> {
     load_all(asked, context).map(|loaded| loaded.cases)
 }
@@ -89,6 +89,12 @@ pub fn load_known(known: &[(PathBuf, String)], context: &LoadContext) -> Result<
         }
     }
     load_found(found, &files, context)
+}
+
+/// The case files below these paths, whether or not they can be read.
+pub fn case_files(asked: &[PathBuf]) -> Vec<PathBuf> {
+    let find::Found { candidates, suites, .. } = find::find(asked);
+    Files::default().choose(candidates, suites).into_iter().map(|candidate| candidate.file).collect()
 }
 
 fn load_found(found: find::Found, asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
@@ -226,19 +232,24 @@ impl Files {
             return read.clone();
         }
         let shown = paths::shown(file);
-        let read = match yaml::load::<Layer>(&shown) {
-            Ok((mut layer, text)) => {
-                let source = Source { shown, file: file.to_path_buf(), text };
-                layer.rebase(file.parent().unwrap_or(file));
-                let errors = check::check(&source, &layer, is_suite);
-                Read { source: Arc::new(source), layer: Some(layer), errors }
+        let (text, parsed) = match yaml::read(&shown) {
+            Ok(text) => {
+                let parsed = yaml::parse_all::<Layer>(&shown, &text);
+                (text, parsed)
             }
             Err(error) => {
                 let text = std::fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-                let source = Source { shown, file: file.to_path_buf(), text: text.unwrap_or_default() };
-                Read { source: Arc::new(source), layer: None, errors: vec![error] }
+                (text.unwrap_or_default(), Parsed { value: None, left_out: LeftOut::default(), errors: vec![error] })
             }
         };
+        let Parsed { value: mut layer, left_out, mut errors } = parsed;
+        let source = Source { shown, file: file.to_path_buf(), text, left_out };
+        if let Some(layer) = &mut layer {
+            layer.rebase(file.parent().unwrap_or(file));
+            let more = check::check(&source, layer, is_suite);
+            errors.extend(more.into_iter().filter(|error| !error.doubted(&source.left_out)));
+        }
+        let read = Read { source: Arc::new(source), layer, errors };
         self.order.push(file.to_path_buf());
         self.read.insert(file.to_path_buf(), read.clone());
         read
@@ -258,6 +269,7 @@ impl Files {
             // A layer that cannot be read has said so; without it nothing can be said of the case.
             let layer = read.layer?;
             for (number, entry) in layer.graders.iter().cloned().enumerate() {
+                let number = written_number(&read.source, number);
                 graders.push(WrittenGrader { entry, source: read.source.clone(), number });
             }
             merged = merged.under(layer);
@@ -275,11 +287,13 @@ impl Files {
             wrong.push(YamlError::at(&own.shown, &own.text, found, message).with_help(help));
         }
         let judges = judges(&graders, &context.graders, &own, &mut wrong);
-        let failed = !wrong.is_empty();
+        // What one file of the case lacks may make another look wrong.
+        wrong.retain(|error| !sources.iter().any(|source| error.doubted(&source.left_out)));
+        let whole = wrong.is_empty() && sources.iter().all(|source| source.left_out.is_empty());
         for error in wrong {
             self.note(error);
         }
-        if failed {
+        if !whole {
             return None;
         }
         let mut case = ready(merged, id, candidate, graders, sources, named_graders);
@@ -324,6 +338,14 @@ impl Files {
             errors.extend(own.into_iter().map(LoadError::Yaml));
         }
         errors
+    }
+}
+
+/// The position of a grader in the file it is written in: those before it that are wrong count too.
+fn written_number(source: &Source, number: usize) -> usize {
+    match source.left_out.written(&[Step::Key("graders"), Step::Item(number)]).as_slice() {
+        [_, Step::Item(written)] => *written,
+        _ => number,
     }
 }
 

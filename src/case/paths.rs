@@ -11,7 +11,7 @@ pub(super) fn absolute(folder: &Path, path: &Path) -> PathBuf {
 }
 
 /// A path as messages show it: relative to the working folder where it lies in it.
-pub(super) fn shown(path: &Path) -> PathBuf {
+pub fn shown(path: &Path) -> PathBuf {
     let inside = std::env::current_dir().ok().and_then(|here| path.strip_prefix(here).ok().map(Path::to_path_buf));
     match inside {
         Some(inside) if !inside.as_os_str().is_empty() => inside,

@@ -4,6 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use super::{CliError, inputs};
+use crate::case::find::demo_scripts;
+use crate::case::{case_files, shown_path};
 use crate::demo::script::Script;
 
 #[derive(Debug, clap::Args)]
@@ -16,34 +18,22 @@ pub struct CheckArgs {
 }
 
 pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
-    let inputs = inputs::read(&inputs::cases_or_default(&args.paths), &args.harnesses)?;
-    let graders = inputs::named_graders()?;
-    let library = graders.library();
-    let mut wrong: Option<CliError> = None;
-    let mut failed = |error: CliError| {
-        wrong = Some(match wrong.take() {
-            Some(before) => before.and(error),
-            None => error,
-        });
-    };
-    for (_, grader) in library.iter() {
-        if let Err(error) = grader.read() {
-            failed(CliError::unreadable(error));
-        }
-    }
+    let paths = inputs::cases_or_default(&args.paths);
+    let inputs = inputs::read(&paths, &args.harnesses);
+    let mut wrong = Vec::new();
+    // Graders that could not be listed have been told with the inputs.
+    let library = inputs::named_graders().map(|graders| graders.library()).unwrap_or_default();
+    wrong.extend(library.iter().filter_map(|(_, grader)| grader.read().err()).flatten());
     let mut scripts = 0;
-    for case in &inputs.cases {
-        for variant in case.demo_scripts.keys() {
-            scripts += 1;
-            let path = case.shown().with_file_name(case.script_name(variant));
-            if let Err(error) = Script::load(&path) {
-                failed(CliError::all([error]));
-            }
-        }
+    for script in case_files(&paths).iter().flat_map(|case| demo_scripts(case).into_values()) {
+        scripts += 1;
+        wrong.extend(Script::load(&shown_path(&script)).err().into_iter().flatten());
     }
-    if let Some(error) = wrong {
-        return Err(error);
-    }
+    let inputs = match (inputs, wrong.is_empty()) {
+        (Ok(inputs), true) => inputs,
+        (Ok(_), false) => return Err(CliError::all(wrong)),
+        (Err(error), _) => return Err(error.and(CliError::all(wrong))),
+    };
     for notice in &inputs.notices {
         writeln!(std::io::stderr(), "note: {notice}")?;
     }

@@ -286,23 +286,24 @@ impl Script {
     /// Reads a script from its file.
     ///
     /// # Errors
-    /// The file cannot be read, or is no demo script.
-    pub fn load(path: &Path) -> Result<Self, YamlError> {
-        Self::parse(path, &yaml::read(path)?)
+    /// The file cannot be read, or is no demo script: everything that is wrong in it.
+    pub fn load(path: &Path) -> Result<Self, Vec<YamlError>> {
+        Self::parse(path, &yaml::read(path).map_err(|error| vec![error])?)
     }
 
     /// Reads a script from its text; the path is for messages.
     ///
     /// # Errors
-    /// The text is no demo script.
-    pub fn parse(path: &Path, text: &str) -> Result<Self, YamlError> {
-        let script: Self = yaml::parse(path, text)?;
-        let wrong = |message: &str| Err(YamlError::at(path, text, Some(0..text.len().min(1)), message));
-        match (&script.turns, &script.steps) {
-            (Some(_), Some(_)) => wrong("a script has `turns` or `steps`, not both"),
-            (None, None) => wrong("a script needs `turns`, or `steps` for a single turn"),
-            _ => Ok(script),
-        }
+    /// The text is no demo script: everything that is wrong in it.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, Vec<YamlError>> {
+        yaml::parse_all::<Self>(path, text).checked(|script| {
+            let wrong = |message: &str| vec![YamlError::at(path, text, Some(0..text.len().min(1)), message)];
+            match (&script.turns, &script.steps) {
+                (Some(_), Some(_)) => wrong("a script has `turns` or `steps`, not both"),
+                (None, None) => wrong("a script needs `turns`, or `steps` for a single turn"),
+                _ => Vec::new(),
+            }
+        })
     }
 
     /// The steps for a prompt, counted from 0; `None` beyond the last turn.
@@ -394,7 +395,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Script, YamlError> {
-        Script::parse(Path::new("x.demo.yaml"), text)
+        Script::parse(Path::new("x.demo.yaml"), text).map_err(|errors| errors.into_iter().next().unwrap())
     }
 
     #[test]

@@ -37,9 +37,9 @@ pub enum GraderError {
         /// The name that is nearest to it.
         nearest: Option<String>,
     },
-    /// Its file could not be understood.
-    #[error(transparent)]
-    Unreadable(#[from] YamlError),
+    /// Its file could not be understood; why, one or more.
+    #[error("{}", .0.first().map(ToString::to_string).unwrap_or_default())]
+    Unreadable(Vec<YamlError>),
     /// Graders that use each other in a circle.
     #[error("graders use each other in a circle: {}", .0.join(" uses "))]
     Circle(Vec<String>),
@@ -49,7 +49,7 @@ impl GraderError {
     /// How to put it right, where that is known.
     pub fn way_out(&self) -> Option<&str> {
         match self {
-            GraderError::Unreadable(error) => error.way_out(),
+            GraderError::Unreadable(errors) => errors.first().and_then(YamlError::way_out),
             GraderError::Unknown { .. } | GraderError::Circle(_) => None,
         }
     }
@@ -107,9 +107,9 @@ impl NamedGrader {
     /// Its description, and the graders it holds.
     ///
     /// # Errors
-    /// It is not YAML, or not the file of a grader.
-    pub fn read(&self) -> Result<NamedFile, GraderError> {
-        Ok(yaml::parse(Path::new(&self.origin), &self.text)?)
+    /// It is not YAML, or not the file of a grader: everything that is wrong in it.
+    pub fn read(&self) -> Result<NamedFile, Vec<YamlError>> {
+        yaml::parse_all(Path::new(&self.origin), &self.text).checked(|_| Vec::new())
     }
 }
 
@@ -164,7 +164,7 @@ fn expand_into(
                 let Some(found) = library.get(name) else {
                     return Err(GraderError::Unknown { name: name.clone(), nearest: library.nearest(name) });
                 };
-                let file = found.read()?;
+                let file = found.read().map_err(GraderError::Unreadable)?;
                 using.push(name.clone());
                 expand_into(graders, &file.graders, &common, library, using, found.folder.as_deref())?;
                 using.pop();

@@ -8,7 +8,7 @@ use super::{Manifest, ModelVia, PromptVia};
 use crate::adapter::Adapter;
 use crate::embedded;
 use crate::trace::view;
-use crate::yaml::{self, Part, Step, YamlError, words};
+use crate::yaml::{self, LeftOut, Part, Step, YamlError, words};
 
 /// Manifests by name.
 #[derive(Debug, Clone, Default)]
@@ -97,14 +97,12 @@ impl Catalog {
     }
 
     fn add(&mut self, shown: &Path, text: String, origin: Origin, stem: &str, errors: &mut Vec<YamlError>) {
-        let mut manifest: Manifest = match yaml::parse(shown, &text) {
+        let parsed = yaml::parse_all::<Manifest>(shown, &text);
+        let left_out = parsed.left_out.clone();
+        let mut manifest = match parsed.checked(|manifest| check(shown, &text, manifest, &left_out)) {
             Ok(manifest) => manifest,
-            Err(error) => return errors.push(error),
+            Err(wrong) => return errors.extend(wrong),
         };
-        let wrong = check(shown, &text, &manifest);
-        if !wrong.is_empty() {
-            return errors.extend(wrong);
-        }
         // Like the paths in a case, a recording's counts from the file that names it; else from where the command runs.
         if let (Some(recording), Origin::File(file)) = (&mut manifest.recording, &origin) {
             let beside = file.parent().unwrap_or(Path::new("")).join(&*recording);
@@ -161,11 +159,11 @@ pub fn is_path(text: &str) -> bool {
 }
 
 /// What the types cannot say of a manifest.
-fn check(path: &Path, text: &str, manifest: &Manifest) -> Vec<YamlError> {
+fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Vec<YamlError> {
     use Step::{Item, Key};
     let mut errors = Vec::new();
     let mut add = |steps: &[Step<'_>], part, message: String, help: &str| {
-        errors.push(YamlError::at_steps(path, text, steps, part, message).with_help(help));
+        errors.push(YamlError::at_steps(path, text, &left_out.written(steps), part, message).with_help(help));
     };
     let name = &manifest.name;
     if name.trim().is_empty() || is_path(name) || name.starts_with('.') || name.chars().any(char::is_control) {

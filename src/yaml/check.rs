@@ -4,9 +4,12 @@ use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 
-use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    self, DeserializeSeed, Deserializer, EnumAccess, IgnoredAny, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
 
-use super::{YamlError, locate};
+use super::left_out::{LeftOut, OwnedStep};
+use super::{MAX_ERRORS, YamlError, locate};
 
 /// Brackets that may be open at once.
 const MAX_UNCLOSED: usize = 1_000;
@@ -15,24 +18,38 @@ const A_KEY: &str = "a text as key";
 /// Values that a file may hold once its aliases are written out.
 const MAX_VALUES: usize = 200_000;
 
-/// Refuses a text that no type could be read from.
-pub(super) fn check(path: &Path, text: &str) -> Result<(), YamlError> {
+/// Refuses a text that no type could be read from: then the answer is no. Where a single place is wrong, it is left out.
+pub(super) fn check(path: &Path, text: &str, left_out: &mut LeftOut, errors: &mut Vec<YamlError>) -> bool {
     if let Some(byte) = unclosed(text) {
         let range = Some(byte..byte + 1);
-        return Err(YamlError::at(path, text, range, format!("more than {MAX_UNCLOSED} brackets are open here"))
-            .with_help("close them"));
+        errors.push(
+            YamlError::at(path, text, range, format!("more than {MAX_UNCLOSED} brackets are open here"))
+                .with_help("close them"),
+        );
+        return false;
     }
-    let mut survey = Survey::default();
-    let outcome = Any(&mut survey).deserialize(serde_yaml::Deserializer::from_str(text));
-    let Err(error) = outcome else {
-        return if survey.empty { Err(empty(path, text)) } else { Ok(()) };
-    };
-    let place = error.location().map(|place| text.floor_char_boundary(place.index()));
-    if let Some((message, help)) = survey.refused {
+    while errors.len() < MAX_ERRORS {
+        let mut survey = Survey { left_out, at: Vec::new(), values: 0, empty: false, stop: false, refused: None };
+        let outcome = Any(&mut survey).deserialize(serde_yaml::Deserializer::from_str(text));
+        let Err(error) = outcome else {
+            if survey.empty {
+                errors.push(empty(path, text));
+            }
+            return !survey.empty;
+        };
+        let place = error.location().map(|place| text.floor_char_boundary(place.index()));
+        let Some(Refused { message, help, at }) = survey.refused else {
+            errors.push(syntax(path, text, &error, place));
+            return false;
+        };
         let range = place.map(|byte| locate::token(text, byte));
-        return Err(YamlError::at(path, text, range, message).with_help(help));
+        errors.push(YamlError::at(path, text, range, message).with_help(help));
+        match at {
+            Some(at) if !at.is_empty() && !left_out.contains(&at) => left_out.add(at),
+            _ => return false,
+        }
     }
-    Err(syntax(path, text, &error, place))
+    false
 }
 
 /// The bracket that is one too many. The parser looks at every open one again for each further character.
@@ -107,25 +124,51 @@ fn syntax(path: &Path, text: &str, error: &serde_yaml::Error, place: Option<usiz
 fn second_document(text: &str) -> Option<std::ops::Range<usize>> {
     let mut documents = serde_yaml::Deserializer::from_str(text);
     documents.next()?;
-    let mut survey = Survey { stop: true, ..Survey::default() };
+    let nothing = LeftOut::default();
+    let mut survey = Survey { left_out: &nothing, at: Vec::new(), values: 0, empty: false, stop: true, refused: None };
     let error = Any(&mut survey).deserialize(documents.next()?).err()?;
     let start = error.location()?.index();
     let marker = text.get(..start)?.rfind("---").unwrap_or(start);
     Some(locate::token(text, marker))
 }
 
-#[derive(Default)]
-struct Survey {
+struct Survey<'a> {
+    left_out: &'a LeftOut,
+    at: Vec<OwnedStep>,
     values: usize,
     empty: bool,
     stop: bool,
-    refused: Option<(String, String)>,
+    refused: Option<Refused>,
 }
 
-impl Survey {
+/// Why a text was refused, and the one place that could be left out.
+struct Refused {
+    message: String,
+    help: String,
+    at: Option<Vec<OwnedStep>>,
+}
+
+impl Survey<'_> {
+    /// Refuses the place where the survey stands.
     fn refuse<E: de::Error>(&mut self, message: impl Into<String>, help: impl Into<String>) -> E {
-        self.refused = Some((message.into(), help.into()));
+        let at = Some(self.at.clone());
+        self.refused = Some(Refused { message: message.into(), help: help.into(), at });
         E::custom("refused")
+    }
+
+    fn within<T, E>(&mut self, step: OwnedStep, look: impl FnOnce(&mut Self) -> Result<T, E>) -> Result<T, E> {
+        self.at.push(step);
+        let outcome = look(self);
+        self.at.pop();
+        outcome
+    }
+
+    fn refuse_duplicate<E: de::Error>(&mut self, key: &str) -> Result<(), E> {
+        if self.left_out.contains(&self.at) {
+            return Ok(());
+        }
+        let message = format!("the key `{}` stands here twice", super::words::short(key));
+        Err(self.refuse(message, "keep one of them; the other would be lost"))
     }
 
     fn count<E: de::Error>(&mut self) -> Result<(), E> {
@@ -135,15 +178,17 @@ impl Survey {
         self.values += 1;
         if self.values > MAX_VALUES {
             let message = format!("the file holds more than {MAX_VALUES} values");
-            return Err(self.refuse(message, "aliases (`*name`) count as often as they are used; write less"));
+            let help = "aliases (`*name`) count as often as they are used; write less".to_owned();
+            self.refused = Some(Refused { message, help, at: None });
+            return Err(E::custom("refused"));
         }
         Ok(())
     }
 }
 
-struct Any<'a>(&'a mut Survey);
+struct Any<'a, 'b>(&'a mut Survey<'b>);
 
-impl<'de> DeserializeSeed<'de> for Any<'_> {
+impl<'de> DeserializeSeed<'de> for Any<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -151,7 +196,7 @@ impl<'de> DeserializeSeed<'de> for Any<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Any<'_> {
+impl<'de> Visitor<'de> for Any<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -197,21 +242,29 @@ impl<'de> Visitor<'de> for Any<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         self.0.count()?;
-        while list.next_element_seed(Any(self.0))?.is_some() {}
+        for number in 0.. {
+            let item = self.0.within(OwnedStep::Item(number), |survey| list.next_element_seed(Any(survey)))?;
+            if item.is_none() {
+                break;
+            }
+        }
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         self.0.count()?;
         let mut seen = HashSet::new();
-        while map.next_key_seed(Key { survey: self.0, seen: &mut seen })?.is_some() {
-            map.next_value_seed(Any(self.0))?;
+        while let Some(key) = map.next_key_seed(Key { survey: self.0, seen: &mut seen })? {
+            self.0.within(OwnedStep::Key(key), |survey| map.next_value_seed(Any(survey)))?;
         }
         Ok(())
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<(), A::Error> {
-        let (tag, _) = tagged.variant_seed(std::marker::PhantomData::<String>)?;
+        let (tag, value) = tagged.variant_seed(std::marker::PhantomData::<String>)?;
+        if self.0.left_out.contains(&self.0.at) {
+            return value.newtype_variant::<IgnoredAny>().map(|_| ());
+        }
         Err(self.0.refuse(
             format!("the YAML tag `!{tag}` means nothing here"),
             "put a text that begins with `!` in quotes; write `key: value` for a setting",
@@ -219,38 +272,38 @@ impl<'de> Visitor<'de> for Any<'_> {
     }
 }
 
+/// Reads a key that may stand here.
 struct Key<'a, 'b> {
-    survey: &'a mut Survey,
-    seen: &'b mut HashSet<String>,
+    survey: &'a mut Survey<'b>,
+    seen: &'a mut HashSet<String>,
 }
 
 impl<'de> DeserializeSeed<'de> for Key<'_, '_> {
-    type Value = ();
+    type Value = String;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<String, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
 impl Visitor<'_> for Key<'_, '_> {
-    type Value = ();
+    type Value = String;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(A_KEY)
     }
 
-    fn visit_str<E: de::Error>(self, key: &str) -> Result<(), E> {
-        if key == "<<" {
-            return Err(self
-                .survey
-                .refuse("merge keys (`<<`) are not read", "write the keys out, or use a suite.yaml"));
-        }
-        if !self.seen.insert(key.to_owned()) {
-            return Err(self.survey.refuse(
-                format!("the key `{}` stands here twice", super::words::short(key)),
-                "keep one of them; the other would be lost",
-            ));
-        }
-        Ok(())
+    fn visit_str<E: de::Error>(self, key: &str) -> Result<String, E> {
+        let twice = !self.seen.insert(key.to_owned());
+        self.survey.within(OwnedStep::Key(key.to_owned()), |survey| {
+            if key == "<<" && !survey.left_out.contains(&survey.at) {
+                Err(survey.refuse("merge keys (`<<`) are not read", "write the keys out, or use a suite.yaml"))
+            } else if twice {
+                survey.refuse_duplicate(key)
+            } else {
+                Ok(())
+            }
+        })?;
+        Ok(key.to_owned())
     }
 }

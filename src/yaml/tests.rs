@@ -78,7 +78,7 @@ fn texts_that_no_type_could_be_read_from_are_refused() {
         ("prompt: a: b\n", (1, 10), "mapping values are not allowed"),
         ("prompt: *.rs\n", (1, 10), "this is not YAML"),
         ("prompt: *nobody\n", (1, 9), "unknown anchor"),
-        ("a: &a {x: 1}\nprompt: a\nmap:\n  <<: *a\n", (4, 3), "merge keys"),
+        ("prompt: &a x\nmap:\n  <<: *a\n", (3, 3), "merge keys"),
         ("prompt: a\u{7}b\n", (1, 10), "control character, U+0007"),
         ("prompt: a\n? [x]\n: b\n", (2, 3), "a key must be a text"),
     ] {
@@ -86,6 +86,37 @@ fn texts_that_no_type_could_be_read_from_are_refused() {
         assert!(message.contains(wanted), "{text:?}: {message}");
         assert_eq!(place, Some(at), "{text:?}: {message}");
     }
+}
+
+#[test]
+fn after_an_error_the_rest_is_read() {
+    let read = |text: &str| {
+        let Parsed { value, errors, .. } = parse_all::<Sample>(Path::new("a.yaml"), text);
+        let places: Vec<_> = errors.iter().filter_map(YamlError::place).collect();
+        (value, places)
+    };
+    let (value, places) = read(
+        "numer: 1\nprompt: p\nlist:\n  - plian\n  - plain\n  - {tool-calls: {mni: 1}}\n  - {tool-calls: {min: 7}}\nnumber: x\nmap: {a: [], b: c, b: d, e: f}\n",
+    );
+    let value = value.unwrap();
+    assert_eq!(value.list, [Shape::Plain, Shape::ToolCalls(Settings { min: 7 })]);
+    assert_eq!((value.prompt.as_str(), value.map.len(), value.map["e"].as_str()), ("p", 1, "f"));
+    assert_eq!(places.len(), 6, "{places:?}");
+    for place in [(1, 1), (4, 5), (6, 19), (8, 9), (9, 10), (9, 20)] {
+        assert!(places.contains(&place), "{place:?} is not told: {places:?}");
+    }
+    // What is missing because it is misspelt is told once.
+    let (value, places) = read("promt: p\nnumber: x\n");
+    assert!(value.is_none());
+    assert_eq!(places, [(1, 1), (2, 9)]);
+}
+
+#[test]
+fn items_are_counted_as_they_stand_in_the_text() {
+    let parsed = parse_all::<Sample>(Path::new("a.yaml"), "prompt: p\nlist: [plian, plain, [], plain]\n");
+    let item = |number| parsed.left_out.written(&[Step::Key("list"), Step::Item(number)]);
+    assert_eq!(item(0), [Step::Key("list"), Step::Item(1)]);
+    assert_eq!(item(1), [Step::Key("list"), Step::Item(3)]);
 }
 
 #[test]

@@ -56,6 +56,59 @@ fn typos_and_wrong_types_are_shown_where_they_stand() {
     }
 }
 
+/// The first line of each error: its place, and what is wrong.
+fn told(shown: &str) -> Vec<&str> {
+    shown.lines().filter_map(|line| line.strip_prefix("  × ")).collect()
+}
+
+#[test]
+fn check_tells_all_errors_of_all_files_at_once() {
+    let project = project();
+    // Of each kind of error one, and what is right stands between them.
+    project.write(
+        "cases/bad.yaml",
+        r#"promt: x
+prompt: ""
+workspace: {cop: ws, protect: ['[']}
+timeout: soon
+hidden: nowhere
+tags: [one, [x], two, ""]
+graders:
+  - outpt: {contains: x}
+  - output: {contans: x}
+  - use: nobody
+  - stop: {reason: [end_turn]}
+  - output: {contains: x, weight: -1}
+  - command: {run: "true", run: "false"}
+  - output: !x y
+  - use: nobody-else
+  - files: {exist: [a], name: "", gate: perhaps}
+limits: {time: 0s, tokens: many}
+interaction: {scripted: {rules: [{when: {nth: 0}}, {when: {knd: x}, decision: reject}]}}
+id: a/../b
+"#,
+    );
+    project.write("cases/late.yaml", "prompt: x\ngraders: [{outpt: {}}]\n");
+    project.write("cases/late.demo.yaml", "steps:\n  - sya: x\n  - say: [x]\n  - write: {pth: x}\n");
+    project.write("cases/suites/suite.yaml", "trails: 3\nprompt: x\n");
+    project.write("cases/suites/in.yaml", "prompt: x\ngraders: [{use: finishd}]\n");
+    project.write("harnesses/h.yaml", "name: a/b\nadapter: acp\ncomand: []\njobs: 0\nmodel: {via: flga}\n");
+    project.write("graders/g.yaml", "description: [x]\ngraders:\n  - output: {contans: x}\n  - outpt: {}\n");
+    let shown = refused(&project, &["check"]);
+    insta::assert_snapshot!("all_at_once", told(&shown).join("\n"));
+}
+
+#[test]
+fn a_file_with_errors_without_end_ends_with_a_word_about_it() {
+    let project = project();
+    let graders = "  - outpt: {contains: x}\n".repeat(300);
+    project.write("cases/bad.yaml", &format!("prompt: x\ngraders:\n{graders}"));
+    let shown = refused(&project, &["check"]);
+    let told = told(&shown);
+    assert_eq!(told.len(), 51, "{told:?}");
+    assert!(told.iter().any(|line| line.contains("there may be more")), "{told:?}");
+}
+
 #[test]
 fn files_that_cannot_be_read_are_named() {
     // A folder in the place of a file.

@@ -22,7 +22,7 @@ pub fn check(inputs: &Inputs, trials: &[TrialRecord]) -> Result<(), CliError> {
             played.extend(there.map(|variant| case.shown().with_file_name(case.script_name(&variant))));
         }
     }
-    let errors: Vec<_> = played.iter().filter_map(|path| Script::load(path).err()).collect();
+    let errors: Vec<_> = played.iter().filter_map(|path| Script::load(path).err()).flatten().collect();
     if errors.is_empty() { Ok(()) } else { Err(CliError::all(errors)) }
 }
 

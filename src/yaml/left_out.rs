@@ -1,0 +1,68 @@
+//! Places of a text that were left out of its value because they are wrong, so that the rest could be read.
+
+use super::Step;
+
+/// One step from a value to a value within it, kept.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum OwnedStep {
+    Key(String),
+    Item(usize),
+}
+
+impl OwnedStep {
+    pub(super) fn all(steps: &[Step<'_>]) -> Vec<OwnedStep> {
+        steps
+            .iter()
+            .map(|step| match step {
+                Step::Key(key) => OwnedStep::Key((*key).to_owned()),
+                Step::Item(number) => OwnedStep::Item(*number),
+            })
+            .collect()
+    }
+}
+
+/// The places that were left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftOut(Vec<Vec<OwnedStep>>);
+
+impl LeftOut {
+    /// Whether the whole text was read.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Where an item of the value stands in the text: items before it may have been left out.
+    pub fn written<'a>(&self, steps: &[Step<'a>]) -> Vec<Step<'a>> {
+        let mut written: Vec<Step<'a>> = Vec::with_capacity(steps.len());
+        for step in steps {
+            let Step::Item(number) = step else {
+                written.push(*step);
+                continue;
+            };
+            let mut inner = OwnedStep::all(&written);
+            let left_in = |number: &usize| {
+                inner.push(OwnedStep::Item(*number));
+                let out = self.contains(&inner);
+                inner.pop();
+                !out
+            };
+            written.push(Step::Item((0..).filter(left_in).nth(*number).unwrap_or(*number)));
+        }
+        written
+    }
+
+    /// Whether something at a place, or below it, was left out: an error about that place may be none.
+    pub(super) fn doubts(&self, place: &[OwnedStep]) -> bool {
+        self.0.iter().any(|out| out.starts_with(place))
+    }
+
+    pub(super) fn contains(&self, place: &[OwnedStep]) -> bool {
+        self.0.iter().any(|out| out == place)
+    }
+
+    pub(super) fn add(&mut self, place: Vec<OwnedStep>) {
+        if !self.contains(&place) {
+            self.0.push(place);
+        }
+    }
+}

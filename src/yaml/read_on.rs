@@ -1,0 +1,285 @@
+//! Reads on after an error: what is wrong is left out, and the text is read again until the rest is a value.
+//!
+//! A wrapper around the deserializer knows the place of each value. It notes where reading failed, and passes over
+//! the places that are to be left out.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use serde::de::{
+    DeserializeSeed, Deserializer, EnumAccess, Error, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor,
+};
+
+use super::left_out::{LeftOut, OwnedStep};
+
+/// What the wrapper knows while it reads.
+pub(super) struct Reading<'a> {
+    left_out: &'a LeftOut,
+    at: Vec<OwnedStep>,
+    failed: Option<Vec<OwnedStep>>,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn new(left_out: &'a LeftOut) -> RefCell<Self> {
+        RefCell::new(Self { left_out, at: Vec::new(), failed: None })
+    }
+
+    /// Where reading failed: the innermost value, or the key.
+    pub(super) fn failed(self) -> Vec<OwnedStep> {
+        self.failed.unwrap_or_default()
+    }
+
+    fn leaves_out(&mut self, step: OwnedStep) -> bool {
+        self.at.push(step);
+        let out = self.left_out.contains(&self.at);
+        self.at.pop();
+        out
+    }
+
+    /// Reads what stands one step further.
+    fn within<T, E>(reading: &RefCell<Self>, step: OwnedStep, read: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        reading.borrow_mut().at.push(step);
+        let outcome = read();
+        let mut reading = reading.borrow_mut();
+        if outcome.is_ok() {
+            reading.failed = None;
+        } else if reading.failed.is_none() {
+            reading.failed = Some(reading.at.clone());
+        }
+        reading.at.pop();
+        outcome
+    }
+}
+
+/// Anything of serde's that reads, with the place it reads at.
+pub(super) struct At<'a, 'b, T> {
+    pub(super) inner: T,
+    pub(super) reading: &'a RefCell<Reading<'b>>,
+}
+
+impl<'a, 'b, T> At<'a, 'b, T> {
+    fn with<U>(&self, inner: U) -> At<'a, 'b, U> {
+        At { inner, reading: self.reading }
+    }
+}
+
+macro_rules! hand_on {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+            let visitor = self.with(visitor);
+            self.inner.$method(visitor)
+        }
+    )*};
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for At<'_, '_, D> {
+    type Error = D::Error;
+
+    hand_on!(
+        deserialize_any deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
+        deserialize_i128 deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
+        deserialize_f32 deserialize_f64 deserialize_char deserialize_str deserialize_string deserialize_bytes
+        deserialize_byte_buf deserialize_option deserialize_unit deserialize_seq deserialize_map
+        deserialize_identifier deserialize_ignored_any
+    );
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
+        let visitor = self.with(visitor);
+        self.inner.deserialize_unit_struct(name, visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
+        let visitor = self.with(visitor);
+        self.inner.deserialize_newtype_struct(name, visitor)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, D::Error> {
+        let visitor = self.with(visitor);
+        self.inner.deserialize_tuple(length, visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        length: usize,
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        let visitor = self.with(visitor);
+        self.inner.deserialize_tuple_struct(name, length, visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        let visitor = self.with(visitor);
+        self.inner.deserialize_struct(name, fields, visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        let visitor = self.with(visitor);
+        self.inner.deserialize_enum(name, variants, visitor)
+    }
+}
+
+macro_rules! plain_visits {
+    ($($method:ident: $type:ty),* $(,)?) => {$(
+        fn $method<E: Error>(self, value: $type) -> Result<V::Value, E> {
+            self.inner.$method(value)
+        }
+    )*};
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for At<'_, '_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.expecting(f)
+    }
+
+    plain_visits!(
+        visit_bool: bool, visit_i64: i64, visit_i128: i128, visit_u64: u64, visit_u128: u128, visit_f64: f64,
+        visit_str: &str, visit_borrowed_str: &'de str, visit_string: String, visit_bytes: &[u8],
+    );
+
+    fn visit_none<E: Error>(self) -> Result<V::Value, E> {
+        self.inner.visit_none()
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
+        self.inner.visit_unit()
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+        let deserializer = self.with(deserializer);
+        self.inner.visit_some(deserializer)
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+        let deserializer = self.with(deserializer);
+        self.inner.visit_newtype_struct(deserializer)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<V::Value, A::Error> {
+        let items = Items { list: self.with(list), next: 0 };
+        self.inner.visit_seq(items)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        let entries = Entries { map: self.with(map), key: String::new() };
+        self.inner.visit_map(entries)
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, tagged: A) -> Result<V::Value, A::Error> {
+        self.inner.visit_enum(tagged)
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for At<'_, '_, S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
+        let deserializer = self.with(deserializer);
+        self.inner.deserialize(deserializer)
+    }
+}
+
+struct Items<'a, 'b, A> {
+    list: At<'a, 'b, A>,
+    next: usize,
+}
+
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Items<'_, '_, A> {
+    type Error = A::Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
+        while self.list.reading.borrow_mut().leaves_out(OwnedStep::Item(self.next)) {
+            if self.list.inner.next_element::<IgnoredAny>()?.is_none() {
+                return Ok(None);
+            }
+            self.next += 1;
+        }
+        let step = OwnedStep::Item(self.next);
+        self.next += 1;
+        let seed = self.list.with(seed);
+        Reading::within(seed.reading, step, || self.list.inner.next_element_seed(seed))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        self.list.inner.size_hint()
+    }
+}
+
+struct Entries<'a, 'b, A> {
+    map: At<'a, 'b, A>,
+    key: String,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Entries<'_, '_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, mut seed: S) -> Result<Option<S::Value>, A::Error> {
+        loop {
+            self.key.clear();
+            let key = Key { seed: self.map.with(seed), name: &mut self.key };
+            match self.map.inner.next_key_seed(key)? {
+                None => return Ok(None),
+                Some(Peeked::Key(key)) => return Ok(Some(key)),
+                Some(Peeked::LeftOut(unused)) => {
+                    self.map.inner.next_value::<IgnoredAny>()?;
+                    seed = unused;
+                }
+            }
+        }
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        let step = OwnedStep::Key(std::mem::take(&mut self.key));
+        let seed = self.map.with(seed);
+        Reading::within(seed.reading, step, || self.map.inner.next_value_seed(seed))
+    }
+}
+
+/// Looks at a key from within its own deserializer, so that an error about the key is at the key.
+struct Key<'a, 'b, 'c, S> {
+    seed: At<'a, 'b, S>,
+    name: &'c mut String,
+}
+
+enum Peeked<T, S> {
+    Key(T),
+    LeftOut(S),
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Key<'_, '_, '_, S> {
+    type Value = Peeked<S::Value, S>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> Visitor<'de> for Key<'_, '_, '_, S> {
+    type Value = Peeked<S::Value, S>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: Error>(self, key: &str) -> Result<Self::Value, E> {
+        let step = OwnedStep::Key(key.to_owned());
+        let At { inner, reading } = self.seed;
+        if reading.borrow_mut().leaves_out(step.clone()) {
+            return Ok(Peeked::LeftOut(inner));
+        }
+        key.clone_into(self.name);
+        Reading::within(reading, step, || inner.deserialize(key.into_deserializer())).map(Peeked::Key)
+    }
+}
