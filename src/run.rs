@@ -236,19 +236,74 @@ impl RunError {
 /// # Errors
 /// The file system refused; nothing half written is left under the name.
 pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), RunError> {
+    put_in_place([write_part(path, write)?])
+}
+
+/// A file that is written, and stands under a name of its own until it is synced and put in its place. One that is
+/// dropped is put in its place too: evidence is not lost because something else failed.
+#[derive(Debug)]
+#[must_use]
+pub struct Part {
+    path: PathBuf,
+    part: PathBuf,
+    file: Option<File>,
+}
+
+/// Writes a file that is not yet in its place.
+///
+/// # Errors
+/// The file system refused; nothing is left.
+pub fn write_part(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<Part, RunError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
     let part = path.with_file_name(name);
-    let done = (|| {
+    let written = (|| {
         let mut out = io::BufWriter::with_capacity(64 << 10, File::create(&part)?);
         write(&mut out)?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_data()?;
-        fs::rename(&part, path)
+        out.into_inner().map_err(io::IntoInnerError::into_error)
     })();
-    done.map_err(|source| {
-        let _ = fs::remove_file(&part);
-        RunError::Io { doing: "write", path: path.to_owned(), source }
-    })
+    match written {
+        Ok(file) => Ok(Part { path: path.to_owned(), part, file: Some(file) }),
+        Err(source) => {
+            let _ = fs::remove_file(&part);
+            Err(RunError::Io { doing: "write", path: path.to_owned(), source })
+        }
+    }
+}
+
+/// Syncs files, and then gives them their names. Together they cost the file system little more than one.
+///
+/// # Errors
+/// The file system refused; nothing half written is left under a name.
+pub fn put_in_place<const N: usize>(mut parts: [Part; N]) -> Result<(), RunError> {
+    for part in &mut parts {
+        part.sync()?;
+    }
+    parts.iter().try_for_each(|part| part.name())
+}
+
+impl Part {
+    fn sync(&mut self) -> Result<(), RunError> {
+        let Some(file) = self.file.take() else { return Ok(()) };
+        file.sync_data().map_err(|source| self.failed(source))
+    }
+
+    fn name(&self) -> Result<(), RunError> {
+        fs::rename(&self.part, &self.path).map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: io::Error) -> RunError {
+        let _ = fs::remove_file(&self.part);
+        RunError::Io { doing: "write", path: self.path.clone(), source }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if self.file.is_some() && self.sync().is_ok() {
+            let _ = self.name();
+        }
+    }
 }
 
 /// Makes the names in a folder durable.

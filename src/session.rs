@@ -165,7 +165,7 @@ impl Ended {
         for event in finished.events.drain(..) {
             sink(event);
         }
-        log.sync();
+        log.flush();
         let interrupted = ended == Some(End::Interrupted);
         (finished, Left { stderr_tail: log.tail, interrupted, log_failed: log.failed, held_on })
     }

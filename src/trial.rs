@@ -18,7 +18,7 @@ use crate::interaction::{Interaction, Policy};
 use crate::price;
 use crate::process;
 use crate::result::{ErrorRecord, StopRecord, TrialResult};
-use crate::run::{Keep, RunError, TrialRecord, sync_folder, write_whole};
+use crate::run::{Keep, Part, RunError, TrialRecord, put_in_place, sync_folder, write_part};
 use crate::secrets::{self, Masker};
 use crate::session::{self, Left, Session, Setup};
 use crate::shell::{Command, Shell};
@@ -213,7 +213,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     if file.joined_a_secret() && task.recording.is_none() {
         secrets::split::mask_wire(&attempt.folder.join("wire.jsonl"), &masker)?;
     }
-    file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
+    let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
     if left.interrupted {
         return Ok(Outcome::Interrupted);
     }
@@ -221,7 +221,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         return Err(io("write the wire log")(std::io::Error::other("the disk is full, or the file is gone")));
     }
 
-    let (change, protected) = after_the_agent(attempt, &folders, &before.path, &masker, &mut warnings)?;
+    let (change, patch, protected) = after_the_agent(attempt, &folders, &before.path, &masker, &mut warnings)?;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
     let evidence = Evidence {
         header: &finished.header,
@@ -285,7 +285,11 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         }
     }
     mask_result(&mut result, &masker);
-    write_result(attempt, &result)?;
+    let wire = attempt.folder.join("wire.jsonl");
+    if wire.exists() {
+        fs::File::open(&wire).and_then(|log| log.sync_data()).map_err(io("sync the wire log"))?;
+    }
+    put_in_place([trace, patch, write_result(attempt, &result)?])?;
     sync_folder(&attempt.folder)?;
     kept::remove(folders.root);
     Ok(Outcome::Done(Box::new(result)))
@@ -516,7 +520,7 @@ fn after_the_agent(
     before: &Path,
     masker: &Masker,
     warnings: &mut Vec<String>,
-) -> Result<(Change, bool), TrialError> {
+) -> Result<(Change, Part, bool), TrialError> {
     let case = &attempt.case;
     let ignore = Ignore::of(before, &case.workspace.ignore);
     let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
@@ -526,7 +530,7 @@ fn after_the_agent(
     if matches!(patch, std::borrow::Cow::Owned(_)) {
         warnings.push("workspace.patch held secrets and was masked".to_owned());
     }
-    write_whole(&attempt.folder.join("workspace.patch"), |out| out.write_all(&patch))?;
+    let patch = write_part(&attempt.folder.join("workspace.patch"), |out| out.write_all(&patch))?;
     if new.ignored_bytes > 0 {
         warnings.push(format!("{} bytes of ignored files are not part of the workspace's change", new.ignored_bytes));
     }
@@ -543,7 +547,7 @@ fn after_the_agent(
         copy_folder(hidden, &folders.workspace, true)
             .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error)))?;
     }
-    Ok((change, touched))
+    Ok((change, patch, touched))
 }
 
 fn put_back(original: &Path, place: &Path) -> std::io::Result<()> {

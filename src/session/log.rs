@@ -56,7 +56,7 @@ pub(super) enum Written {
 impl Log {
     pub(super) fn create(wire: &Path, stderr: &Path, masker: Arc<Masker>, most: u64) -> io::Result<Self> {
         Ok(Self {
-            wire: BufWriter::with_capacity(32 << 10, File::create(wire)?),
+            wire: BufWriter::with_capacity(64 << 10, File::create(wire)?),
             stderr: None,
             stderr_path: stderr.to_owned(),
             masker,
@@ -125,16 +125,11 @@ impl Log {
         }
     }
 
+    /// Hands everything to the system; it is synced with the trial.
     pub(super) fn flush(&mut self) {
         self.failed |= self.wire.flush().is_err();
         if let Some(out) = &mut self.stderr {
             self.failed |= out.flush().is_err();
         }
-    }
-
-    /// Puts everything on the disk.
-    pub(super) fn sync(&mut self) {
-        self.flush();
-        self.failed |= self.wire.get_ref().sync_data().is_err();
     }
 }

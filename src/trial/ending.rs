@@ -5,7 +5,7 @@ use super::{Attempt, Outcome, TrialError, model_asked};
 use crate::case::OnLimit;
 use crate::harness::Manifest;
 use crate::result::{ErrorRecord, Metrics, TrialResult};
-use crate::run::{RunError, sync_folder, write_whole};
+use crate::run::{Part, RunError, put_in_place, sync_folder, write_part};
 use crate::secrets::Masker;
 use crate::session::Left;
 use crate::trace::{ErrorCategory, Model, Stop, StopReason};
@@ -99,8 +99,8 @@ pub(super) fn mask_result(result: &mut TrialResult, masker: &Masker) {
     }
 }
 
-pub(super) fn write_result(attempt: &Attempt, result: &TrialResult) -> Result<(), RunError> {
-    write_whole(&attempt.folder.join("result.json"), |out| {
+pub(super) fn write_result(attempt: &Attempt, result: &TrialResult) -> Result<Part, RunError> {
+    write_part(&attempt.folder.join("result.json"), |out| {
         serde_json::to_writer_pretty(&mut *out, result)?;
         out.write_all(b"\n")
     })
@@ -131,7 +131,7 @@ pub(super) fn finish_without_agent(
         skipped: None,
     };
     mask_result(&mut result, masker);
-    write_result(attempt, &result)?;
+    put_in_place([write_result(attempt, &result)?])?;
     sync_folder(&attempt.folder)?;
     Ok(Outcome::Done(Box::new(result)))
 }

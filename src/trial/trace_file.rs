@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::run::{RunError, write_whole};
+use crate::run::{Part, RunError, write_part};
 use crate::secrets::Masker;
 use crate::trace::{Event, Header, jsonl};
 
@@ -75,16 +75,16 @@ impl TraceFile {
         self.buffer.clear();
     }
 
-    /// Writes the whole trace.
+    /// Writes the whole trace. It is not yet in its place.
     ///
     /// # Errors
     /// The file system refused, now or before.
-    pub fn write(mut self, path: &Path, header: &Header) -> Result<(), RunError> {
+    pub fn write(mut self, path: &Path, header: &Header) -> Result<Part, RunError> {
         if let Some(source) = self.failed.take() {
             return Err(RunError::Io { doing: "write", path: path.to_owned(), source });
         }
         let masker = self.masker.clone();
-        write_whole(path, |out| {
+        write_part(path, |out| {
             let mut head = Vec::new();
             jsonl::write_header(&mut head, header)?;
             out.write_all(&masker.mask_bytes(&head))?;
