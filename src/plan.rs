@@ -128,6 +128,7 @@ pub fn plan(
                 arm: arm.clone(),
                 trial,
                 skip: skip.clone(),
+                failed_in: None,
             });
         }
     }

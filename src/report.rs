@@ -143,6 +143,10 @@ fn notes(report: &Report) -> Vec<String> {
     if !flaky.is_empty() {
         notes.push(format!("flaky, with both passes and fails: {}", some_of(&flaky)));
     }
+    let again = report.results.iter().filter(|result| result.flaky).count();
+    if again > 0 {
+        notes.push(format!("flaky: {} passed that had failed before", text::plural(again, "trial")));
+    }
     if summary.errored > 0 {
         notes.push(format!("{} errored and not counted in a score", text::plural(summary.errored, "trial")));
     }

@@ -48,6 +48,9 @@ pub struct TrialResult {
     /// Why it was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
+    /// Whether it passed where it had failed before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flaky: bool,
 }
 
 impl TrialResult {
@@ -69,6 +72,7 @@ impl TrialResult {
             shape: Vec::new(),
             warnings: Vec::new(),
             skipped: Some(reason.to_owned()),
+            flaky: false,
         }
     }
 }

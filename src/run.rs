@@ -102,6 +102,9 @@ pub struct TrialRecord {
     /// Why it is skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skip: Option<String>,
+    /// The run in which it failed, where it is run again for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_in: Option<String>,
 }
 
 impl HarnessRecord {

@@ -18,7 +18,7 @@ use crate::run::folder::RunFolder;
 use crate::run::journal::{self, Journal, JournalEvent, JournalLine};
 use crate::run::{RunError, RunOptions, TrialRecord};
 use crate::trace::ErrorCategory;
-use crate::trial::{self, Attempt, Engine, Outcome};
+use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
 use crate::verdict::Verdict;
 
 /// What a run is made from.
@@ -212,7 +212,9 @@ fn start(
     tell(RunEvent::Started { case, harness, arm, trial: trial.trial, attempt: number });
     let (engine, trial) = (run.engine.clone(), trial.clone());
     running.spawn(async move {
-        let outcome = match trial::run(&engine, &attempt).await {
+        let attempt = Arc::new(attempt);
+        let (for_engine, for_attempt) = (engine.clone(), attempt.clone());
+        let outcome = match guarded(async move { trial::run(&for_engine, &for_attempt).await }).await {
             Ok(outcome) => Ok(outcome),
             // The engine's own failure is recorded as what it is; only where not even that can be written the run ends.
             Err(error) if error.is_of_the_disk() => Err(error.of_run(&attempt.folder)),
@@ -223,6 +225,25 @@ fn start(
         (trial, number, outcome)
     });
     Ok(())
+}
+
+/// Runs a trial by itself: where the engine has a mistake, that trial alone ends with it.
+async fn guarded(
+    trial: impl Future<Output = Result<Outcome, TrialError>> + Send + 'static,
+) -> Result<Outcome, TrialError> {
+    // A set of one: what is dropped ends with it.
+    let mut alone = JoinSet::new();
+    alone.spawn(trial);
+    match alone.join_next().await {
+        Some(Ok(outcome)) => outcome,
+        Some(Err(error)) if error.is_panic() => {
+            let panic = error.into_panic();
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it gave no reason");
+            Err(TrialError::Panicked(text.to_owned()))
+        }
+        Some(Err(_)) | None => Ok(Outcome::Interrupted),
+    }
 }
 
 /// Moves what an earlier attempt left into `attempts/`; nothing of it is deleted.
@@ -306,5 +327,17 @@ impl Budget<'_> {
         }
         let time = self.options.max_time.filter(|most| self.begun.elapsed() >= most.0)?;
         Some(format!("--max-time {time} is over"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_mistake_of_the_engine_ends_one_trial() {
+        let broken = guarded(async { panic!("index {} out of range", 7) }).await;
+        assert!(matches!(broken, Err(TrialError::Panicked(why)) if why == "index 7 out of range"));
+        assert!(matches!(guarded(async { Ok(Outcome::Interrupted) }).await, Ok(Outcome::Interrupted)));
     }
 }

@@ -38,8 +38,8 @@ pub mod metrics;
 pub mod trace_file;
 
 use ending::{
-    error_of, finish_without_agent, judge, mask_result, message_of, no_stop, tail_worth_keeping, warn_after,
-    write_result, wrong_model,
+    error_of, finish_without_agent, judge, mark_flaky, mask_result, message_of, no_stop, tail_worth_keeping,
+    warn_after, write_result, wrong_model,
 };
 use metrics::Observed;
 use trace_file::TraceFile;
@@ -98,6 +98,9 @@ pub enum TrialError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The engine itself has a mistake. The trial ends with it, and the others go on.
+    #[error("the engine broke off: {0}")]
+    Panicked(String),
 }
 
 impl TrialError {
@@ -106,7 +109,7 @@ impl TrialError {
         use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
         let source = match self {
             TrialError::Run(RunError::Io { source, .. }) | TrialError::Io { source, .. } => source,
-            TrialError::Run(_) => return false,
+            TrialError::Run(_) | TrialError::Panicked(_) => return false,
         };
         matches!(source.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
     }
@@ -114,6 +117,7 @@ impl TrialError {
     /// The same as an error of the run.
     pub fn of_run(self, folder: &Path) -> RunError {
         match self {
+            TrialError::Panicked(_) => RunError::Malformed { path: folder.to_owned(), message: self.to_string() },
             TrialError::Run(error) => error,
             TrialError::Io { doing, source } => {
                 RunError::Malformed { path: folder.to_owned(), message: format!("could not {doing}: {source}") }
@@ -267,6 +271,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         shape: observed.shape.clone(),
         warnings,
         skipped: None,
+        flaky: false,
         grades,
     };
     if result.error.is_none() {
@@ -275,6 +280,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
             (result.verdict, result.score) = (Verdict::Fail, Some(crate::values::Fraction::ZERO));
         }
     }
+    mark_flaky(&mut result, attempt);
     if !observed.stopped_by_engine {
         warn_after(&mut result, &stop, left.held_on);
     }

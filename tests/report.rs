@@ -69,6 +69,7 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
         arm: (*arm).to_owned(),
         trial: *trial,
         skip: None,
+        failed_in: None,
     };
     RunRecord {
         version: 1,
@@ -107,6 +108,7 @@ fn result(case: &str, harness: &str, arm: &str, trial: u32, verdict: Verdict) ->
         shape: vec![],
         warnings: vec![],
         skipped: None,
+        flaky: false,
     }
 }
 

@@ -77,6 +77,14 @@ pub(super) fn judge(result: &mut TrialResult, attempt: &Attempt, observed: &Obse
     }
 }
 
+/// A trial that failed in another run and passes now is flaky.
+pub(super) fn mark_flaky(result: &mut TrialResult, attempt: &Attempt) {
+    if let Some(run) = attempt.trial.failed_in.as_ref().filter(|_| result.verdict == Verdict::Pass) {
+        result.flaky = true;
+        result.warnings.push(format!("flaky: it failed in run {run} and passed now"));
+    }
+}
+
 /// An agent that answered and then did not end as it should.
 pub(super) fn warn_after(result: &mut TrialResult, stop: &Stop, held_on: bool) {
     let Some(exit) = stop.exit.filter(|_| result.error.is_none()) else { return };
@@ -129,6 +137,7 @@ pub(super) fn finish_without_agent(
         shape: Vec::new(),
         warnings: Vec::new(),
         skipped: None,
+        flaky: false,
     };
     mask_result(&mut result, masker);
     put_in_place([write_result(attempt, &result)?])?;

@@ -164,6 +164,43 @@ fn errored_and_ungraded_trials_are_run_again_in_place() {
 }
 
 #[test]
+fn failed_trials_are_run_again_as_a_run_of_their_own_and_what_passes_is_flaky() {
+    let project = Project::new();
+    let at = project.path("is-up").display().to_string();
+    let waits = format!("adapter: output-only\ncommand: [sh, -c, 'test -e {at} && echo fine || echo no']");
+    project.harness("shaky", &waits);
+    project.case("never", "graders: [{output: {equals: other}}]", "");
+    project.case("sometimes", "graders: [{output: {equals: fine}}]", "");
+    project.case("always", "graders: [{output: {not-contains: x}}]", "");
+    project.evals(&["run", "--harness", "shaky", "--label", "first"]).exits(1);
+    let first = project.runs()[0].clone();
+    let before = project.files(&format!(".evals/runs/{first}/trials"));
+    std::fs::write(&at, "").unwrap();
+    let rerun = ["run", "--resume", "latest", "--rerun", "failed"];
+    project.evals(&[&rerun[..], &["--dry-run"]].concat()).exits(0).says("2 trials, 0 skipped");
+    assert_eq!(project.runs().len(), 1);
+    let ran = project.evals(&rerun).exits(1);
+    ran.says("flaky: 1 trial passed that had failed before").says(&format!("made from run {first}"));
+    let second = project.runs().into_iter().find(|run| *run != first).unwrap();
+    let report = project.evals(&["report", &second, "--format", "json"]).json();
+    assert_eq!(report["derived_from"], first.as_str());
+    let of = |case: &str| report["results"].as_array().unwrap().iter().find(|result| result["case"] == case).cloned();
+    assert!(of("always").is_none());
+    assert_eq!(of("never").unwrap().get("flaky"), None);
+    let flaky = of("sometimes").unwrap();
+    assert_eq!((&flaky["verdict"], &flaky["flaky"]), (&"pass".into(), &true.into()));
+    // What failed stays what it was, and stays the latest run.
+    assert!(project.files(&format!(".evals/runs/{first}/trials")) == before);
+    assert_eq!(project.evals(&["report", "latest", "--format", "json"]).json()["run"], first.as_str());
+    std::fs::remove_file(&at).unwrap();
+    project.case("never", "graders: [{output: {equals: other}}]\ndescription: changed", "");
+    project.evals(&rerun).exits(2).says("`never` changed");
+    project.evals(&["run", "--resume", &second, "--rerun", "errored", "--changed", "keep"]).exits(1);
+    project.evals(&["run", "--case", "always", "--harness", "shaky"]).exits(0);
+    project.evals(&rerun).exits(2).says("failed, so there is nothing to run again");
+}
+
+#[test]
 fn an_engine_killed_while_it_ran_a_finished_trial_again_leaves_a_run_that_can_be_read() {
     let project = Project::new();
     project.case("a", "graders: [{output: {equals: fine}}]", "");

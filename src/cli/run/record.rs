@@ -15,7 +15,6 @@ use crate::secrets::Masker;
 /// # Errors
 /// A file of a case cannot be read.
 pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<RunRecord, CliError> {
-    let now = jiff::Timestamp::now();
     let used = |case: &&Case| trials.iter().any(|trial| trial.case == case.id);
     let mut cases = Vec::new();
     for case in inputs.cases.iter().filter(used) {
@@ -25,10 +24,10 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
         inputs.catalog.entries().filter(|entry| trials.iter().any(|trial| trial.harness == entry.manifest.name));
     let mut record = RunRecord {
         version: run::VERSION,
-        run: names::new_run_id(now),
-        started: now.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
-        evals: env!("CARGO_PKG_VERSION").to_owned(),
-        argv: std::env::args().skip(1).collect(),
+        run: String::new(),
+        started: String::new(),
+        evals: String::new(),
+        argv: Vec::new(),
         label: args.label.clone(),
         cases,
         harnesses: harnesses
@@ -52,8 +51,18 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
         },
         derived_from: None,
     };
-    mask(&mut record);
+    begin(&mut record);
     Ok(record)
+}
+
+/// Says who begins a run, when and by which command. Masks what people wrote freely.
+pub fn begin(record: &mut RunRecord) {
+    let now = jiff::Timestamp::now();
+    record.run = names::new_run_id(now);
+    record.started = now.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+    env!("CARGO_PKG_VERSION").clone_into(&mut record.evals);
+    record.argv = std::env::args().skip(1).collect();
+    mask(record);
 }
 
 /// Masks the secrets of the environment and of the manifests in everything that people wrote freely.

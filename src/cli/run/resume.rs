@@ -1,6 +1,6 @@
 //! Going on with a run: the plan is the one in `run.json`; what has changed since then is named, not overlooked.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use clap::ValueEnum;
 
@@ -8,8 +8,9 @@ use super::{Prepared, RunArgs, override_limits, ready};
 use crate::case::Case;
 use crate::cli::{CliError, inputs};
 use crate::interaction::Interaction;
-use crate::run::journal::{self, TrialKey};
-use crate::run::{RunRecord, TrialRecord, folder};
+use crate::run::folder::{self, RunFolder};
+use crate::run::journal::{self, TrialKey, TrialState};
+use crate::run::{RunRecord, TrialRecord};
 use crate::verdict::Verdict;
 
 /// What to do where a case or a manifest has changed since the run began.
@@ -24,6 +25,8 @@ pub enum Changed {
 /// Which finished trials are run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Rerun {
+    /// Those that failed, as a new run; those that pass now are flaky
+    Failed,
     /// Those that were errored
     Errored,
     /// Those that could not be judged
@@ -59,19 +62,66 @@ pub fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
             )));
         }
     }
-    if let Some(rerun) = args.rerun {
-        let wanted = match rerun {
-            Rerun::Errored => Verdict::Errored,
-            Rerun::Ungraded => Verdict::Ungraded,
-        };
-        let again = states.iter().filter(|(_, state)| state.finished == Some(wanted));
-        redo.extend(again.map(|(key, _)| key.clone()));
-    }
     let interaction = match &record.options.interaction {
         Some(text) => Some(text.parse::<Interaction>().map_err(CliError::unreadable)?),
         None => None,
     };
+    let wanted = match args.rerun {
+        Some(Rerun::Failed) => {
+            let record = failed_again(args, &record, &inputs, &states)?;
+            redo.extend(record.trials.iter().map(TrialRecord::key));
+            let folder = if args.dry_run { run } else { RunFolder::create(&args.folder.runs, &record)? };
+            return Ok(ready(folder, record, inputs, interaction, redo));
+        }
+        Some(Rerun::Errored) => Some(Verdict::Errored),
+        Some(Rerun::Ungraded) => Some(Verdict::Ungraded),
+        None => None,
+    };
+    let again = states.iter().filter(|(_, state)| wanted.is_some() && state.finished == wanted);
+    redo.extend(again.map(|(key, _)| key.clone()));
     Ok(ready(run, record, inputs, interaction, redo))
+}
+
+/// The plan of a run of its own: the trials that failed. What failed stays as it is.
+fn failed_again(
+    args: &RunArgs,
+    record: &RunRecord,
+    inputs: &inputs::Inputs,
+    states: &HashMap<TrialKey, TrialState>,
+) -> Result<RunRecord, CliError> {
+    let failed = |trial: &&TrialRecord| {
+        states.get(&trial.key()).is_some_and(|state| state.is_done() && state.finished == Some(Verdict::Fail))
+    };
+    let trials: Vec<TrialRecord> = record
+        .trials
+        .iter()
+        .filter(failed)
+        .map(|trial| TrialRecord { failed_in: Some(record.run.clone()), ..trial.clone() })
+        .collect();
+    if trials.is_empty() {
+        return Err(CliError::unreadable(format!(
+            "no trial of run {} failed, so there is nothing to run again",
+            record.run
+        )));
+    }
+    let mut derived = record.clone();
+    derived.cases.retain(|case| trials.iter().any(|trial| trial.case == case.id));
+    derived.harnesses.retain(|harness| trials.iter().any(|trial| trial.harness == harness.name));
+    // It is made from what is there now, also where the user kept what had changed.
+    for known in &mut derived.cases {
+        if let Some(case) = inputs.cases.iter().find(|case| case.id == known.id) {
+            known.digest = digest(case)?;
+        }
+    }
+    for known in &mut derived.harnesses {
+        if let Ok(entry) = inputs.catalog.get(&known.name) {
+            known.digest = entry.manifest.digest();
+            known.manifest = entry.manifest.clone();
+        }
+    }
+    super::record::begin(&mut derived);
+    derived.options.keep_workspace = args.keep_workspace;
+    Ok(RunRecord { trials, label: None, derived_from: Some(record.run.clone()), ..derived })
 }
 
 /// A case that was given another id since is still the one that was planned.
@@ -84,15 +134,17 @@ fn restore_ids(cases: &mut [Case], record: &RunRecord) {
     }
 }
 
+fn digest(case: &Case) -> Result<String, CliError> {
+    let unreadable = |error| CliError::unreadable(format!("a file of case `{}` cannot be read: {error}", case.id));
+    case.digest().map_err(unreadable)
+}
+
 /// The cases and harnesses that are not what they were.
 fn changed(inputs: &inputs::Inputs, record: &RunRecord) -> Result<Vec<String>, CliError> {
     let mut changed = Vec::new();
     for known in &record.cases {
         let now = inputs.cases.iter().find(|case| case.id == known.id);
-        let digest = now
-            .map(Case::digest)
-            .transpose()
-            .map_err(|error| CliError::unreadable(format!("a file of case `{}` cannot be read: {error}", known.id)))?;
+        let digest = now.map(digest).transpose()?;
         if digest.as_deref() != Some(known.digest.as_str()) {
             changed.push(known.id.clone());
         }
