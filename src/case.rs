@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::grader::Grader;
 use crate::interaction::Interaction;
+use crate::sandbox;
 use crate::trace::ErrorCategory;
 use crate::values::{Fraction, Pattern, Time};
 use crate::verdict::PassTrials;
@@ -76,8 +77,8 @@ pub struct Case {
     pub mcp_servers: Vec<Value>,
     /// Files sent along with the first prompt.
     pub attachments: Vec<PathBuf>,
-    /// The sandbox it asks for, a word or a map, as it was written.
-    pub sandbox: Option<Value>,
+    /// The sandbox it asks for.
+    pub sandbox: Option<sandbox::Settings>,
     /// When errored trials are tried again.
     pub retries: Retries,
     /// Its failure counts more than the share of cases that pass.

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::adapter::Adapter;
+use crate::sandbox;
 use crate::trace::{Seen, ToolKind};
 use crate::values::{NameGlob, Pattern, Time};
 
@@ -69,6 +70,9 @@ pub struct Manifest {
     /// The name by which the agent introduces itself on the wire, so that an imported session is known by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_info: Option<String>,
+    /// What it runs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<sandbox::Settings>,
     /// At most so many at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<usize>,
@@ -105,6 +109,7 @@ impl Manifest {
             files: BTreeMap::new(),
             error_text: Vec::new(),
             agent_info: None,
+            sandbox: None,
             jobs: None,
             recording: None,
             tier: None,

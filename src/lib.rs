@@ -17,6 +17,7 @@ pub mod report;
 pub mod result;
 pub mod run;
 pub mod runner;
+pub mod sandbox;
 pub mod schema;
 pub mod secrets;
 pub mod session;

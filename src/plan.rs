@@ -8,6 +8,7 @@ use crate::case::Case;
 use crate::harness::Manifest;
 use crate::interaction::Interaction;
 use crate::run::TrialRecord;
+use crate::sandbox;
 
 /// What the command line asks for.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +27,8 @@ pub struct Asked {
     pub shard: Option<(u32, u32)>,
     /// A policy in the place of the cases' own.
     pub interaction: Option<Interaction>,
+    /// A sandbox in the place of the cases' and the manifests' own.
+    pub sandbox: Option<sandbox::Kind>,
 }
 
 /// A model, for one harness or for all.
@@ -129,6 +132,7 @@ pub fn plan(
                 trial,
                 skip: skip.clone(),
                 failed_in: None,
+                sandbox: sandbox::kind(asked.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
             });
         }
     }

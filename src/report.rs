@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
 use crate::run::{RunRecord, TrialRecord};
+use crate::sandbox::Kind;
 use crate::verdict::Verdict;
 
 pub mod cells;
@@ -147,6 +148,7 @@ fn notes(report: &Report) -> Vec<String> {
     if again > 0 {
         notes.push(format!("flaky: {} passed that had failed before", text::plural(again, "trial")));
     }
+    notes.extend(not_sandboxed(report));
     if summary.errored > 0 {
         notes.push(format!("{} errored and not counted in a score", text::plural(summary.errored, "trial")));
     }
@@ -178,6 +180,24 @@ fn notes(report: &Report) -> Vec<String> {
         notes.push("tokens with `≥` leave out trials that told none".to_owned());
     }
     notes
+}
+
+/// Trials in which nothing kept the agent from looking around.
+fn not_sandboxed(report: &Report) -> Option<String> {
+    let planned = |result: &&TrialResult| {
+        report.run.trials.iter().find(|trial| {
+            (&trial.case, &trial.harness, &trial.arm, trial.trial)
+                == (&result.case, &result.harness, &result.arm, result.trial)
+        })
+    };
+    let ran: Vec<&TrialResult> = report.results.iter().filter(|result| result.stop.is_some()).collect();
+    let free = ran.iter().filter(|result| planned(result).is_some_and(|trial| trial.sandbox == Kind::None)).count();
+    let who = match free {
+        0 => return None,
+        all if all == ran.len() => "agents were".to_owned(),
+        some => format!("in {} the agent was", text::plural(some, "trial")),
+    };
+    Some(format!("{who} not sandboxed and could read what you can; `--sandbox bwrap` confines them"))
 }
 
 fn some_of(names: &[String]) -> String {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::sandbox;
 use crate::values::Fraction;
 use crate::verdict::{PassTrials, Verdict};
 
@@ -105,6 +106,9 @@ pub struct TrialRecord {
     /// The run in which it failed, where it is run again for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_in: Option<String>,
+    /// What it runs in.
+    #[serde(default)]
+    pub sandbox: sandbox::Kind,
 }
 
 impl HarnessRecord {
@@ -146,6 +150,9 @@ pub struct RunOptions {
     pub max_time: Option<crate::values::Time>,
     /// The run ends with the first failure.
     pub fail_fast: bool,
+    /// A sandbox in the place of the cases' and the manifests' own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<sandbox::Kind>,
 }
 
 /// Which workspaces are kept.

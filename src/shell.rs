@@ -9,6 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use crate::process::{Group, Stdin, read_rest};
+use crate::sandbox::Inside;
 use crate::trace::Exit;
 
 /// Where and with what environment commands run.
@@ -18,6 +19,8 @@ pub struct Shell {
     pub folder: PathBuf,
     /// The whole environment; nothing is inherited.
     pub env: BTreeMap<String, String>,
+    /// The sandbox they run in; none where it is absent.
+    pub inside: Option<Inside>,
 }
 
 /// What is to be run.
@@ -55,6 +58,10 @@ impl Shell {
         let words = match command {
             Command::Line(line) => vec!["sh".to_owned(), "-c".to_owned(), line.clone()],
             Command::Program(words) => words.clone(),
+        };
+        let words = match &self.inside {
+            Some(inside) => inside.around(words, &self.env),
+            None => words,
         };
         let input = if stdin.is_some() { Stdin::Piped } else { Stdin::Null };
         let mut group = Group::spawn(&words, &self.folder, &self.env, input).map_err(std::io::Error::other)?;
@@ -122,7 +129,7 @@ mod tests {
 
     fn shell() -> Shell {
         let env = [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())].into();
-        Shell { folder: std::env::temp_dir(), env }
+        Shell { folder: std::env::temp_dir(), env, inside: None }
     }
 
     async fn run(line: &str, stdin: Option<&str>, ms: u64) -> Ran {

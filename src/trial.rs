@@ -19,10 +19,11 @@ use crate::price;
 use crate::process;
 use crate::result::{ErrorRecord, StopRecord, TrialResult};
 use crate::run::{Keep, Part, RunError, TrialRecord, put_in_place, sync_folder, write_part};
+use crate::sandbox::{self, Inside, Places, Sandbox, SandboxError};
 use crate::secrets::{self, Masker};
 use crate::session::{self, Left, Session, Setup};
 use crate::shell::{Command, Shell};
-use crate::trace::recorder::Finished;
+use crate::trace::recorder::{Finished, Recorder};
 use crate::trace::{ErrorCategory, Event, Header, Model};
 use crate::values::PathGlob;
 use crate::verdict::Verdict;
@@ -35,6 +36,7 @@ pub mod command;
 mod ending;
 pub mod kept;
 pub mod metrics;
+mod outside;
 pub mod trace_file;
 
 use ending::{
@@ -42,6 +44,7 @@ use ending::{
     warn_after, write_result, wrong_model,
 };
 use metrics::Observed;
+use outside::Outside;
 use trace_file::TraceFile;
 
 /// What every trial of a run shares.
@@ -58,6 +61,10 @@ pub struct Engine {
     pub temporary: PathBuf,
     /// An empty folder in it: what an empty workspace was before.
     pub empty: PathBuf,
+    /// The folder of the runs, which no agent has to see.
+    pub runs: PathBuf,
+    /// A sandbox in the place of the cases' and the manifests' own.
+    pub sandbox: Option<sandbox::Kind>,
 }
 
 /// One attempt at a trial.
@@ -158,9 +165,17 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     make_durable(&attempt.folder)?;
     let folders = Folders::make(&engine.temporary)?;
     let case = &attempt.case;
+    let inside = match inside(engine, attempt, &folders) {
+        Ok(inside) => inside,
+        Err(error) => {
+            let masker = environment::masker(&engine.env, &case.env, &attempt.manifest);
+            return finish_without_agent(attempt, &masker, ErrorCategory::Setup, error.to_string());
+        }
+    };
     let shell = Shell {
         folder: folders.workspace.clone(),
         env: environment::of_commands(&engine.env, &case.env, &folders.home.to_string_lossy()),
+        inside: Some(inside.clone()),
     };
     let placeholders = placeholders(engine, attempt, &folders)?;
     let env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &placeholders);
@@ -172,6 +187,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     };
     let mut warnings = warnings_before(attempt, &env, &masker);
     let mut task = task_of(attempt, &folders, &placeholders, env);
+    confine(&mut task, inside.clone(), engine, &placeholders);
     if let Some(message) = missing_env(&task) {
         return finish_without_agent(attempt, &masker, ErrorCategory::Auth, message);
     }
@@ -184,6 +200,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         grading: Grading::new(&case.judges, &header),
         observed: Observed::default(),
         file: TraceFile::new(&attempt.folder, masker.clone()),
+        outside: outside(&inside, &folders),
     }));
     let sink = {
         let judged = judged.clone();
@@ -207,11 +224,11 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
                 sink,
                 max_wire: session::MAX_WIRE,
             };
-            run_session(setup, attempt, header, &mut task, || lock(&judged).file.joined_a_secret()).await?
+            run_session(setup, attempt, header, &mut task, &judged).await?
         }
     };
     let watch = Arc::try_unwrap(judged).ok().and_then(|watch| watch.into_inner().ok());
-    let Some(Watch { grading, observed, file }) = watch else {
+    let Some(Watch { grading, observed, file, .. }) = watch else {
         return Err(io("end the session")(std::io::Error::other("the trace is still being written")));
     };
     if file.joined_a_secret() && task.recording.is_none() {
@@ -321,6 +338,14 @@ struct Watch {
     grading: Grading,
     observed: Observed,
     file: TraceFile,
+    outside: Outside,
+}
+
+/// What calls named outside of the trial, those that have not ended too.
+fn watched_outside(judged: &Mutex<Watch>, recorder: &Recorder) -> Vec<String> {
+    let mut outside = std::mem::take(&mut lock(judged).outside);
+    recorder.held().for_each(|event| outside.event(event));
+    outside.notices()
 }
 
 impl Watch {
@@ -328,6 +353,7 @@ impl Watch {
         // Graders read the masked trace: what no file shows must decide nothing.
         let event = self.file.take(event);
         self.observed.event(&event);
+        self.outside.event(&event);
         self.grading.event(&event);
     }
 }
@@ -341,7 +367,7 @@ async fn run_session(
     attempt: &Attempt,
     header: Header,
     task: &mut Task,
-    joined_a_secret: impl Fn() -> bool,
+    judged: &Mutex<Watch>,
 ) -> Result<(Finished, Left), TrialError> {
     let adapter = match &task.recording {
         Some(path) => replay::protocol_of(path).unwrap_or(Adapter::OutputOnly),
@@ -357,7 +383,10 @@ async fn run_session(
     if let Some(line) = price::line_for(ended.recorder()) {
         ended.engine(&line);
     }
-    if joined_a_secret() || masker.finds(ended.recorder().answer()) {
+    for text in watched_outside(judged, ended.recorder()) {
+        ended.engine(&EngineLine::Notice { code: "read-outside".to_owned(), text });
+    }
+    if lock(judged).file.joined_a_secret() || masker.finds(ended.recorder().answer()) {
         let text = "a secret came in pieces over several lines; they are masked in this log".to_owned();
         ended.engine(&EngineLine::Notice { code: "secret_split".to_owned(), text });
     }
@@ -380,6 +409,8 @@ async fn set_up(engine: &Engine, attempt: &Attempt, folders: &Folders, shell: &S
         WorkspaceSource::Git(source) => git::check_out(source, &folders.workspace, shell).await,
     };
     made.map_err(|error| format!("the workspace could not be made: {error}"))?;
+    // What the author of the case runs may need the network, as installing does.
+    let shell = &Shell { inside: shell.inside.clone().map(Inside::with_network), ..shell.clone() };
     for line in &case.workspace.setup {
         let ran = shell.run(&Command::Line(line.clone()), None, SETUP_TIME).await;
         let ran = ran.map_err(|error| format!("setup command `{line}` could not be started: {error}"))?;
@@ -484,6 +515,42 @@ fn model_asked(attempt: &Attempt) -> Model {
 
 fn trace_of_recording(task: &Task) -> Option<PathBuf> {
     task.recording.clone().filter(|path| replay::is_trace(path))
+}
+
+/// The sandbox of a trial's commands.
+fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Inside, SandboxError> {
+    let (case, manifest) = (attempt.case.sandbox.as_ref(), attempt.manifest.sandbox.as_ref());
+    let mut hides = vec![attempt.case.cases_root.clone(), engine.runs.clone(), engine.temporary.clone()];
+    hides.retain(|folder| folder.is_dir());
+    let places = Places { workspace: folders.workspace.clone(), home: folders.home.clone(), reads: Vec::new(), hides };
+    Ok(Inside { sandbox: Sandbox::decide(engine.sandbox, case, manifest)?, places })
+}
+
+/// Without a sandbox nothing keeps an agent from looking around; that it did is to be known.
+fn outside(inside: &Inside, folders: &Folders) -> Outside {
+    match inside.sandbox {
+        Sandbox::None => Outside::new(&inside.places.hides, folders.root.path(), &folders.workspace),
+        Sandbox::Bwrap { .. } | Sandbox::Command(_) => Outside::default(),
+    }
+}
+
+/// Puts the agent's command into its sandbox. Of what its manifest names by its whole path it can read that.
+/// A program that is not there stays as it is, so that it is told by its name.
+fn confine(task: &mut Task, mut inside: Inside, engine: &Engine, placeholders: &Placeholders) {
+    let path = task.env.get("PATH").map(String::as_str);
+    if task.command.first().is_none_or(|program| process::find(program, &task.folder, path).is_none()) {
+        return;
+    }
+    let named = task.manifest.command.iter().filter(|word| word.starts_with('/') && !word.contains('{'));
+    inside.places.reads = named.chain(placeholders.scripts.values()).map(PathBuf::from).collect();
+    inside.places.reads.retain(|path| path.exists());
+    if task.manifest.command.iter().any(|word| word.contains("{self}")) {
+        inside.places.reads.push(engine.this_program.clone());
+    }
+    if let Some(home) = task.env.get("HOME") {
+        inside.places.home = PathBuf::from(home);
+    }
+    task.command = inside.around(std::mem::take(&mut task.command), &task.env);
 }
 
 /// What the agent needs and has not; nothing where its program is missing, since that is to be told first.

@@ -118,7 +118,7 @@ impl Trial {
             output: None,
             exit: None,
         });
-        let shell = Shell { folder: PathBuf::from("/nowhere"), env: BTreeMap::new() };
+        let shell = Shell { folder: PathBuf::from("/nowhere"), env: BTreeMap::new(), inside: None };
         let evidence = Evidence {
             header: &self.header,
             stop: &stop,

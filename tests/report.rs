@@ -70,6 +70,7 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
         trial: *trial,
         skip: None,
         failed_in: None,
+        sandbox: evals::sandbox::Kind::None,
     };
     RunRecord {
         version: 1,

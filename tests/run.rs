@@ -24,5 +24,7 @@ mod policies;
 mod replay;
 #[path = "run/resume.rs"]
 mod resume;
+#[path = "run/sandbox.rs"]
+mod sandbox;
 #[path = "run/secrets.rs"]
 mod secrets;

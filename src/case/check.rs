@@ -300,17 +300,16 @@ impl Checks<'_> {
     }
 
     fn sandbox(&mut self, layer: &Layer) {
-        const WORDS: [&str; 3] = ["none", "bwrap", "command"];
-        match &layer.sandbox {
-            None | Some(Value::Null | Value::Object(_)) => {}
-            Some(Value::String(word)) if WORDS.contains(&word.as_str()) => {}
-            Some(Value::String(word)) => {
-                let message = format!("`{}` is not a sandbox", words::short(word));
-                self.add(&[Key("sandbox")], Part::Value, message, words::known_words(word, &WORDS, "sandboxes"));
-            }
-            Some(_) => {
-                let message = "`sandbox` must be a word or a map".to_owned();
-                self.add(&[Key("sandbox")], Part::Value, message, words::known_words("", &WORDS, "sandboxes"));
+        for (number, mount) in layer.sandbox.iter().flat_map(|sandbox| &sandbox.mount).enumerate() {
+            if !mount.path.starts_with("~") && !mount.path.exists() {
+                let message = format!("`{}` does not exist", paths::shown(&mount.path).display());
+                let steps = [Key("sandbox"), Key("mount"), Item(number), Key("path")];
+                self.add(
+                    &steps,
+                    Part::Value,
+                    message,
+                    "paths count from the file they are written in; `~/` is your home",
+                );
             }
         }
     }

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{CaseKind, Limits, Normalise, QuestionAnswer, Requires, SnapshotText, paths};
 use crate::grader::GraderEntry;
 use crate::interaction::{Interaction, Scripted};
+use crate::sandbox;
 use crate::trace::ErrorCategory;
 use crate::values::Fraction;
 use crate::verdict::PassTrials;
@@ -69,7 +70,7 @@ pub struct Layer {
     /// Files sent along with the first prompt.
     pub attachments: Option<Vec<PathBuf>>,
     /// The sandbox: `none`, `bwrap`, `command`, or a map.
-    pub sandbox: Option<Value>,
+    pub sandbox: Option<sandbox::Settings>,
     /// When errored trials are tried again.
     pub retries: Option<RetriesLayer>,
     /// Its failure counts more than the share of cases that pass.
@@ -177,6 +178,8 @@ impl Layer {
             rebase(&mut model.script);
         }
         self.attachments.iter_mut().flatten().for_each(rebase);
+        let mounts = self.sandbox.iter_mut().flat_map(|sandbox| &mut sandbox.mount).map(|mount| &mut mount.path);
+        mounts.filter(|path| !path.starts_with("~")).for_each(rebase);
     }
 
     /// Folders and files it names: nothing in them is a case.
@@ -247,7 +250,10 @@ impl Layer {
             answers: over.answers.or(self.answers),
             mcp_servers: merged(self.mcp_servers, over.mcp_servers, values),
             attachments: over.attachments.or(self.attachments),
-            sandbox: merged(self.sandbox, over.sandbox, values),
+            sandbox: merged(self.sandbox, over.sandbox, |under, over| sandbox::Settings {
+                mount: if over.mount.is_empty() { under.mount.clone() } else { over.mount.clone() },
+                ..over.over(under)
+            }),
             retries: merged(self.retries, over.retries, |under, over| RetriesLayer {
                 max: over.max.or(under.max),
                 on: over.on.or(under.on),

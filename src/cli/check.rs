@@ -7,6 +7,7 @@ use super::{CliError, inputs};
 use crate::case::find::demo_scripts;
 use crate::case::{case_files, shown_path};
 use crate::demo::script::Script;
+use crate::sandbox::bwrap;
 
 #[derive(Debug, clap::Args)]
 pub struct CheckArgs {
@@ -45,5 +46,9 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         inputs.catalog.names().len(),
         library.iter().count()
     )?;
+    match bwrap::works() {
+        Ok(()) => writeln!(std::io::stdout(), "sandbox bwrap: works here")?,
+        Err(error) => writeln!(std::io::stdout(), "sandbox bwrap: does not work here: {error}")?,
+    }
     Ok(0)
 }

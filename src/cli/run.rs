@@ -19,12 +19,14 @@ use crate::run::journal::TrialKey;
 use crate::run::temporary::Temporary;
 use crate::run::{Keep, RunRecord, TrialRecord};
 use crate::runner::{self, Ran, Run};
+use crate::sandbox;
 use crate::trial::Engine;
 use crate::values::Time;
 
 mod dry;
 mod record;
 mod resume;
+mod sandboxes;
 mod scripts;
 
 #[derive(Debug, clap::Args)]
@@ -64,7 +66,7 @@ pub struct RunArgs {
     #[command(flatten)]
     folder: RunsFolder,
     /// Go on with a run that was cut short
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["harnesses", "models", "trials", "cases", "tags", "shard", "label", "limits", "interaction", "paths"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["harnesses", "models", "trials", "cases", "tags", "shard", "label", "limits", "interaction", "sandbox", "paths"])]
     resume: Option<String>,
     /// What to do where a case or a manifest has changed since the run began
     #[arg(long, value_name = "HOW", requires = "resume")]
@@ -90,6 +92,9 @@ pub struct RunArgs {
     /// Start no more trials when one has failed
     #[arg(long)]
     fail_fast: bool,
+    /// What agents run in, in the place of what cases and manifests say
+    #[arg(long, value_enum, value_name = "KIND")]
+    sandbox: Option<sandbox::Kind>,
     /// Print the plan and start nothing
     #[arg(long)]
     dry_run: bool,
@@ -175,9 +180,13 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         tags: args.tags.clone(),
         shard: args.shard,
         interaction: args.interaction.clone(),
+        sandbox: args.sandbox,
     };
     let trials = plan(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked).map_err(CliError::unreadable)?;
     scripts::check(&inputs, &trials)?;
+    if !args.dry_run {
+        sandboxes::check(&inputs, &trials, args.sandbox)?;
+    }
     refuse_what_is_not_served(&inputs.cases, &trials, args.interaction.as_ref())?;
     for notice in &inputs.notices {
         writeln!(std::io::stderr(), "note: {notice}")?;
@@ -225,11 +234,6 @@ fn refuse_what_is_not_served(
     let mut refused: Option<CliError> = None;
     for case in cases.iter().filter(|case| trials.iter().any(|trial| trial.case == case.id)) {
         let asks = [
-            (
-                case.sandbox.as_ref().is_some_and(|kind| kind != "none"),
-                "sandbox",
-                "run it in a container, or take it out",
-            ),
             (!case.attachments.is_empty(), "attachments", "put the files into the workspace"),
             (case.model_script.is_some(), "model", "name a harness that runs without a scripted model"),
             (!case.answers.is_empty(), "answers", "say in the prompt what the agent would ask"),
@@ -289,6 +293,8 @@ async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError>
         keep: options.keep_workspace,
         interrupt: on_interrupt(),
         temporary: temporary.path().to_owned(),
+        runs: std::path::absolute(prepared.folder.path.parent().unwrap_or(&prepared.folder.path))?,
+        sandbox: options.sandbox,
     });
     let ci = std::env::var("CI").ok();
     let look = terminal::stderr_look();

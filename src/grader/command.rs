@@ -268,7 +268,7 @@ mod tests {
             workspace: Some(Path::new("/nowhere/w")),
             change: None,
             case_folder: Path::new("/nowhere"),
-            shell: &Shell { folder: "/nowhere/w".into(), env },
+            shell: &Shell { folder: "/nowhere/w".into(), env, inside: None },
         };
         grader.judge_run("`it`", &command, &ran, &evidence)
     }

@@ -204,6 +204,13 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
             add(&[Key("home"), Key("copy"), Item(number)], Part::Value, message, help);
         }
     }
+    for (number, mount) in manifest.sandbox.iter().flat_map(|sandbox| &sandbox.mount).enumerate() {
+        if !mount.path.is_absolute() && !mount.path.starts_with("~") {
+            let message = format!("the mount `{}` is no absolute path", mount.path.display());
+            let steps = [Key("sandbox"), Key("mount"), Item(number), Key("path")];
+            add(&steps, Part::Value, message, "begin it with `/`, or with `~/` for the user's home");
+        }
+    }
     if manifest.jobs == Some(0) {
         add(&[Key("jobs")], Part::Value, "`jobs` is 0, so nothing could run".to_owned(), "write 1 or more");
     }

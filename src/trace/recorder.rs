@@ -526,6 +526,11 @@ impl Recorder {
         self.slots.drain(..ready).map(|slot| slot.event).collect()
     }
 
+    /// Events that something may still change, in order.
+    pub fn held(&self) -> impl Iterator<Item = &Event> {
+        self.slots.iter().map(|slot| &slot.event)
+    }
+
     /// Ends the Trace. Calls without a result get one; then comes `stop`, with the final answer where it has none.
     pub fn finish(mut self, mut stop: Stop, host: bool) -> Finished {
         if let Some(ended) = self.ended_ms {

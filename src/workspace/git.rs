@@ -23,7 +23,7 @@ pub async fn check_out(source: &GitSource, to: &Path, shell: &Shell) -> Result<(
         GitRepository::Url(url) => url.clone(),
     };
     // The workspace itself is not there yet, so git runs beside it.
-    let shell = Shell { folder: to.parent().unwrap_or(to).to_owned(), env: shell.env.clone() };
+    let shell = Shell { folder: to.parent().unwrap_or(to).to_owned(), env: shell.env.clone(), inside: None };
     let clone_text = clone.to_string_lossy().into_owned();
     git(&shell, &["clone", "--quiet", "--no-hardlinks", "--no-checkout", "--", &from, &clone_text]).await?;
     let rev = source.rev.as_deref().unwrap_or("HEAD");

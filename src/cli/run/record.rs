@@ -48,6 +48,7 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
             max_cost: args.max_cost,
             max_time: args.max_time,
             fail_fast: args.fail_fast,
+            sandbox: args.sandbox,
         },
         derived_from: None,
     };

@@ -45,6 +45,9 @@ pub fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
     override_limits(&mut inputs.cases, &record.options.limits)?;
     let changed = changed(&inputs, &record)?;
     super::scripts::check(&inputs, &record.trials)?;
+    if !args.dry_run {
+        super::sandboxes::check(&inputs, &record.trials, record.options.sandbox)?;
+    }
     let states = journal::read(&run.journal())?;
     let mut redo: HashSet<TrialKey> = HashSet::new();
     match (changed.is_empty(), args.changed) {

@@ -1,0 +1,36 @@
+//! Sandboxes are made ready before a run begins: one that cannot be had stops it, and no trial runs without it.
+
+use crate::cli::CliError;
+use crate::cli::inputs::Inputs;
+use crate::run::TrialRecord;
+use crate::sandbox::{Kind, Sandbox, SandboxError, bwrap};
+
+/// Looks whether every planned trial can have its sandbox.
+///
+/// # Errors
+/// Everything that is missing.
+pub fn check(inputs: &Inputs, trials: &[TrialRecord], asked: Option<Kind>) -> Result<(), CliError> {
+    let mut wrong: Vec<String> = Vec::new();
+    let mut tell = |error: &SandboxError, whose: &str| {
+        let told = format!("{whose}{error}");
+        if !wrong.contains(&told) {
+            wrong.push(told);
+        }
+    };
+    for trial in trials.iter().filter(|trial| trial.skip.is_none()) {
+        let Some(case) = inputs.cases.iter().find(|case| case.id == trial.case) else { continue };
+        let Ok(entry) = inputs.catalog.get(&trial.harness) else { continue };
+        let decided = Sandbox::decide(asked, case.sandbox.as_ref(), entry.manifest.sandbox.as_ref());
+        match decided {
+            Ok(Sandbox::Bwrap { .. }) => {}
+            Ok(Sandbox::None | Sandbox::Command(_)) => {}
+            Err(error) => tell(&error, &format!("{}, harness `{}`: ", case.shown().display(), trial.harness)),
+        }
+    }
+    let confined = trials.iter().any(|trial| trial.skip.is_none() && trial.sandbox == Kind::Bwrap);
+    if let Some(error) = bwrap::works().err().filter(|_| confined) {
+        tell(&error, "");
+    }
+    let errors = wrong.into_iter().map(CliError::unreadable);
+    errors.reduce(CliError::and).map_or(Ok(()), Err)
+}

@@ -1,0 +1,306 @@
+//! Sandboxes: what an agent, and the commands around it, may see and change of this machine.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+pub mod bwrap;
+mod template;
+
+/// What a trial runs in, with everything that case, manifest and command line say of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sandbox {
+    /// The user's own machine, as it is.
+    None,
+    /// bubblewrap.
+    Bwrap {
+        /// What of the network is there.
+        network: Network,
+        /// Folders and files beyond the system's own.
+        mounts: Vec<Mount>,
+    },
+    /// A command around the agent's.
+    Command(Vec<String>),
+}
+
+/// The kinds of sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// None: the agent can read and write what the user can
+    #[default]
+    None,
+    /// bubblewrap: the system read-only, the workspace and a private home, and nothing else
+    Bwrap,
+    /// The command that case or manifest name, such as docker
+    Command,
+}
+
+/// What of the network is there in a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Network {
+    /// The machine's own.
+    All,
+    /// A loopback of the sandbox's own: its processes reach each other.
+    Loopback,
+    /// No way out. bubblewrap brings a loopback of its own up all the same.
+    None,
+}
+
+/// A folder or a file of this machine that stands in a sandbox under its own name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Mount {
+    /// Where it is; `~/` is the user's home.
+    pub path: PathBuf,
+    /// Whether it may be written.
+    #[serde(default)]
+    pub write: bool,
+}
+
+/// What a case or a manifest says of its sandbox: a word, or a map.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Settings {
+    /// Its kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// What of the network is there; all where nobody says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
+    /// What is mounted beyond the system's own folders.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mount: Vec<Mount>,
+    /// For `command`: program and arguments around the agent's; `{command}` is the agent's command line,
+    /// `{env}` is `--env NAME` for each of its variables, `{workspace}` and `{home}` are its folders.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+}
+
+impl Settings {
+    /// These, and where they say nothing, what others say.
+    #[must_use]
+    pub fn over(self, under: Settings) -> Settings {
+        let mut mount = under.mount;
+        mount.retain(|inherited| !self.mount.iter().any(|own| own.path == inherited.path));
+        mount.extend(self.mount);
+        Settings {
+            kind: self.kind.or(under.kind),
+            network: self.network.or(under.network),
+            mount,
+            command: if self.command.is_empty() { under.command } else { self.command },
+        }
+    }
+}
+
+/// The kind of sandbox: what the command line asks for counts before the case, and the case before the manifest.
+pub fn kind(asked: Option<Kind>, case: Option<&Settings>, manifest: Option<&Settings>) -> Kind {
+    let said = |settings: Option<&Settings>| settings.and_then(|settings| settings.kind);
+    asked.or(said(case)).or(said(manifest)).unwrap_or_default()
+}
+
+/// A sandbox that cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SandboxError {
+    /// Nobody says which command.
+    #[error(
+        "the sandbox is a `command`, and neither case nor manifest name one; write `sandbox: {{kind: command, command: [docker, run, --rm, -i, image, '{{command}}']}}`"
+    )]
+    NoCommand,
+    /// A folder that is to be seen in it is not there.
+    #[error("`sandbox.mount` names `{0}`, which does not exist")]
+    NoMount(PathBuf),
+    /// bubblewrap is not there, or the system does not let it work.
+    #[error("bubblewrap does not work here: {0}")]
+    NoBwrap(String),
+}
+
+impl Sandbox {
+    /// The sandbox of a trial.
+    ///
+    /// # Errors
+    /// Something it needs is not named.
+    pub fn decide(
+        asked: Option<Kind>,
+        case: Option<&Settings>,
+        manifest: Option<&Settings>,
+    ) -> Result<Self, SandboxError> {
+        let all = case.cloned().unwrap_or_default().over(manifest.cloned().unwrap_or_default());
+        match kind(asked, case, manifest) {
+            Kind::None => Ok(Sandbox::None),
+            Kind::Bwrap => {
+                let mut mounts = all.mount;
+                for mount in &mut mounts {
+                    mount.path = under_home(&mount.path);
+                    if !mount.path.exists() {
+                        return Err(SandboxError::NoMount(mount.path.clone()));
+                    }
+                }
+                Ok(Sandbox::Bwrap { network: all.network.unwrap_or(Network::All), mounts })
+            }
+            Kind::Command if all.command.is_empty() => Err(SandboxError::NoCommand),
+            Kind::Command => Ok(Sandbox::Command(all.command)),
+        }
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Sandbox::None => Kind::None,
+            Sandbox::Bwrap { .. } => Kind::Bwrap,
+            Sandbox::Command(_) => Kind::Command,
+        }
+    }
+}
+
+/// A path whose `~` is the user's home.
+fn under_home(path: &std::path::Path) -> PathBuf {
+    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
+        (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => path.to_owned(),
+    }
+}
+
+/// A sandbox around the commands of one trial.
+#[derive(Debug, Clone)]
+pub struct Inside {
+    /// What they run in.
+    pub sandbox: Sandbox,
+    /// The trial's own folders and files.
+    pub places: Places,
+}
+
+/// What of a trial is in a sandbox, and what must not be.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// The workspace: commands run there and may write it.
+    pub workspace: PathBuf,
+    /// The home, which may be written.
+    pub home: PathBuf,
+    /// Files that the agent's command line names, to be read.
+    pub reads: Vec<PathBuf>,
+    /// Folders that stay out of sight, whatever is mounted: cases, runs, other trials.
+    pub hides: Vec<PathBuf>,
+}
+
+impl Inside {
+    /// The command line that runs another one in the sandbox. The other's program is known to be there.
+    pub fn around(&self, command: Vec<String>, env: &std::collections::BTreeMap<String, String>) -> Vec<String> {
+        match &self.sandbox {
+            Sandbox::None => command,
+            Sandbox::Bwrap { network, mounts } => bwrap::around(*network, mounts, &self.places, command, env),
+            Sandbox::Command(words) => template::around(words, &self.places, command, env),
+        }
+    }
+
+    /// The same with the network: for what the author of a case runs before the agent.
+    #[must_use]
+    pub fn with_network(mut self) -> Self {
+        if let Sandbox::Bwrap { network, .. } = &mut self.sandbox {
+            *network = Network::All;
+        }
+        self
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Body {
+    kind: Option<Kind>,
+    network: Option<Network>,
+    #[serde(default)]
+    mount: Vec<Mount>,
+    #[serde(default)]
+    command: Vec<String>,
+}
+
+impl<'de> Deserialize<'de> for Settings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct WordOrMap;
+        impl<'de> Visitor<'de> for WordOrMap {
+            type Value = Settings;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`none`, `bwrap`, `command`, or a map such as `{kind: bwrap, network: none}`")
+            }
+
+            fn visit_str<E: Error>(self, word: &str) -> Result<Settings, E> {
+                let kind = match word {
+                    "none" => Kind::None,
+                    "bwrap" => Kind::Bwrap,
+                    "command" => Kind::Command,
+                    _ => return Err(E::unknown_variant(word, &["none", "bwrap", "command"])),
+                };
+                Ok(Settings { kind: Some(kind), ..Settings::default() })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Settings, A::Error> {
+                let Body { kind, network, mount, command } = Body::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Settings { kind, network, mount, command })
+            }
+        }
+        deserializer.deserialize_any(WordOrMap)
+    }
+}
+
+impl JsonSchema for Settings {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Sandbox".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (word, body) = (generator.subschema_for::<Kind>(), generator.subschema_for::<Body>());
+        json_schema!({"description": "the sandbox: a word, or a map", "anyOf": [word, body]})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(text: &str) -> Settings {
+        crate::yaml::parse(std::path::Path::new("a.yaml"), text).unwrap()
+    }
+
+    #[test]
+    fn the_command_line_counts_before_the_case_and_the_case_before_the_manifest() {
+        let case = settings("bwrap");
+        let manifest = settings("{kind: command, command: [docker], network: none, mount: [{path: /usr}]}");
+        assert_eq!(kind(None, None, None), Kind::None);
+        assert_eq!(kind(None, None, Some(&manifest)), Kind::Command);
+        assert_eq!(kind(None, Some(&case), Some(&manifest)), Kind::Bwrap);
+        assert_eq!(kind(Some(Kind::None), Some(&case), Some(&manifest)), Kind::None);
+        let usr = Mount { path: "/usr".into(), write: false };
+        assert_eq!(
+            Sandbox::decide(None, Some(&case), Some(&manifest)),
+            Ok(Sandbox::Bwrap { network: Network::None, mounts: vec![usr] })
+        );
+        let bare = Sandbox::decide(Some(Kind::Bwrap), None, None);
+        assert_eq!(bare, Ok(Sandbox::Bwrap { network: Network::All, mounts: Vec::new() }));
+    }
+
+    #[test]
+    fn what_a_sandbox_needs_and_nobody_names_is_an_error() {
+        assert_eq!(Sandbox::decide(Some(Kind::Command), None, None), Err(SandboxError::NoCommand));
+        let missing = settings("{kind: bwrap, mount: [{path: /does/not/exist}]}");
+        let error = Sandbox::decide(None, Some(&missing), None);
+        assert_eq!(error, Err(SandboxError::NoMount("/does/not/exist".into())));
+    }
+
+    #[test]
+    fn words_and_keys_that_are_not_known_are_refused() {
+        for (text, wanted) in [
+            ("bwarp", "`bwarp` is not known"),
+            ("{kind: bwrap, netwrk: all}", "unknown key `netwrk`"),
+            ("{mount: [{pth: x}]}", "unknown key `pth`"),
+            ("3", "`none`, `bwrap`, `command`, or a map"),
+        ] {
+            let error = crate::yaml::parse::<Settings>(std::path::Path::new("a.yaml"), text).unwrap_err();
+            assert!(error.message().contains(wanted), "{text}: {}", error.message());
+        }
+    }
+}

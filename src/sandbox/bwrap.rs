@@ -1,0 +1,187 @@
+//! `bwrap`: bubblewrap around a command. What is not mounted is not there.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::{Mount, Network, Places, SandboxError};
+
+/// The program.
+const PROGRAM: &str = "bwrap";
+
+/// Folders of the system that can be read in every sandbox. Homes, `/var`, `/srv`, `/mnt` and the rest are not there.
+const SYSTEM: [&str; 11] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/snap"];
+
+/// What every sandbox has: namespaces of its own, no rights, and an end with the engine's.
+const ALWAYS: [&str; 8] = [
+    "--die-with-parent",
+    "--unshare-user-try",
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--cap-drop",
+    "ALL",
+];
+
+/// Whether bubblewrap is installed and the system lets it work.
+///
+/// # Errors
+/// Why not, and what to do.
+pub fn works() -> Result<(), SandboxError> {
+    let mut command = Command::new(PROGRAM);
+    command.args(ALWAYS).args(["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]);
+    let ran = command.stdin(Stdio::null()).output();
+    let why = match ran {
+        Ok(output) if output.status.success() => return Ok(()),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            format!("{said}; a container may have to allow user namespaces")
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            "the program `bwrap` is not on PATH; Debian and Ubuntu have it as the package `bubblewrap`".to_owned()
+        }
+        Err(error) => error.to_string(),
+    };
+    Err(SandboxError::NoBwrap(why))
+}
+
+/// The command line that runs another one in bubblewrap.
+pub(super) fn around(
+    network: Network,
+    mounts: &[Mount],
+    places: &Places,
+    command: Vec<String>,
+    env: &BTreeMap<String, String>,
+) -> Vec<String> {
+    let seen = |path: &Path| {
+        let mounted = mounts.iter().any(|mount| path.starts_with(&mount.path));
+        mounted || SYSTEM.iter().any(|folder| path.starts_with(folder))
+    };
+    let (program, mut reads) = program(&command, &seen, places, env);
+    reads.extend(places.reads.iter().cloned());
+    let hidden = |path: &Path| places.hides.iter().any(|hidden| path.starts_with(hidden));
+    let own = |path: &Path| path.starts_with(&places.workspace) || path.starts_with(&places.home);
+    reads.retain(|path| !own(path) && (!seen(path) || hidden(path)));
+
+    let mut words: Vec<String> = std::iter::once(PROGRAM).chain(ALWAYS).map(str::to_owned).collect();
+    let mut add = |parts: &[&str]| words.extend(parts.iter().map(|part| (*part).to_owned()));
+    if network != Network::All {
+        add(&["--unshare-net"]);
+    }
+    for folder in SYSTEM {
+        add(&["--ro-bind-try", folder, folder]);
+    }
+    add(&["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--tmpfs", "/run"]);
+    if network == Network::All {
+        // Where /etc/resolv.conf may lead to.
+        add(&["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"]);
+    }
+    for mount in mounts {
+        let path = mount.path.to_string_lossy();
+        add(&[if mount.write { "--bind" } else { "--ro-bind" }, &path, &path]);
+    }
+    // A home of the user's own is mounted like any folder, and what is hidden lies over it.
+    let private = places.hides.iter().any(|hidden| places.home.starts_with(hidden));
+    let home = places.home.to_string_lossy();
+    if !private {
+        add(&["--bind", &home, &home]);
+    }
+    let in_sight = |path: &Path| seen(path) || (!private && path.starts_with(&places.home));
+    for hidden in places.hides.iter().filter(|hidden| in_sight(hidden)) {
+        add(&["--tmpfs", &hidden.to_string_lossy()]);
+    }
+    for path in &reads {
+        let path = path.to_string_lossy();
+        add(&["--ro-bind", &path, &path]);
+    }
+    if private {
+        add(&["--bind", &home, &home]);
+    }
+    let workspace = places.workspace.to_string_lossy();
+    add(&["--bind", &workspace, &workspace, "--chdir", &workspace, "--unsetenv", "TMPDIR", "--"]);
+    words.push(program);
+    words.extend(command.into_iter().skip(1));
+    words
+}
+
+/// The program as it can be started inside, and the files that it takes for that. One of the system's own is taken
+/// before another of the same name, which may be a shim that needs what is not there.
+fn program(
+    command: &[String],
+    seen: &impl Fn(&Path) -> bool,
+    places: &Places,
+    env: &BTreeMap<String, String>,
+) -> (String, Vec<PathBuf>) {
+    let Some(name) = command.first() else { return (String::new(), Vec::new()) };
+    if name.contains('/') {
+        return (name.clone(), vec![places.workspace.join(name)]);
+    }
+    let path = env.get("PATH").map(String::as_str);
+    let folders: Vec<PathBuf> = std::env::split_paths(path.unwrap_or("/usr/local/bin:/usr/bin:/bin")).collect();
+    let inside =
+        folders.iter().filter(|folder| seen(folder)).map(|folder| folder.join(name)).find(|file| file.is_file());
+    match inside {
+        Some(file) => (file.to_string_lossy().into_owned(), Vec::new()),
+        None => match crate::process::find(name, &places.workspace, path) {
+            Some(file) => (file.to_string_lossy().into_owned(), vec![file]),
+            None => (name.clone(), Vec::new()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places() -> Places {
+        Places {
+            workspace: "/tmp/run/trial/workspace".into(),
+            home: "/tmp/run/trial/home".into(),
+            reads: vec!["/work/cases/a.demo.yaml".into()],
+            hides: vec!["/usr/share".into(), "/tmp/run".into(), "/work/cases".into()],
+        }
+    }
+
+    fn line(network: Network, mounts: &[Mount], places: &Places) -> String {
+        around(network, mounts, places, vec!["/work/agent".into(), "acp".into()], &BTreeMap::new()).join(" ")
+    }
+
+    #[test]
+    fn the_workspace_and_the_home_are_all_that_can_be_written() {
+        let line = line(Network::None, &[], &places());
+        let writable: Vec<&str> = line.split(" --bind ").skip(1).map(|rest| rest.split(' ').next().unwrap()).collect();
+        assert_eq!(writable, ["/tmp/run/trial/home", "/tmp/run/trial/workspace"]);
+        assert!(line.contains("--unshare-net"));
+        assert!(line.contains("--ro-bind /work/agent /work/agent"));
+        assert!(line.contains("--ro-bind /work/cases/a.demo.yaml /work/cases/a.demo.yaml"));
+        assert!(line.ends_with("-- /work/agent acp"), "{line}");
+        assert!(
+            !super::super::Inside { sandbox: super::super::Sandbox::None, places: places() }
+                .around(vec!["agent".into()], &BTreeMap::new())
+                .contains(&"bwrap".to_owned())
+        );
+    }
+
+    #[test]
+    fn what_is_hidden_lies_over_what_is_mounted_and_the_trial_s_own_over_that() {
+        let mounts = [Mount { path: "/work".into(), write: false }, Mount { path: "/tmp/run".into(), write: true }];
+        let line = line(Network::All, &mounts, &places());
+        let at = |text: &str| line.find(text).unwrap_or_else(|| panic!("no {text} in {line}"));
+        assert!(at("--ro-bind /work /work") < at("--tmpfs /usr/share"));
+        assert!(at("--bind /tmp/run /tmp/run") < at("--tmpfs /tmp/run"));
+        assert!(at("--tmpfs /tmp/run") < at("--bind /tmp/run/trial/home"));
+        assert!(!line.contains("--unshare-net"));
+    }
+
+    #[test]
+    fn a_user_s_own_home_is_mounted_and_the_cases_in_it_are_not_seen() {
+        let mut places = places();
+        places.home = "/".into();
+        places.hides = vec!["/usr/share".into(), "/var".into()];
+        let line = line(Network::All, &[], &places);
+        let at = |text: &str| line.find(text).unwrap();
+        assert!(at("--bind / / ") < at("--tmpfs /var "));
+    }
+}

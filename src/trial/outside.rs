@@ -1,0 +1,139 @@
+//! Looks outside: calls that name what no agent has to see, the cases, the runs and other trials.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::trace::{Body, Event, ToolCall, view};
+
+/// Notices of one trial; more are only counted.
+const MOST: usize = 20;
+
+/// What a trial's calls named outside of it.
+#[derive(Debug, Default)]
+pub struct Outside {
+    roots: Vec<PathBuf>,
+    own: PathBuf,
+    workspace: PathBuf,
+    found: Vec<String>,
+    more: usize,
+}
+
+impl Outside {
+    /// Watches for paths below these folders that are not below the trial's own.
+    pub fn new(roots: &[PathBuf], own: &Path, workspace: &Path) -> Self {
+        let mut all: Vec<PathBuf> = roots.to_vec();
+        // A folder may be named by its own path, too, where a link leads to it.
+        all.extend(roots.iter().filter_map(|root| root.canonicalize().ok()));
+        all.sort();
+        all.dedup();
+        Self { roots: all, own: own.to_owned(), workspace: workspace.to_owned(), ..Self::default() }
+    }
+
+    /// Takes the next event.
+    pub fn event(&mut self, event: &Event) {
+        let Body::ToolCall(call) = &event.body else { return };
+        let Some(path) = self.named(call) else { return };
+        let what = call.name.as_deref().or(call.title.as_deref()).unwrap_or(&call.call);
+        let text = format!("the call `{what}` ({}) names {path}, which is not the trial's", call.kind);
+        if self.found.contains(&text) {
+            return;
+        }
+        if self.found.len() < MOST { self.found.push(text) } else { self.more += 1 }
+    }
+
+    /// What was found, as notices say it.
+    pub fn notices(self) -> Vec<String> {
+        let mut notices = self.found;
+        if self.more > 0 {
+            notices.push(format!("{} more calls named what is not the trial's", self.more));
+        }
+        notices
+    }
+
+    fn named(&self, call: &ToolCall) -> Option<String> {
+        let paths = view::paths(call.input.as_ref(), &call.locations, &[], None);
+        let absolute = paths.iter().map(|path| view::normalise(&self.workspace.join(path)));
+        let path = absolute.into_iter().find(|path| self.is_outside(path));
+        path.map(|path| path.display().to_string())
+            .or_else(|| call.input.as_ref().and_then(|input| self.in_text(input)))
+    }
+
+    fn is_outside(&self, path: &Path) -> bool {
+        !path.starts_with(&self.own) && self.roots.iter().any(|root| path.starts_with(root))
+    }
+
+    /// A path in some text of the input, as commands hold them.
+    fn in_text(&self, input: &Value) -> Option<String> {
+        match input {
+            Value::String(text) => {
+                let words = text.split(|c: char| c.is_whitespace() || "'\"`;|&<>()=,:".contains(c));
+                let paths = words.filter(|word| word.starts_with('/') || word.contains(".."));
+                let mut absolute = paths.map(|path| view::normalise(&self.workspace.join(path)));
+                absolute.find(|path| self.is_outside(path)).map(|path| path.display().to_string())
+            }
+            Value::Array(list) => list.iter().find_map(|value| self.in_text(value)),
+            Value::Object(map) => map.values().find_map(|value| self.in_text(value)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{Location, ToolKind};
+    use serde_json::json;
+
+    fn notices(inputs: &[(Value, &[&str])]) -> Vec<String> {
+        let roots = ["/p/cases".into(), "/tmp/evals-run-1".into()];
+        let own = Path::new("/tmp/evals-run-1/trial-a");
+        let mut outside = Outside::new(&roots, own, &own.join("workspace"));
+        for (number, (input, locations)) in inputs.iter().enumerate() {
+            let call = ToolCall {
+                call: format!("c{number}"),
+                step: 0,
+                kind: ToolKind::Read,
+                name: None,
+                title: None,
+                input: Some(input.clone()),
+                locations: locations.iter().map(|path| Location { path: (*path).to_owned(), line: None }).collect(),
+            };
+            outside.event(&Event { seq: 0, at_ms: 0, parent: None, host: false, body: Body::ToolCall(call) });
+        }
+        outside.notices()
+    }
+
+    #[test]
+    fn what_is_the_trial_s_own_or_nobody_s_is_no_matter() {
+        let own = [
+            (json!({"path": "src/a.rs"}), &["/tmp/evals-run-1/trial-a/workspace/src/a.rs"][..]),
+            (json!({"path": "/etc/hosts"}), &[]),
+            (json!({"command": "cat /p/casesx/y /p/other; cd /tmp/evals-run-1/trial-a/home"}), &[]),
+            (json!({"path": "../home/x"}), &[]),
+        ];
+        assert_eq!(notices(&own), Vec::<String>::new());
+    }
+
+    #[test]
+    fn cases_and_other_trials_are_told_once_each() {
+        let found = notices(&[
+            (json!({"path": "../../../../p/cases/a.hidden/t.py"}), &[]),
+            (json!({"path": "x"}), &["/tmp/evals-run-1/trial-b/workspace/x"]),
+            (json!({"command": ["sh", "-c", "cat '/p/cases/a.yaml'; true"]}), &[]),
+            (json!({"deep": [{"text": "see /tmp/evals-run-1/trial-a/../trial-b"}]}), &[]),
+        ]);
+        let paths: Vec<&str> = found.iter().map(|text| text.split(" names ").nth(1).unwrap()).collect();
+        assert_eq!(
+            paths,
+            [
+                "/p/cases/a.hidden/t.py, which is not the trial's",
+                "/tmp/evals-run-1/trial-b/workspace/x, which is not the trial's",
+                "/p/cases/a.yaml, which is not the trial's",
+                "/tmp/evals-run-1/trial-b, which is not the trial's",
+            ]
+        );
+        let many: Vec<_> = (0..30).map(|n| (json!({"path": format!("/p/cases/{n}")}), &[][..])).collect();
+        assert_eq!(notices(&many).len(), MOST + 1);
+    }
+}

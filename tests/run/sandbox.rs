@@ -1,0 +1,247 @@
+//! Sandboxes, seen from inside: what an agent can and cannot reach. Needs bubblewrap, which `.ci/run` installs.
+
+use serde_json::Value;
+
+use crate::project::{Project, Ran, of_type};
+
+/// Whether bubblewrap works here. Where it must, because `EVALS_REQUIRE_BWRAP` says so, its absence fails.
+fn bwrap() -> bool {
+    let works = evals::sandbox::bwrap::works();
+    assert!(works.is_ok() || std::env::var_os("EVALS_REQUIRE_BWRAP").is_none(), "{works:?}");
+    works.is_ok()
+}
+
+/// A script of the demo agent that runs one line.
+fn runs(line: &str) -> String {
+    format!("steps:\n  - run:\n      command: |\n        {line}\n  - say: done\n")
+}
+
+/// Runs into a folder without earlier runs, so that the last one is the only one.
+fn run(project: &Project, args: &[&str]) -> Ran {
+    let _ = std::fs::remove_dir_all(project.path(".evals"));
+    project.evals(&[&["run"], args].concat())
+}
+
+fn output(project: &Project, trial: &str) -> String {
+    let trace = project.trace(trial);
+    of_type(&trace, "tool_result")[0]["output"].as_str().unwrap_or_default().to_owned()
+}
+
+fn notices(project: &Project, trial: &str) -> Vec<Value> {
+    let trace = project.trace(trial);
+    of_type(&trace, "notice").into_iter().filter(|notice| notice["code"] == "read-outside").cloned().collect()
+}
+
+/// A project in which there is something to be found, and the line that looks for all of it.
+fn project_with_secrets() -> (Project, String) {
+    let mut project = Project::new();
+    std::fs::write(project.home().join("login.txt"), "of-the-user").unwrap();
+    std::fs::write(project.temporary().join("other.txt"), "of-another-program").unwrap();
+    project.env("MY_API_KEY", "key-of-the-engine");
+    project.write("cases/secret.hidden/answer.txt", "the-answer");
+    project.write("secrets.txt", "beside-the-cases");
+    let (home, tmp) = (project.home(), project.temporary());
+    let root = project.path("");
+    // Every process's environment, every file that matters, and all that the temporary folder holds.
+    let look = format!(
+        "cat {0}/login.txt {1}/other.txt {2}/secrets.txt {2}/cases/secret.hidden/answer.txt; cat {2}/cases/*.yaml; ls -R {1} {2}; cat /proc/*/environ | tr '\\0' '\\n'; find / -name answer.txt -not -path '/proc/*' 2>/dev/null; echo looked",
+        home.display(),
+        tmp.display(),
+        root.display()
+    );
+    (project, look)
+}
+
+#[test]
+fn an_agent_in_bwrap_sees_its_workspace_its_home_and_the_system_and_nothing_else() {
+    if !bwrap() {
+        return;
+    }
+    let (project, look) = project_with_secrets();
+    project.case("secret", "hidden: secret.hidden\nworkspace: {files: {mine.txt: given}}", &runs(&look));
+    project.case(
+        "other",
+        "trials: 2",
+        &runs("echo left > $HOME/left.txt; ls -A $HOME .. ; echo left > in-my-workspace.txt"),
+    );
+    run(&project, &["--sandbox", "none"]).exits(0).says("not sandboxed");
+    let free = output(&project, "secret/demo/default/1");
+    for found in ["of-the-user", "of-another-program", "beside-the-cases", "the-answer", "MY_API_KEY="] {
+        assert!(free.contains(found), "without a sandbox {found} can be read, or this test looks wrongly:\n{free}");
+    }
+    let told = notices(&project, "secret/demo/default/1");
+    assert!(told.iter().any(|notice| notice["text"].as_str().unwrap().contains("cases/secret.hidden")), "{told:?}");
+
+    let ran = run(&project, &["--sandbox", "bwrap"]).exits(0);
+    assert!(!ran.out.contains("not sandboxed"), "{}", ran.out);
+    let seen = output(&project, "secret/demo/default/1");
+    for hidden in [
+        "of-the-user",
+        "of-another-program",
+        "beside-the-cases",
+        "the-answer",
+        "MY_API_KEY",
+        "answer.txt\n",
+        "prompt: Do it",
+    ] {
+        assert!(!seen.contains(hidden), "{hidden} was found:\n{seen}");
+    }
+    assert!(seen.contains("looked"), "{seen}");
+    assert!(notices(&project, "secret/demo/default/1").is_empty());
+    for trial in ["other/demo/default/1", "other/demo/default/2"] {
+        let seen = output(&project, trial);
+        assert_eq!(seen.lines().filter(|line| *line == "left.txt").count(), 1, "only its own home: {seen}");
+    }
+    assert_eq!(project.left_over(), [project.temporary().join("other.txt")]);
+}
+
+#[test]
+fn the_system_cannot_be_written_and_the_workspace_can() {
+    if !bwrap() {
+        return;
+    }
+    let project = Project::new();
+    let line = "for f in /usr/x /etc/x /x /opt/x; do touch $f 2>/dev/null && echo wrote $f; done; rm -rf /usr/bin/env 2>/dev/null; test -e /usr/bin/env && echo kept; echo new > made.txt; touch /tmp/t && echo scratch; ps 2>/dev/null | wc -l";
+    project.case("a", "sandbox: bwrap\ngraders: [{files: {contains: {made.txt: new}}}, {command: {run: 'cat made.txt && test ! -e /tmp/t'}}]", &runs(line));
+    project.evals(&["run"]).exits(0);
+    let seen = output(&project, "a/demo/default/1");
+    // `/x` and `/opt/x` may be in a folder that is the sandbox's own; the system's are not written.
+    for folder in ["/usr/x", "/etc/x"] {
+        assert!(!seen.contains(&format!("wrote {folder}")), "{seen}");
+        assert!(!std::path::Path::new(folder).exists());
+    }
+    assert!(seen.contains("kept") && seen.contains("scratch"), "{seen}");
+    let patch = project.of_trial("a/demo/default/1", "workspace.patch");
+    assert!(patch.contains("made.txt") && !patch.contains("scratch"), "{patch}");
+}
+
+#[test]
+fn the_network_is_what_the_settings_say() {
+    if !bwrap() {
+        return;
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || while listener.accept().is_ok() {});
+    let project = Project::new();
+    let python = "import socket, sys; s = socket.socket(); s.settimeout(2); print('reached' if s.connect_ex(('127.0.0.1', int(sys.argv[1]))) == 0 else 'refused')";
+    let own = "import socket; a = socket.socket(); a.bind(('127.0.0.1', 0)); a.listen(); b = socket.socket(); b.connect(a.getsockname()); print('own loopback')";
+    let line = format!("python3 -c \"{python}\" {port}; python3 -c \"{own}\"");
+    for (id, sandbox, reached) in [
+        ("all", "{kind: bwrap}", true),
+        ("loopback", "{kind: bwrap, network: loopback}", false),
+        ("none", "{kind: bwrap, network: none}", false),
+    ] {
+        project.case(id, &format!("sandbox: {sandbox}"), &runs(&line));
+        run(&project, &["--case", id]).exits(0);
+        let seen = output(&project, &format!("{id}/demo/default/1"));
+        assert_eq!(seen.contains("reached"), reached, "{id}: {seen}");
+        assert!(seen.contains("own loopback"), "{id}: {seen}");
+    }
+}
+
+#[test]
+fn folders_are_mounted_as_the_manifest_says_and_hidden_stays_hidden() {
+    if !bwrap() {
+        return;
+    }
+    let project = Project::new();
+    let root = project.path("");
+    project.write("tool/read.txt", "to-be-read");
+    project.write("shared/kept.txt", "old");
+    project.write("cases/a.hidden/answer.txt", "the-answer");
+    let root = root.display();
+    let line = format!(
+        "cat {root}/tool/read.txt; touch {root}/tool/x && echo wrote-tool; echo new > {root}/shared/kept.txt; cat {root}/cases/a.hidden/answer.txt {root}/cases/a.yaml; ls {root}/.evals/runs"
+    );
+    project.case("a", "hidden: a.hidden", &runs(&line));
+    // The whole project is mounted, cases and runs in it too; they stay out of sight all the same.
+    project.demo(
+        "mine",
+        &format!("sandbox:\n  kind: bwrap\n  mount:\n    - path: {root}\n    - {{path: {root}/shared, write: true}}"),
+    );
+    run(&project, &["--harness", "mine"]).exits(0);
+    let seen = output(&project, "a/mine/default/1");
+    assert!(seen.contains("to-be-read") && !seen.contains("wrote-tool"), "{seen}");
+    assert_eq!(project.read("shared/kept.txt"), "new\n");
+    assert!(!seen.contains("the-answer") && !seen.contains("prompt:") && !seen.contains("2026"), "{seen}");
+}
+
+#[test]
+fn what_an_agent_leaves_running_in_a_sandbox_ends_with_its_trial() {
+    if !bwrap() {
+        return;
+    }
+    let project = Project::new();
+    let mark = format!("{}.5", 90_000 + std::process::id() % 9_000);
+    project.case("a", "sandbox: bwrap", &runs(&format!("setsid sleep {mark} >/dev/null 2>&1 & echo started")));
+    project.evals(&["run"]).exits(0);
+    let alive = std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter(|entry| std::fs::read_to_string(entry.path().join("cmdline")).is_ok_and(|line| line.contains(&mark)));
+    assert_eq!(alive.count(), 0);
+}
+
+#[test]
+fn agents_that_lie_outside_of_the_system_are_started_and_errors_stay_what_they_are() {
+    if !bwrap() {
+        return;
+    }
+    let project = Project::new();
+    project.case("a", "graders: [{output: {contains: fine}}]", "");
+    let script = project.path("bin/agent.py");
+    project.write("bin/agent.py", "#!/usr/bin/env python3\nimport sys\nprint('fine', sys.argv[1])\n");
+    let script = script.display();
+    project.harness("interpreted", &format!("adapter: output-only\ncommand: [python3, {script}, x]"));
+    project.harness("gone", "adapter: output-only\ncommand: [no-such-agent]\ninstall: get it");
+    project.harness("crashes", "adapter: output-only\ncommand: [sh, -c, 'echo why >&2; exit 7']");
+    let all = ["run", "--sandbox", "bwrap", "--harness", "interpreted", "--harness", "gone", "--harness", "crashes"];
+    project.evals(&all).exits(3);
+    assert_eq!(project.result("a/interpreted/default/1")["verdict"], "pass");
+    assert_eq!(project.result("a/gone/default/1")["error"]["category"], "not_installed");
+    let crashed = project.result("a/crashes/default/1");
+    assert_eq!((&crashed["error"]["category"], &crashed["stop"]["exit"]["code"]), (&"crashed".into(), &7.into()));
+    assert!(crashed["stop"]["stderr_tail"].as_str().unwrap().contains("why"));
+}
+
+#[test]
+fn a_command_around_the_agent_s_is_filled_in() {
+    let project = Project::new();
+    project.case(
+        "a",
+        "env: {OF_CASE: '1'}\ngraders: [{command: {run: 'echo \"$WRAPPED\"; test \"$WRAPPED\" = yes'}}]",
+        &runs("echo wrapped=$WRAPPED in=$PWD"),
+    );
+    let wrapped = "sandbox: {kind: command, command: [env, WRAPPED=yes, 'AT={workspace}', '{command}']}";
+    project.demo("mine", wrapped);
+    run(&project, &["--harness", "mine"]).exits(0);
+    let seen = output(&project, "a/mine/default/1");
+    assert!(seen.contains("wrapped=yes"), "{seen}");
+    let record = project.read(&format!("{}/run.json", project.run_folder()));
+    assert!(record.contains("\"sandbox\": \"command\""), "{record}");
+    // The user's word counts before the manifest's.
+    run(&project, &["--harness", "mine", "--sandbox", "none"]).exits(1);
+    assert!(output(&project, "a/mine/default/1").contains("wrapped= "));
+}
+
+#[test]
+fn a_sandbox_that_cannot_be_had_stops_the_run_before_it_begins() {
+    let mut project = Project::new();
+    project.case("a", "", &runs("true"));
+    project.evals(&["run", "--sandbox", "command"]).exits(2).says("neither case nor manifest name one");
+    project.case("b", "sandbox: {kind: bwrap, mount: [{path: ~/not-there}]}", &runs("true"));
+    project.evals(&["run", "--case", "b"]).exits(2).says("not-there").says("does not exist");
+    project.case("c", "sandbox: {kind: bwrap, mount: [{path: not-there}]}", &runs("true"));
+    project.evals(&["check"]).exits(2).says("cases/c.yaml:2:").says("not-there` does not exist");
+    std::fs::remove_file(project.path("cases/c.yaml")).unwrap();
+    // Without the program: a PATH on which there is none.
+    project.env("PATH", &project.path("bin").display().to_string());
+    project
+        .evals(&["run", "--case", "a", "--sandbox", "bwrap"])
+        .exits(2)
+        .says("`bwrap` is not on PATH")
+        .says("bubblewrap");
+    project.evals(&["check", "cases/a.yaml"]).exits(0).says("sandbox bwrap: does not work here");
+    assert!(!project.path(".evals").exists(), "nothing was written");
+}
