@@ -37,6 +37,11 @@ def assistant(number, content):
 
 
 def session(count, seed):
+    for line in lines_of(count, seed):
+        yield {**line, "session_id": f"00000000-0000-4000-8000-{seed:012}"}
+
+
+def lines_of(count, seed):
     rng = random.Random(seed)
     yield {"type": "system", "subtype": "init", "cwd": "/workspace", "model": "claude-opus-4-8",
            "claude_code_version": "2.1.330", "tools": ["Bash", "Read", "Edit", "Grep"]}

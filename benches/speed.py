@@ -81,8 +81,11 @@ def main():
     for name, path in (("10,001", small), ("1,000,001", long)):
         figures = measure([EVALS, "import", "--adapter", "claude-code-stream", path])
         row(f"import of one session of {name} lines", figures, f"{os.path.getsize(path) / 2**20:.0f} MiB of input")
+        parse = "import json, sys\nfor line in open(sys.argv[1]): json.loads(line)"
+        row("floor: python's `json.loads` of each line", measure([sys.executable, "-c", parse, path]))
     write(f"{suite}/cases/session.yaml", open(f"{suite}/cases/session.yaml").read().replace("trials: 100\n", ""))
     write(f"{suite}/harnesses/session.yaml", f"name: session\nadapter: claude-code-stream\ncommand: [cat, {long}]\n")
+    row("floor: `wc -l` of the same", measure(["wc", "-l", long]))
     row("one trial of 1,000,001 lines, graded", measure([EVALS, "run", "cases", "--harness", "session", "--no-progress"], cwd=suite, ok=(0, 1)))
 
     # 1,000 trials of a command that does nothing, in a workspace of ten files.

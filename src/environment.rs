@@ -11,7 +11,7 @@ use crate::secrets::{Masker, looks_secret};
 /// Variables that every agent gets, where the engine has them.
 const ALLOWED: [&str; 5] = ["PATH", "LANG", "TERM", "TZ", "TMPDIR"];
 /// The same, in either case of letters: proxies, and where certificates are.
-const ALLOWED_EITHER: [&str; 8] = [
+const ALLOWED_EITHER: [&str; 15] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",
     "ALL_PROXY",
@@ -19,6 +19,13 @@ const ALLOWED_EITHER: [&str; 8] = [
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "NODE_EXTRA_CA_CERTS",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "AWS_CA_BUNDLE",
+    "PIP_CERT",
+    "CARGO_HTTP_CAINFO",
+    "DENO_CERT",
+    "NIX_SSL_CERT_FILE",
     "REQUESTS_CA_BUNDLE",
 ];
 
@@ -96,7 +103,7 @@ pub fn of_agent(
     placeholders: &Placeholders,
 ) -> BTreeMap<String, String> {
     let mut env = of_commands(engine, &BTreeMap::new(), &placeholders.home);
-    for name in manifest.env.pass.iter().chain(&manifest.env.secret) {
+    for name in &manifest.env.pass {
         if let Some(value) = engine.get(name) {
             env.insert(name.clone(), value.clone());
         }

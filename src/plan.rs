@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use globset::{GlobBuilder, GlobMatcher};
 
+use crate::adapter::Adapter;
 use crate::case::Case;
 use crate::harness::Manifest;
 use crate::interaction::Interaction;
@@ -199,6 +200,12 @@ fn check_script(case: &Case, manifest: &Manifest) -> Result<(), PlanError> {
     }
 }
 
+/// What a harness is not offered though the case has it: run without, it would be another case.
+fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
+    let offers = !case.mcp_servers.is_empty() && !matches!(manifest.adapter, Adapter::Acp | Adapter::Replay);
+    offers.then(|| format!("the case offers MCP servers, and `{}` takes none", manifest.adapter.word()))
+}
+
 /// The columns of a harness: one for each model asked of it, or one without a model.
 /// A model asked for twice is a further arm, so that a model can be compared with itself.
 fn arms(manifest: &Manifest, models: &[AskedModel]) -> Result<Vec<(String, Option<String>)>, PlanError> {
@@ -232,6 +239,7 @@ fn skip(case: &Case, manifest: &Manifest, interaction: &Interaction) -> Option<S
         .or_else(|| lacks(needs.interaction, seen.interaction, "interaction"))
         .or_else(|| lacks(needs.multi_turn, manifest.multi_turn(), "several turns"))
         .or_else(|| lacks(needs.model_selection, manifest.model_selection(), "model selection"))
+        .or_else(|| not_offered(case, manifest))
         .or_else(|| {
             let turns = case.turns.len();
             (turns > 1 && !manifest.multi_turn())

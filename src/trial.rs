@@ -195,7 +195,12 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     environment::fill_home(&folders.home, user_home.as_deref(), &attempt.manifest, &placeholders)
         .map_err(io("fill the private home"))?;
 
-    let header = header_of(attempt, &folders.workspace);
+    let mut header = header_of(attempt, &folders.workspace);
+    if let Some(Ok(recorded)) = task.recording.as_deref().map(replay::recorded_in) {
+        // What is played shows what it showed, and its lines are read as what they are.
+        recorded.adapter.word().clone_into(&mut header.adapter);
+        header.capabilities = recorded.capabilities;
+    }
     let judged = Arc::new(Mutex::new(Watch {
         grading: Grading::new(&case.judges, &header),
         observed: Observed::default(),
@@ -250,8 +255,9 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         usage: &finished.total,
         output: stop.output.as_deref().unwrap_or(""),
         duration_ms: observed.duration_ms(&finished.header),
-        workspace: Some(&folders.workspace),
-        change: Some(&change),
+        // A recording was made in another workspace; of this one it says nothing.
+        workspace: task.recording.is_none().then_some(&*folders.workspace),
+        change: task.recording.is_none().then_some(&change),
         case_folder: case.folder(),
         shell: &shell,
     };
@@ -370,7 +376,7 @@ async fn run_session(
     judged: &Mutex<Watch>,
 ) -> Result<(Finished, Left), TrialError> {
     let adapter = match &task.recording {
-        Some(path) => replay::protocol_of(path).unwrap_or(Adapter::OutputOnly),
+        Some(path) => replay::recorded_in(path).map_or(Adapter::OutputOnly, |recorded| recorded.adapter),
         None => attempt.manifest.adapter,
     };
     let masker = setup.masker.clone();
@@ -656,5 +662,27 @@ fn make_durable(folder: &Path) -> Result<(), TrialError> {
         // Another trial of the cell was quicker.
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(io(format!("make {}", folder.display()))(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Error, ErrorKind};
+
+    #[test]
+    fn a_full_disk_ends_the_run_and_another_error_one_trial() {
+        let of = |kind| TrialError::Io { doing: "write".to_owned(), source: Error::from(kind) };
+        for (kind, ends) in [
+            (ErrorKind::StorageFull, true),
+            (ErrorKind::QuotaExceeded, true),
+            (ErrorKind::ReadOnlyFilesystem, true),
+            (ErrorKind::PermissionDenied, false),
+        ] {
+            assert_eq!(of(kind).is_of_the_disk(), ends, "{kind:?}");
+            let run = RunError::Io { doing: "write", path: "x".into(), source: Error::from(kind) };
+            assert_eq!(TrialError::Run(run).is_of_the_disk(), ends, "{kind:?}");
+        }
+        assert!(!TrialError::Panicked("x".to_owned()).is_of_the_disk());
     }
 }

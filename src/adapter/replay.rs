@@ -1,18 +1,18 @@
 //! Plays a stored wire log in the place of an agent: the same lines, at once, in an empty workspace.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Seek};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Adapter;
 use super::drive::Task;
+use super::{Adapter, seen};
 use crate::session::Session;
 use crate::trace::recorder::Finished;
 use crate::trace::usage::UsageTotal;
-use crate::trace::{Body, ErrorCategory, Event, Header, jsonl};
+use crate::trace::{Body, ErrorCategory, Event, Header, Seen, jsonl};
 use crate::wire::{Dir, EngineLine, Reader};
 
 /// Plays the recording that the manifest names.
@@ -67,38 +67,57 @@ pub fn trace(path: &Path, mut header: Header, mut sink: impl FnMut(Event)) -> st
     Ok(Finished { header, events: Vec::new(), total })
 }
 
-/// The protocol that a recorded session speaks, told by its first lines.
+/// What a recorded session tells of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recorded {
+    /// The protocol it speaks.
+    pub adapter: Adapter,
+    /// What it can show.
+    pub capabilities: Seen,
+}
+
+/// What a recorded session tells of itself: by its own header where it has one, else by its first lines.
 ///
 /// # Errors
 /// The file could not be read.
-pub fn protocol_of(path: &Path) -> std::io::Result<Adapter> {
-    let mut file = BufReader::new(File::open(path)?);
-    file.fill_buf()?;
-    file.rewind()?;
-    let mut reader = Reader::new(file);
+pub fn recorded(input: impl BufRead) -> std::io::Result<Recorded> {
+    let mut reader = Reader::new(input);
     let mut lines = 0;
     while let Some(line) = reader.next_line()? {
         lines += 1;
         if line.dir == Dir::Engine
             && let Ok(EngineLine::Start { header }) = serde_json::from_str(&line.line)
             && let Some(adapter) = Adapter::ALL.into_iter().find(|adapter| adapter.word() == header.adapter)
+            && adapter != Adapter::Replay
         {
-            return Ok(adapter);
+            return Ok(Recorded { adapter, capabilities: header.capabilities });
         }
         if matches!(line.dir, Dir::Send | Dir::Recv)
-            && let Ok(Value::Object(object)) = serde_json::from_str(&line.line)
+            && let Some(adapter) = protocol_of(&line.line)
         {
-            if object.contains_key("jsonrpc") {
-                return Ok(Adapter::Acp);
-            }
-            let claude = ["session_id", "subtype", "parent_tool_use_id"].iter().any(|key| object.contains_key(*key));
-            if claude && object.contains_key("type") {
-                return Ok(Adapter::ClaudeCodeStream);
-            }
+            return Ok(Recorded { adapter, capabilities: seen(adapter) });
         }
         if lines > 100 {
             break;
         }
     }
-    Ok(Adapter::OutputOnly)
+    Ok(Recorded { adapter: Adapter::OutputOnly, capabilities: seen(Adapter::OutputOnly) })
+}
+
+/// The same of a file.
+///
+/// # Errors
+/// The file could not be read.
+pub fn recorded_in(path: &Path) -> std::io::Result<Recorded> {
+    recorded(BufReader::new(File::open(path)?))
+}
+
+/// The protocol that a line belongs to, where it shows.
+fn protocol_of(line: &str) -> Option<Adapter> {
+    let Ok(Value::Object(object)) = serde_json::from_str(line) else { return None };
+    if object.contains_key("jsonrpc") {
+        return Some(Adapter::Acp);
+    }
+    let claude = ["session_id", "subtype", "parent_tool_use_id"].iter().any(|key| object.contains_key(*key));
+    (claude && object.contains_key("type")).then_some(Adapter::ClaudeCodeStream)
 }

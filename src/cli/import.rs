@@ -1,11 +1,11 @@
 //! `evals import`: a recorded session to a Trace. Its events go to a temporary file while the header is still learned.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use super::{CliError, inputs};
-use crate::adapter::{self, Adapter};
+use crate::adapter::{self, Adapter, replay};
 use crate::harness::Manifest;
 use crate::trace::jsonl;
 
@@ -49,20 +49,52 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
         Box::new(file)
     };
     let mut events = BufWriter::with_capacity(256 << 10, tempfile::spooled_tempfile(IN_MEMORY));
-    let input = BufReader::with_capacity(256 << 10, input);
+    let mut input: Box<dyn BufRead> = Box::new(BufReader::with_capacity(256 << 10, input));
+    let (mut adapter, mut manifest) = (adapter, manifest);
+    if adapter == Adapter::Replay {
+        // A recording of any protocol: what it is has to be seen before it is read.
+        let mut whole = tempfile::spooled_tempfile(IN_MEMORY);
+        io::copy(&mut input, &mut whole)?;
+        whole.rewind()?;
+        if let Ok(trace) = jsonl::Reader::new(BufReader::new(&mut whole)) {
+            return again(trace, args.output.as_deref());
+        }
+        whole.rewind()?;
+        let recorded = replay::recorded(BufReader::new(&mut whole))?;
+        whole.rewind()?;
+        adapter = recorded.adapter;
+        if !named {
+            manifest = Manifest::bare(adapter);
+        }
+        input = Box::new(BufReader::with_capacity(256 << 10, whole));
+    }
     let header = adapter::import(adapter, &manifest, named, input, |event| jsonl::write_event(&mut events, &event))?;
     let mut events = events.into_inner().map_err(io::IntoInnerError::into_error)?;
     events.rewind()?;
-    match &args.output {
-        Some(path) => crate::run::write_whole(path, |out| {
-            jsonl::write_header(&mut &mut *out, &header)?;
-            io::copy(&mut events, out).map(|_| ())
-        })?,
+    write(args.output.as_deref(), |out| {
+        jsonl::write_header(&mut &mut *out, &header)?;
+        io::copy(&mut events, out).map(|_| ())
+    })
+}
+
+/// A Trace is one already; it is written as this version writes it.
+fn again<R: BufRead>(mut trace: jsonl::Reader<R>, output: Option<&Path>) -> Result<u8, CliError> {
+    let header = trace.header().clone();
+    write(output, |mut out| {
+        jsonl::write_header(&mut out, &header)?;
+        while let Some(event) = trace.next_event().map_err(io::Error::other)? {
+            jsonl::write_event(&mut out, &event)?;
+        }
+        Ok(())
+    })
+}
+
+fn write(output: Option<&Path>, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<u8, CliError> {
+    match output {
+        Some(path) => crate::run::write_whole(path, write)?,
         None => {
-            let mut out = io::stdout().lock();
-            let written =
-                jsonl::write_header(&mut out, &header).and_then(|()| io::copy(&mut events, &mut out).map(|_| ()));
-            ignore_closed_pipe(written.and_then(|()| out.flush()))?;
+            let mut out = BufWriter::with_capacity(256 << 10, io::stdout().lock());
+            ignore_closed_pipe(write(&mut out).and_then(|()| out.flush()))?;
         }
     }
     Ok(0)
@@ -72,6 +104,6 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
 pub fn ignore_closed_pipe(result: io::Result<()>) -> Result<(), CliError> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
+        other => other.map_err(|error| CliError::unreadable(format!("could not write to standard output: {error}"))),
     }
 }

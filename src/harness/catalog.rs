@@ -110,6 +110,16 @@ impl Catalog {
                 *recording = beside;
             }
         }
+        // Of several places the last one wins; two files of one folder are a mistake.
+        let beside = |other: &Path| matches!(&origin, Origin::File(file) if other.parent() == file.parent());
+        if let Some(Entry { origin: Origin::File(other), .. }) = self.entries.get(&manifest.name)
+            && beside(other)
+            && origin != Origin::File(other.clone())
+        {
+            let message = format!("two manifests are named `{}`; the other is `{}`", manifest.name, other.display());
+            let error = YamlError::at_steps(shown, &text, &[Step::Key("name")], Part::Value, message);
+            return errors.push(error.with_help("give one of them another `name`"));
+        }
         let warnings = warnings(&manifest, stem);
         self.warnings.extend(warnings.into_iter().map(|warning| format!("{}: {warning}", shown.display())));
         self.entries.insert(manifest.name.clone(), Entry { manifest, origin });

@@ -32,6 +32,12 @@ fn lists_are_tables_for_people_and_json_for_programs() {
     assert_eq!((&cases[1]["description"], &cases[1]["trials"]), (&"the first".into(), &3.into()));
     project.evals(&["list", "cases"]).exits(0).says("folder/two").says("the first");
     let harnesses = project.evals(&["list", "harnesses", "--format", "json"]).exits(0).json();
+    let names: Vec<&str> = harnesses.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    for shipped in
+        ["demo", "claude-code", "claude-code-stream", "claude-agent-acp", "codex-acp", "gemini", "opencode", "command"]
+    {
+        assert!(names.contains(&shipped), "{shipped} is not shipped: {names:?}");
+    }
     let find = |name: &str| harnesses.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
     assert_eq!(find("demo")["origin"], "built in");
     assert_eq!(find("demo")["installed"], true);
@@ -185,4 +191,27 @@ fn sessions_are_imported_from_a_file_and_from_standard_input() {
         let trace = project.evals(&["import", "--adapter", adapter, "garbage.txt"]).exits(0).out;
         assert_eq!(lines(&trace).last().unwrap()["type"], "stop", "{adapter}");
     }
+}
+
+#[test]
+fn a_trace_of_a_newer_program_is_read_as_far_as_it_is_known() {
+    let project = Project::new();
+    let header = r#"{"type":"trace","version":1,"adapter":"acp","capabilities":{"tracing":true,"interaction":true},"model":{},"future":1}"#;
+    let said = r#"{"seq":0,"at_ms":0,"type":"message","role":"agent","text":"hello","future":{"a":1}}"#;
+    let stop = r#"{"seq":2,"at_ms":2,"type":"stop","reason":"end_turn"}"#;
+    let text = format!("{header}\n{said}\n{{\"seq\":1,\"at_ms\":1,\"type\":\"hologram\"}}\n{stop}\n");
+    project.write("newer.jsonl", &text);
+    project.evals(&["show", "newer.jsonl"]).exits(0).says("hello").says("end_turn");
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_says_where_it_should_have_gone() {
+    let project = Project::new();
+    project.write("session.txt", "done\n");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    let Ok(full) = full else { return };
+    let ran = project.command(&["import", "--adapter", "output-only", "session.txt"]).stdout(full).output().unwrap();
+    assert_eq!(ran.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(said.contains("standard output"), "{said}");
 }

@@ -8,6 +8,7 @@ const PASS: &str = "steps: [{say: done}]\n";
 fn project() -> Project {
     let project = Project::new();
     project.case("good", "graders: [{use: finished}]", PASS);
+    project.write("harnesses/twice.yaml", "name: twice\nadapter: acp\ncommand: [x]\n");
     project
 }
 
@@ -48,6 +49,7 @@ fn typos_and_wrong_types_are_shown_where_they_stand() {
         ),
         ("unknown_harness", "cases/bad.yaml", "prompt: x\nharnesses: [dmeo]\ngraders: [{diff: {none: true}}]\n"),
         ("no_script", "cases/bad.yaml", "prompt: x\ngraders: [{diff: {none: true}}]\n"),
+        ("same_harness", "harnesses/other.yaml", "name: twice\nadapter: acp\ncommand: [x]\n"),
         ("same_id", "cases/other/bad.yaml", "id: good\nprompt: x\ngraders: [{diff: {none: true}}]\n"),
     ] {
         let project = project();

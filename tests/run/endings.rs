@@ -1,6 +1,6 @@
 //! Agents that are missing, crash or are refused: errored, told apart from a fail, and no harm to the others.
 
-use crate::project::Project;
+use crate::project::{Project, of_type};
 
 const PASS: &str = "steps: [{say: done}]";
 
@@ -166,6 +166,9 @@ fn a_cost_that_only_a_price_table_knows_says_so() {
     project.evals(&["run", "--model", "dear", "--model", "unknown"]).exits(0).says("from a price table");
     let priced = project.result("a/demo/dear/1")["metrics"].clone();
     assert_eq!((&priced["cost_usd"], &priced["cost_source"]), (&7.0.into(), &"priced".into()));
+    let trace = project.trace("a/demo/dear/1");
+    let usage = of_type(&trace, "usage").last().cloned().unwrap();
+    assert_eq!((&usage["cost_usd"], &usage["source"]), (&7.0.into(), &"priced".into()));
     let unknown = project.result("a/demo/unknown/1")["metrics"].clone();
     assert!(unknown.get("cost_usd").is_none(), "a model without a price has no cost: {unknown}");
 }

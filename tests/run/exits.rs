@@ -159,3 +159,44 @@ fn filters_keep_what_they_name() {
     parts.sort();
     assert_eq!(parts, ["a-good", "b-bad", "folder/c"], "the parts make up the whole, each case once");
 }
+
+#[test]
+fn a_case_s_threshold_decides_its_trials() {
+    let project = Project::new();
+    let graders = "graders: [{output: {contains: done}}, {output: {contains: never}}]";
+    project.case("half", &format!("pass: {{threshold: 0.5}}\n{graders}"), "steps: [{say: done}]");
+    project.case("more", &format!("pass: {{threshold: 0.6}}\n{graders}"), "steps: [{say: done}]");
+    project.evals(&["run"]).exits(1);
+    for (case, verdict) in [("half", "pass"), ("more", "fail")] {
+        let result = project.result(&format!("{case}/demo/default/1"));
+        assert_eq!((&result["verdict"], &result["score"]), (&verdict.into(), &0.5.into()), "{case}");
+    }
+}
+
+#[test]
+fn what_a_manifest_says_a_harness_can_counts_before_its_adapter() {
+    let project = Project::new();
+    project.case("a", "graders: [{tool-calls: {none: true}}]", "steps: [{run: {command: true}}, {say: done}]");
+    project.demo("blind", "capabilities: {tracing: false}");
+    project.evals(&["run", "--harness", "blind"]).exits(3);
+    assert_eq!(project.result("a/blind/default/1")["verdict"], "ungraded");
+    assert_eq!(project.trace("a/blind/default/1")[0]["capabilities"]["tracing"], false);
+}
+
+#[test]
+fn as_many_trials_run_at_once_as_there_are_cores() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run"]).exits(0);
+    let record: serde_json::Value =
+        serde_json::from_str(&project.read(&format!("{}/run.json", project.run_folder()))).unwrap();
+    assert_eq!(record["options"]["jobs"], std::thread::available_parallelism().unwrap().get());
+}
+
+#[test]
+fn a_case_that_offers_what_a_harness_does_not_take_is_skipped() {
+    let project = Project::new();
+    project.case("a", "mcp-servers: [{name: x, command: 'true', args: []}]", "steps: [{say: done}]");
+    project.evals(&["run", "--harness", "demo", "--harness", "demo-stream"]).exits(0).says("offers MCP servers");
+    assert_eq!(project.result("a/demo/default/1")["verdict"], "pass");
+}

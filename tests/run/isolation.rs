@@ -16,14 +16,39 @@ fn the_environment_is_an_allow_list_and_what_is_named() {
     project.env("https_proxy", "");
     project.env("SSH_AUTH_SOCK", "/run/the-agent-of-the-user");
     project.case("a", "env: {OF_CASE: \"1\"}\nworkspace: {setup: ['env > setup.txt']}\ngraders: [{command: {run: 'env; exit 1', exit: 1}}]", "steps: [{run: {command: env}}]");
-    project.demo("mine", "env: {pass: [EVALS_TEST_PASSED], set: {OF_MANIFEST: 'in {workspace}'}}");
+    project.env("EVALS_TEST_SECRET", "to-be-masked-only");
+    project.env("CURL_CA_BUNDLE", "");
+    project.demo(
+        "mine",
+        "env: {pass: [EVALS_TEST_PASSED], secret: [EVALS_TEST_SECRET], set: {OF_MANIFEST: 'in {workspace}'}}",
+    );
     project.evals(&["run", "--harness", "mine", "--keep-workspace", "always"]).exits(0);
     let seen = output_of_call(&project, "a/mine/default/1");
     let names: Vec<&str> = seen.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
-    for name in ["PATH", "HOME", "TMPDIR", "LC_ALL", "https_proxy", "OF_CASE", "OF_MANIFEST", "EVALS_TEST_PASSED"] {
+    for name in [
+        "PATH",
+        "HOME",
+        "TMPDIR",
+        "LC_ALL",
+        "https_proxy",
+        "CURL_CA_BUNDLE",
+        "OF_CASE",
+        "OF_MANIFEST",
+        "EVALS_TEST_PASSED",
+    ] {
         assert!(names.contains(&name), "{name} is missing:\n{seen}");
     }
-    let known = ["PATH", "HOME", "TMPDIR", "LC_ALL", "https_proxy", "OF_CASE", "OF_MANIFEST", "EVALS_TEST_PASSED"];
+    let known = [
+        "PATH",
+        "HOME",
+        "TMPDIR",
+        "LC_ALL",
+        "https_proxy",
+        "CURL_CA_BUNDLE",
+        "OF_CASE",
+        "OF_MANIFEST",
+        "EVALS_TEST_PASSED",
+    ];
     // The shell adds its own.
     let shell = ["PWD", "OLDPWD", "SHLVL", "_"];
     let strange: Vec<&&str> = names.iter().filter(|name| !known.contains(name) && !shell.contains(name)).collect();

@@ -67,3 +67,62 @@ fn an_agent_by_variable_or_by_placeholder() {
     project.evals(&["run", "--harness", "by-env", "--model", "big"]).exits(0);
     project.evals(&["run", "--harness", "by-flag"]).exits(0);
 }
+
+/// An agent that answers what it is told to, for the sake of how its model is set.
+fn agent(opened: &str, set: &str) -> String {
+    format!(
+        r#"#!/usr/bin/env python3
+import sys, json
+for line in sys.stdin:
+    asked = json.loads(line)
+    method, answer = asked.get("method"), {{}}
+    if method == "initialize":
+        answer = {{"protocolVersion": 1, "agentCapabilities": {{}}}}
+    elif method == "session/new":
+        answer = {{"sessionId": "s", **json.loads('''{opened}''')}}
+    elif method in ("session/set_model", "session/set_config_option"):
+        answer = json.loads('''{set}''')
+    elif method == "session/prompt":
+        answer = {{"stopReason": "end_turn"}}
+    if "id" in asked:
+        print(json.dumps({{"jsonrpc": "2.0", "id": asked["id"], "result": answer}}), flush=True)
+"#
+    )
+}
+
+#[test]
+fn a_model_is_set_by_the_call_that_the_manifest_or_else_the_agent_has() {
+    let option = r#"{"id": "model", "category": "model", "type": "select", "currentValue": "m", "options": []}"#;
+    let with_option = format!(r#"{{"configOptions": [{option}]}}"#);
+    let answered = |value: &str| format!(r#"{{"configOptions": [{}]}}"#, option.replace("\"m\"", value));
+    for (name, via, opened, set, method) in [
+        ("called", "set-model", "{}", "{}", "session/set_model"),
+        ("optioned", "config-option", &*with_option, &*answered("\"asked-for\""), "session/set_config_option"),
+        // Without an option for it there is the call.
+        ("fallen-back", "config-option", "{}", "{}", "session/set_model"),
+        ("mistaken", "config-option", &*with_option, &*answered("\"another\""), "session/set_config_option"),
+    ] {
+        let project = Project::new();
+        project.case("a", "", "");
+        project.write("agent.py", &agent(opened, set));
+        let at = project.path("agent.py").display().to_string();
+        project.harness(name, &format!("adapter: acp\ncommand: [python3, {at}]\nmodel: {{via: {via}}}"));
+        project.evals(&["run", "--harness", name, "--model", "asked-for"]).exits(0);
+        let wire = project.of_trial(&format!("a/{name}/asked-for/1"), "wire.jsonl");
+        let sent: Vec<&str> = wire.lines().filter(|line| line.contains("\"dir\":\"send\"")).collect();
+        let setting: Vec<&&str> = sent.iter().filter(|line| line.contains("session/set_")).collect();
+        assert_eq!(setting.len(), 1, "{name}: {setting:?}");
+        assert!(setting[0].contains(method) && setting[0].contains("asked-for"), "{name}: {setting:?}");
+        let trace = project.trace(&format!("a/{name}/asked-for/1"));
+        let told = of_type(&trace, "notice").iter().any(|notice| notice["code"] == "model_mismatch");
+        assert_eq!(told, name == "mistaken", "{name}: {trace:?}");
+    }
+}
+
+#[test]
+fn a_case_that_requires_a_choice_of_model_is_skipped_where_there_is_none() {
+    let project = Project::new();
+    project.case("a", "requires: {model-selection: true}", "");
+    project.harness("fixed", "adapter: output-only\ncommand: [echo, done]");
+    project.evals(&["run", "--harness", "fixed"]).exits(3).says("the case requires model selection");
+}

@@ -57,3 +57,52 @@ fn a_recording_that_is_not_there_errs() {
     assert!([2, 3].contains(&ran.code), "{ran:?}");
     ran.says("lost.jsonl");
 }
+
+#[test]
+fn a_recording_is_judged_by_what_it_shows_and_not_by_the_workspace_of_its_replay() {
+    let project = Project::new();
+    let steps = "steps: [{run: {command: touch x}}, {say: done}]";
+    let graders = "graders: [{tool-calls: {none: true, diagnostic: true}}, {permissions: {max: 0, diagnostic: true}}, {diff: {none: true, diagnostic: true}}, {files: {absent: [x], diagnostic: true}}, {command: {run: 'test ! -e x', diagnostic: true}}, {output: {equals: done}}]";
+    project.case("a", graders, steps);
+    for harness in ["demo", "demo-stream", "demo-text"] {
+        project.evals(&["run", "--harness", harness]);
+        let live = project.trace(&format!("a/{harness}/default/1"));
+        project.write(&format!("{harness}.jsonl"), &project.of_trial(&format!("a/{harness}/default/1"), "wire.jsonl"));
+        std::fs::remove_dir_all(project.path(".evals")).unwrap();
+        let name = format!("replay-{harness}");
+        project.harness(
+            &name,
+            &format!("adapter: replay\nrecording: {}", project.path(&format!("{harness}.jsonl")).display()),
+        );
+        project.evals(&["run", "--harness", &name]).exits(0);
+        let trial = format!("a/{name}/default/1");
+        let (trace, result) = (project.trace(&trial), project.result(&trial));
+        assert_eq!(trace[0]["capabilities"], live[0]["capabilities"], "{harness}");
+        let grade = |kind: &str| {
+            result["grades"].as_array().unwrap().iter().find(|grade| grade["grader"] == kind).cloned().unwrap()
+        };
+        for kind in ["diff", "files", "command"] {
+            assert_eq!(grade(kind)["outcome"], "ungraded", "{harness}: {kind}");
+        }
+        assert_eq!(grade("tool-calls")["outcome"] == "ungraded", harness == "demo-text", "{harness}: {result}");
+        assert_eq!(grade("permissions")["outcome"] == "ungraded", harness != "demo", "{harness}: {result}");
+        // The replay's own wire log gives its trace, with the manifest and without.
+        let wire = format!("{}/trials/{trial}/wire.jsonl", project.run_folder());
+        let text = project.of_trial(&trial, "trace.jsonl");
+        assert_eq!(project.evals(&["import", "--harness", &name, &wire]).exits(0).out, text, "{harness}");
+        let stored = format!("{}/trials/{trial}/trace.jsonl", project.run_folder());
+        assert_eq!(project.evals(&["import", "--adapter", "replay", &stored]).exits(0).out, text, "{harness}");
+        std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    }
+}
+
+#[test]
+fn a_recording_of_any_kind_is_imported_without_its_protocol_being_named() {
+    let project = Project::new();
+    let recordings = std::path::absolute("tests/recordings").unwrap();
+    for (adapter, file) in [("claude-code-stream", "claude-code/write.jsonl"), ("acp", "gemini-acp/full.wire.jsonl")] {
+        let path = recordings.join(file).display().to_string();
+        let by = |adapter: &str| project.evals(&["import", "--adapter", adapter, &path]).exits(0).out;
+        assert_eq!(by("replay"), by(adapter));
+    }
+}

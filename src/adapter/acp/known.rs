@@ -1,5 +1,6 @@
 //! What the manifest says of an agent's reports, and the manifests of agents that introduce themselves by name.
 
+use crate::adapter::Adapter;
 use crate::embedded;
 use crate::harness::{Manifest, ToolKinds, UsageConvention, UsageOf};
 use crate::trace::{ToolKind, UsageScope};
@@ -23,7 +24,12 @@ impl Conventions {
             tool_kinds: manifest.tool_kinds.clone(),
             usage: manifest.usage,
             error_text: manifest.error_text.clone(),
-            unnamed: *manifest == Manifest::bare(manifest.adapter),
+            // The manifest of a recording names a file, and says nothing of the agent that it was made with.
+            unnamed: *manifest == Manifest::bare(manifest.adapter)
+                || (manifest.adapter == Adapter::Replay
+                    && manifest.tool_kinds.is_empty()
+                    && manifest.usage == UsageConvention::default()
+                    && manifest.error_text.is_empty()),
         }
     }
 
@@ -64,7 +70,6 @@ pub fn by_agent_info(name: &str) -> Option<&'static Manifest> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapter::Adapter;
 
     #[test]
     fn agents_that_introduce_themselves_are_known_by_one_name_each() {

@@ -55,7 +55,11 @@ impl Translator {
                 let told = [status, text, text_at(&update, "error")].into_iter().flatten().collect::<Vec<_>>();
                 recorder.notice("compaction", told.join(": "));
             }
-            _ => recorder.notice("unknown_update", format!("{word}: {}", Value::Object(update))),
+            _ => {
+                // As the agent said it, its word too.
+                update.insert("sessionUpdate".to_owned(), Value::String(word.clone()));
+                recorder.notice("unknown_update", format!("{word}: {}", Value::Object(update)));
+            }
         }
     }
 
