@@ -10,6 +10,7 @@ use crate::wire::{Dir, EngineLine, WireLine};
 
 pub mod acp;
 pub mod claude_stream;
+mod decisions;
 pub mod drive;
 pub mod errors;
 pub mod output_only;
@@ -23,6 +24,8 @@ pub enum Adapter {
     Acp,
     /// Claude Code's `--output-format stream-json`, one way.
     ClaudeCodeStream,
+    /// Claude Code both ways: its stream, and its control protocol on standard input.
+    ClaudeCodeControl,
     /// Any command: its standard output is the final message.
     OutputOnly,
     /// A stored wire log or Trace in the place of an agent.
@@ -31,13 +34,15 @@ pub enum Adapter {
 
 impl Adapter {
     /// Every adapter.
-    pub const ALL: [Adapter; 4] = [Adapter::Acp, Adapter::ClaudeCodeStream, Adapter::OutputOnly, Adapter::Replay];
+    pub const ALL: [Adapter; 5] =
+        [Adapter::Acp, Adapter::ClaudeCodeStream, Adapter::ClaudeCodeControl, Adapter::OutputOnly, Adapter::Replay];
 
     /// The adapter's name, as it stands in manifests and traces.
     pub fn word(self) -> &'static str {
         match self {
             Adapter::Acp => "acp",
             Adapter::ClaudeCodeStream => "claude-code-stream",
+            Adapter::ClaudeCodeControl => "claude-code-control",
             Adapter::OutputOnly => "output-only",
             Adapter::Replay => "replay",
         }
@@ -48,6 +53,7 @@ impl Adapter {
         match self {
             Adapter::Acp => AdapterCan { tracing: true, interaction: true, multi_turn: true },
             Adapter::ClaudeCodeStream => AdapterCan { tracing: true, interaction: false, multi_turn: false },
+            Adapter::ClaudeCodeControl => AdapterCan { tracing: true, interaction: true, multi_turn: true },
             Adapter::OutputOnly => AdapterCan { tracing: false, interaction: false, multi_turn: false },
             Adapter::Replay => AdapterCan { tracing: true, interaction: true, multi_turn: true },
         }
@@ -58,6 +64,7 @@ impl Adapter {
         match self {
             Adapter::Acp | Adapter::Replay => Box::new(acp::Translator::new(manifest)),
             Adapter::ClaudeCodeStream => Box::new(claude_stream::Translator::new(manifest)),
+            Adapter::ClaudeCodeControl => Box::new(claude_stream::Translator::both_ways(manifest)),
             Adapter::OutputOnly => Box::new(output_only::Translator::new(manifest)),
         }
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::grader::Grader;
-use crate::interaction::Interaction;
+use crate::interaction::{Interaction, QuestionAnswer};
 use crate::sandbox;
 use crate::trace::ErrorCategory;
 use crate::values::{Fraction, Pattern, Time};
@@ -367,16 +367,6 @@ pub enum Oracle {
     Copy(PathBuf),
     /// A script of the demo agent.
     Script(PathBuf),
-}
-
-/// An answer to the agent's questions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct QuestionAnswer {
-    /// Which questions it answers.
-    pub question: Pattern,
-    /// What it answers.
-    pub answer: String,
 }
 
 /// When errored trials are tried again.

@@ -15,7 +15,7 @@ mod engine;
 mod policy;
 
 pub use choice::{Chosen, choose};
-pub use engine::{Asked, Counters, Decision, decide};
+pub use engine::{Asked, Counters, Decision, decide, decide_by_rule};
 pub use policy::{Policy, Reply};
 
 /// A policy. Written as a word, or as a one-key map where it has settings.
@@ -112,6 +112,19 @@ pub struct Rule {
     pub when: When,
     /// What it answers.
     pub answer: Answer,
+    /// Keys of the call's input that are put in the place of the agent's, where the protocol takes that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_input: Option<serde_json::Map<String, Value>>,
+}
+
+/// An answer to the agent's questions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct QuestionAnswer {
+    /// Which questions it answers.
+    pub question: Pattern,
+    /// What it answers.
+    pub answer: String,
 }
 
 /// What a rule matches.

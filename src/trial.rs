@@ -496,7 +496,7 @@ fn task_of(attempt: &Attempt, folders: &Folders, placeholders: &Placeholders, en
         folder: folders.workspace.clone(),
         env,
         manifest: manifest.clone(),
-        policy: Policy::new(attempt.interaction.clone()),
+        policy: Policy::new(attempt.interaction.clone(), case.answers.clone()),
         mcp_servers: case.mcp_servers.clone(),
         recording: manifest.recording.clone(),
     }

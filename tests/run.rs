@@ -8,6 +8,8 @@ mod project;
 
 #[path = "run/bundled.rs"]
 mod bundled;
+#[path = "run/control.rs"]
+mod control;
 #[path = "run/endings.rs"]
 mod endings;
 #[path = "run/exits.rs"]

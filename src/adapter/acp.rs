@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use super::decisions::Decision;
 use super::{Answer, Translate};
 use crate::harness::Manifest;
 use crate::trace::Exit;
@@ -150,7 +151,8 @@ impl Translate for Translator {
 
     fn engine(&mut self, line: &EngineLine, _recorder: &mut Recorder) {
         if let EngineLine::Permission { id, policy, rule, reason } = line {
-            self.requests.decided(id, policy, rule.as_deref(), reason.as_deref());
+            let decision = Decision { policy: policy.clone(), rule: rule.clone(), reason: reason.clone() };
+            self.requests.decided(id, decision);
         }
     }
 

@@ -9,6 +9,7 @@ use std::hash::{Hash, Hasher};
 
 use serde_json::Value;
 
+use super::decisions::Decision;
 use super::{Answer, Translate};
 use crate::harness::Manifest;
 use crate::trace::recorder::{CallSaid, Part, Recorder, Voice};
@@ -16,6 +17,8 @@ use crate::trace::{Agent, Exit, Role, StopReason};
 use crate::values::Pattern;
 use crate::wire::{EngineLine, WireLine};
 
+mod control;
+pub mod drive;
 mod lenient;
 mod lines;
 pub(crate) mod outcome;
@@ -23,6 +26,7 @@ mod partial;
 mod pieces;
 mod tools;
 
+use control::Requests;
 pub(crate) use lines::Line;
 use lines::{Block, Message};
 use outcome::Turn;
@@ -30,10 +34,8 @@ use partial::{Streamed, Whole};
 use tools::{BUILT_IN, Kinds};
 
 /// Types of lines that are known and say nothing that is an event.
-const SILENT_TYPES: [&str; 10] = [
-    "control_request",
+const SILENT_TYPES: [&str; 8] = [
     "control_response",
-    "control_cancel_request",
     "keep_alive",
     "rate_limit_event",
     "tool_progress",
@@ -81,6 +83,8 @@ pub struct Translator {
     model_answered: bool,
     turn: TurnSoFar,
     answer: Answer,
+    /// What is asked of the user, where the session goes both ways.
+    control: Option<Requests>,
 }
 
 /// What the current turn has shown.
@@ -109,7 +113,18 @@ impl Translator {
             model_answered: false,
             turn: TurnSoFar::default(),
             answer: Answer::None,
+            control: None,
         }
+    }
+
+    /// A translator for sessions that go both ways.
+    pub fn both_ways(manifest: &Manifest) -> Self {
+        Self { control: Some(Requests::default()), ..Self::new(manifest) }
+    }
+
+    /// Whether no turn is running: the last one was answered.
+    fn is_over(&self) -> bool {
+        self.answer != Answer::None
     }
 
     fn line(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
@@ -119,6 +134,7 @@ impl Translator {
             "stream_event" => self.stream_event(line, text, recorder),
             "system" => self.system(line, text, recorder),
             "result" => self.result(line, recorder),
+            "control_request" | "control_cancel_request" => self.control_line(text, recorder),
             kind if SILENT_TYPES.contains(&kind) => {}
             _ => recorder.notice("unknown_line", text),
         }
@@ -430,6 +446,7 @@ impl Translate for Translator {
                 if answer.is_some_and(|it| it.behavior.get() == Some("deny") && it.interrupt.is_true()) {
                     self.turn.interrupted = true;
                 }
+                self.control_answer(text, recorder);
             }
             _ => {}
         }
@@ -439,6 +456,12 @@ impl Translate for Translator {
         match line {
             EngineLine::Cancel => self.turn.interrupted = true,
             EngineLine::Prompt { text } => self.prompt(text),
+            EngineLine::Permission { id, policy, rule, reason } => {
+                let decision = Decision { policy: policy.clone(), rule: rule.clone(), reason: reason.clone() };
+                if let (Some(control), Some(id)) = (&mut self.control, id.as_str()) {
+                    control.decided(id, decision);
+                }
+            }
             _ => {}
         }
     }

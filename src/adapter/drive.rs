@@ -1,17 +1,18 @@
 //! Drives an agent through a session: what every driver is given, and the driver for programs that run to their end.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Adapter, acp, replay};
+use super::{Adapter, acp, claude_stream, replay};
 use crate::harness::{Manifest, PromptVia};
-use crate::interaction::Policy;
+use crate::interaction::{Asked, Policy};
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Session};
+use crate::trace::view;
 use crate::wire::EngineLine;
 
 /// What an agent is to do, and how it is started.
@@ -40,9 +41,24 @@ pub struct Task {
 pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     match task.manifest.adapter {
         Adapter::Acp => acp::drive::drive(session, task).await,
+        Adapter::ClaudeCodeControl => claude_stream::drive::drive(session, task).await,
         Adapter::ClaudeCodeStream | Adapter::OutputOnly => to_exit(session, task).await,
         Adapter::Replay => replay::play(session, task),
     }
+}
+
+/// What is asked about a call that is open; nothing of a call that nobody knows or that has ended.
+pub fn asked_about(session: &mut Session, call: &str, workspace: &Path) -> Option<Asked> {
+    let workspace = workspace.to_string_lossy().into_owned();
+    let (call, diffs) = session.recorder().open_call(call)?;
+    Some(Asked {
+        kind: Some(call.kind),
+        name: call.name.clone(),
+        title: call.title.clone(),
+        paths: view::paths(call.input.as_ref(), &call.locations, diffs, Some(&workspace)),
+        input: call.input.clone(),
+        command: view::command(call.input.as_ref()),
+    })
 }
 
 /// Runs a program that takes one prompt and works until it exits.

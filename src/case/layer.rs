@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{CaseKind, Limits, Normalise, QuestionAnswer, Requires, SnapshotText, paths};
+use super::{CaseKind, Limits, Normalise, Requires, SnapshotText, paths};
 use crate::grader::GraderEntry;
-use crate::interaction::{Interaction, Scripted};
+use crate::interaction::{Interaction, QuestionAnswer, Scripted};
 use crate::sandbox;
 use crate::trace::ErrorCategory;
 use crate::values::Fraction;

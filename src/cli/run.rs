@@ -236,7 +236,6 @@ fn refuse_what_is_not_served(
         let asks = [
             (!case.attachments.is_empty(), "attachments", "put the files into the workspace"),
             (case.model_script.is_some(), "model", "name a harness that runs without a scripted model"),
-            (!case.answers.is_empty(), "answers", "say in the prompt what the agent would ask"),
             (
                 matches!(interaction.unwrap_or(&case.interaction), Interaction::Llm(_)),
                 "interaction: {llm: …}",

@@ -44,7 +44,7 @@ impl Asked {
 pub struct Counters(Vec<u32>);
 
 /// What a policy decided, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// The answer.
     pub answer: Answer,
@@ -54,6 +54,8 @@ pub struct Decision {
     pub rule: Option<String>,
     /// Why, for people.
     pub reason: String,
+    /// The call's input as it shall be, where the rule changes it.
+    pub updated_input: Option<Value>,
 }
 
 /// Decides a request. Where a policy has nobody to ask here (`manual`, `llm`) the request is rejected:
@@ -61,25 +63,35 @@ pub struct Decision {
 ///
 /// A rule's `nth` counts every request that the rest of its `when` matches, also those that an earlier rule answered.
 pub fn decide(policy: &Interaction, asked: &Asked, counters: &mut Counters) -> Decision {
-    let plain =
-        |answer, reason: &str| Decision { answer, policy: policy.word(), rule: None, reason: reason.to_owned() };
+    let plain = |answer, reason: &str| Decision {
+        answer,
+        policy: policy.word(),
+        rule: None,
+        reason: reason.to_owned(),
+        updated_input: None,
+    };
     match policy {
         Interaction::AutoApprove => plain(Answer::AllowOnce, "every request is approved"),
         Interaction::AutoReject => plain(Answer::RejectOnce, "every request is rejected"),
         Interaction::Manual => plain(Answer::RejectOnce, "nobody is there to answer"),
         Interaction::Llm(_) => plain(Answer::RejectOnce, "no model is there to answer"),
-        Interaction::Scripted(scripted) => {
-            let matched = first_match(&scripted.rules, asked, counters);
-            match matched {
-                Some((number, rule)) => {
-                    let name = rule.name.clone().unwrap_or_else(|| format!("rules[{number}]"));
-                    let reason = format!("{name} matches");
-                    Decision { answer: rule.answer, policy: policy.word(), rule: Some(name), reason }
-                }
-                None => plain(scripted.default.unwrap_or_default().into(), "no rule matches"),
-            }
-        }
+        Interaction::Scripted(scripted) => decide_by_rule(policy, asked, counters)
+            .unwrap_or_else(|| plain(scripted.default.unwrap_or_default().into(), "no rule matches")),
     }
+}
+
+/// Decides a request by a rule; where none matches nothing is decided.
+pub fn decide_by_rule(policy: &Interaction, asked: &Asked, counters: &mut Counters) -> Option<Decision> {
+    let Interaction::Scripted(scripted) = policy else { return None };
+    let (number, rule) = first_match(&scripted.rules, asked, counters)?;
+    let name = rule.name.clone().unwrap_or_else(|| format!("rules[{number}]"));
+    let reason = format!("{name} matches");
+    let updated_input = rule.updated_input.as_ref().map(|keys| {
+        let mut input = asked.input.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+        input.extend(keys.clone());
+        Value::Object(input)
+    });
+    Some(Decision { answer: rule.answer, policy: policy.word(), rule: Some(name), reason, updated_input })
 }
 
 fn first_match<'a>(rules: &'a [Rule], asked: &Asked, counters: &mut Counters) -> Option<(usize, &'a Rule)> {

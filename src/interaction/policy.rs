@@ -1,17 +1,20 @@
 //! A policy at work in one trial: it remembers what it was asked before, and chooses among what the agent offers.
 
-use super::{Asked, Counters, Interaction, choose, decide};
-use crate::trace::PermissionOption;
+use serde_json::Value;
+
+use super::{Answer, Asked, Counters, Decision, Interaction, QuestionAnswer, choose, decide, decide_by_rule};
+use crate::trace::{PermissionOption, ToolKind};
 
 /// A policy with its memory.
 #[derive(Debug, Clone)]
 pub struct Policy {
     interaction: Interaction,
+    answers: Vec<QuestionAnswer>,
     counters: Counters,
 }
 
 /// What is answered, and what is recorded of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The option's id; without one the request is answered `cancelled`.
     pub option: Option<String>,
@@ -23,17 +26,28 @@ pub struct Reply {
     pub reason: Option<String>,
     /// What the trace should note.
     pub notice: Option<String>,
+    /// The call's input as it shall be, where a rule changes it.
+    pub updated_input: Option<Value>,
 }
 
+/// What is recorded as the policy where the case's `answers` decided.
+const ANSWERS: &str = "answers";
+
 impl Policy {
-    /// A policy that was asked nothing yet.
-    pub fn new(interaction: Interaction) -> Self {
-        Self { interaction, counters: Counters::default() }
+    /// A policy that was asked nothing yet, and the case's answers to questions.
+    pub fn new(interaction: Interaction, answers: Vec<QuestionAnswer>) -> Self {
+        Self { interaction, answers, counters: Counters::default() }
     }
 
-    /// Answers a request.
+    /// Answers a request. The approval of a plan is no permission: a rule that matches it decides, or the case's
+    /// `answers`; no default does.
     pub fn decide(&mut self, asked: &Asked, options: &[PermissionOption]) -> Reply {
-        let decision = decide(&self.interaction, asked, &mut self.counters);
+        let decision = if asked.kind == Some(ToolKind::SwitchMode) {
+            let ruled = decide_by_rule(&self.interaction, asked, &mut self.counters);
+            ruled.or_else(|| self.plan_approved(asked)).unwrap_or_else(|| self.declines("the approval of a plan"))
+        } else {
+            decide(&self.interaction, asked, &mut self.counters)
+        };
         let chosen = choose(decision.answer, options);
         Reply {
             option: chosen.option,
@@ -41,6 +55,92 @@ impl Policy {
             rule: decision.rule,
             reason: Some(decision.reason),
             notice: chosen.notice,
+            updated_input: decision.updated_input,
         }
+    }
+
+    /// Answers questions of the agent: each one's answer, or why they are declined. They are answered all or none.
+    pub fn answer(&self, questions: &[String]) -> (Option<Vec<String>>, Decision) {
+        let found: Vec<Option<(usize, &QuestionAnswer)>> = questions.iter().map(|text| self.answer_to(text)).collect();
+        let rule = found.iter().flatten().next().map(|(number, _)| format!("answers[{number}]"));
+        let answers: Option<Vec<String>> = found.into_iter().map(|it| it.map(|(_, it)| it.answer.clone())).collect();
+        match answers.filter(|answers| !answers.is_empty()) {
+            Some(answers) => {
+                let reason = "the case answers the question".to_owned();
+                let answer = Answer::AllowOnce;
+                (Some(answers), Decision { answer, policy: ANSWERS, rule, reason, updated_input: None })
+            }
+            None => (None, self.declines("a question")),
+        }
+    }
+
+    fn answer_to(&self, question: &str) -> Option<(usize, &QuestionAnswer)> {
+        self.answers.iter().enumerate().find(|(_, answer)| answer.question.is_match(question))
+    }
+
+    fn plan_approved(&self, asked: &Asked) -> Option<Decision> {
+        let plan = asked.input.as_ref().and_then(|input| input.get("plan")?.as_str()).or(asked.title.as_deref());
+        let (number, said) = self.answer_to(plan.unwrap_or_default())?;
+        let word = said.answer.trim().to_lowercase();
+        let approved = ["yes", "ok", "allow", "approve"].iter().any(|yes| word.starts_with(yes));
+        Some(Decision {
+            answer: if approved { Answer::AllowOnce } else { Answer::RejectOnce },
+            policy: ANSWERS,
+            rule: Some(format!("answers[{number}]")),
+            reason: said.answer.clone(),
+            updated_input: None,
+        })
+    }
+
+    fn declines(&self, what: &str) -> Decision {
+        let policy = self.interaction.word();
+        let reason = format!("{what} is no permission, and neither a rule nor `answers` of the case answers it");
+        Decision { answer: Answer::RejectOnce, policy, rule: None, reason, updated_input: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn policy(yaml: &str, answers: &[(&str, &str)]) -> Policy {
+        let answer = |(question, answer): &(&str, &str)| QuestionAnswer {
+            question: question.parse().unwrap(),
+            answer: (*answer).to_owned(),
+        };
+        Policy::new(yaml.parse().unwrap(), answers.iter().map(answer).collect())
+    }
+
+    fn plan(policy: &mut Policy) -> (Option<String>, String) {
+        let input = json!({"plan": "1. Delete everything"});
+        let asked = Asked::new(ToolKind::SwitchMode, Some("ExitPlanMode".into()), None, Some(input), &[], None);
+        let option = |id: &str, kind: &str| PermissionOption { option: id.into(), kind: kind.into(), label: "".into() };
+        let reply = policy.decide(&asked, &[option("yes", "allow_once"), option("no", "reject_once")]);
+        (reply.option, reply.policy)
+    }
+
+    #[test]
+    fn a_plan_is_approved_by_a_rule_or_an_answer_alone() {
+        let no = Some("no".to_owned());
+        assert_eq!(plan(&mut policy("auto-approve", &[])), (no.clone(), "auto-approve".into()));
+        assert_eq!(plan(&mut policy("{scripted: {default: allow}}", &[])), (no.clone(), "scripted".into()));
+        let ruled = "{scripted: {rules: [{when: {kind: switch_mode}, answer: allow-once}]}}";
+        assert_eq!(plan(&mut policy(ruled, &[])), (Some("yes".into()), "scripted".into()));
+        assert_eq!(plan(&mut policy("auto-reject", &[("Delete", "Yes, do")])), (Some("yes".into()), "answers".into()));
+        assert_eq!(plan(&mut policy("auto-approve", &[("Delete", "Keep it")])), (no, "answers".into()));
+    }
+
+    #[test]
+    fn questions_are_answered_from_the_list_all_or_none() {
+        let policy = policy("auto-approve", &[("(?i)colou?r", "red"), ("size", "big")]);
+        let ask = |questions: &[&str]| policy.answer(&questions.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
+        let (answers, decision) = ask(&["Which Color?", "What size?"]);
+        assert_eq!(answers, Some(vec!["red".to_owned(), "big".to_owned()]));
+        assert_eq!((decision.policy, decision.rule.as_deref()), ("answers", Some("answers[0]")));
+        let (answers, decision) = ask(&["Which Color?", "How many?"]);
+        assert_eq!((answers, decision.policy), (None, "auto-approve"));
+        assert!(ask(&[]).0.is_none());
     }
 }

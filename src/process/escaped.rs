@@ -109,21 +109,16 @@ mod linux {
     /// children; reading the few it has costs less than reading every process of the system. A list of children may
     /// leave one out while another exits, so it is read twice.
     fn no_orphans(leaders: &HashSet<i32>) -> bool {
-        (0..2).all(|_| own_children().is_some_and(|children| children.iter().all(|child| leaders.contains(child))))
+        (0..2).all(|_| {
+            first_threads_children().is_some_and(|children| children.iter().all(|child| leaders.contains(child)))
+        })
     }
 
-    /// The children of this process; `None` where the system does not list them.
-    fn own_children() -> Option<Vec<i32>> {
-        let mut children = Vec::new();
-        for thread in fs::read_dir("/proc/self/task").ok()?.flatten() {
-            // A thread that has ended meanwhile has given its children to another.
-            match fs::read_to_string(thread.path().join("children")) {
-                Ok(list) => children.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok())),
-                Err(_) if thread.path().exists() => return None,
-                Err(_) => {}
-            }
-        }
-        Some(children)
+    /// The children of this process's first thread, which is the one that the kernel gives orphans to; `None` where
+    /// the system does not list them.
+    fn first_threads_children() -> Option<Vec<i32>> {
+        let list = fs::read_to_string(format!("/proc/self/task/{}/children", getpid().as_raw_nonzero())).ok()?;
+        Some(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()).collect())
     }
 
     /// Ends every process below this one, but those of its own group, which somebody else sees to.
@@ -193,7 +188,8 @@ mod linux {
         fn of(&self, origin: &Origin, leaders: &HashSet<i32>, shared: bool) -> Vec<(i32, bool)> {
             // The first of the programs that go on running; what was started before it is not theirs.
             let others = leaders.iter().filter(|leader| **leader != origin.leader);
-            let first = others.filter_map(|leader| self.seen.get(leader)).map(|leader| leader.started).min();
+            // One that has exited and is still being ended has orphans of its own, so then nothing is nobody's.
+            let first = others.map(|leader| self.seen.get(leader).map_or(0, |leader| leader.started)).min();
             let mut found = Vec::new();
             let mut left = vec![(self.own, None, false)];
             while let Some((pid, claim, others)) = left.pop() {

@@ -36,7 +36,7 @@ async fn run(script: &str, prompt: &str, max_wire: u64, time_ms: u64) -> (Vec<Ev
         folder: folder.path().to_owned(),
         env: [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())].into(),
         manifest,
-        policy: Policy::new(Interaction::AutoApprove),
+        policy: Policy::new(Interaction::AutoApprove, Vec::new()),
         mcp_servers: Vec::new(),
         recording: None,
     };

@@ -7,13 +7,11 @@ use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
 use super::rpc::{self, Message, RpcError};
-use crate::adapter::drive::Task;
+use crate::adapter::drive::{Task, asked_about};
 use crate::harness::ModelVia;
-use crate::interaction::Asked;
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Session};
 use crate::trace::PermissionOption;
-use crate::trace::view;
 use crate::wire::EngineLine;
 
 /// How long late updates may follow an answer, and how long the agent may be silent before that is over.
@@ -244,22 +242,13 @@ impl Client<'_> {
             let said = Said { policy: "engine".to_owned(), rule: None, reason, notice };
             return (None, said);
         }
-        let workspace = self.task.folder.to_string_lossy().into_owned();
-        let asked = match self.session.recorder().open_call(call) {
-            Some((call, diffs)) => Asked {
-                kind: Some(call.kind),
-                name: call.name.clone(),
-                title: call.title.clone(),
-                paths: view::paths(call.input.as_ref(), &call.locations, diffs, Some(&workspace)),
-                input: call.input.clone(),
-                command: view::command(call.input.as_ref()),
-            },
-            None => return (None, Said::default()),
-        };
+        let Some(asked) = asked_about(self.session, call, &self.task.folder) else { return (None, Said::default()) };
         let options = options_of(params);
         let reply = self.task.policy.decide(&asked, &options);
-        let said = Said { policy: reply.policy, rule: reply.rule, reason: reply.reason, notice: reply.notice };
-        (reply.option, said)
+        let unserved =
+            reply.updated_input.map(|_| "a rule changes the call's input, which ACP takes none of".to_owned());
+        let notice = reply.notice.or(unserved);
+        (reply.option, Said { policy: reply.policy, rule: reply.rule, reason: reply.reason, notice })
     }
 
     /// Late updates are evidence too: takes them until the agent is silent.

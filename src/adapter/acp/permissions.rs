@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::rpc::{self, RpcError};
 use super::{Translator, text_at};
+use crate::adapter::decisions::{Decision, Decisions};
 use crate::trace::recorder::{Answered, Recorder};
 use crate::trace::{PermissionOption, PermissionOutcome};
 
@@ -18,7 +19,7 @@ pub(super) struct Requests {
     /// In the order in which they came: an agent may use an id twice.
     pending: HashMap<String, VecDeque<Pending>>,
     count: usize,
-    decisions: HashMap<String, Decision>,
+    decisions: Decisions,
 }
 
 #[derive(Debug)]
@@ -29,14 +30,6 @@ enum Pending {
     Terminal(String),
     /// Something that leaves no event.
     Other,
-}
-
-/// What the Interaction Policy decided.
-#[derive(Debug)]
-struct Decision {
-    policy: String,
-    rule: Option<String>,
-    reason: Option<String>,
 }
 
 impl Requests {
@@ -52,12 +45,8 @@ impl Requests {
     }
 
     /// The policy decided; the answer follows.
-    pub(super) fn decided(&mut self, id: &Value, policy: &str, rule: Option<&str>, reason: Option<&str>) {
-        let decision =
-            Decision { policy: policy.to_owned(), rule: rule.map(str::to_owned), reason: reason.map(str::to_owned) };
-        if self.decisions.len() < MAX_PENDING {
-            self.decisions.insert(rpc::key(id), decision);
-        }
+    pub(super) fn decided(&mut self, id: &Value, decision: Decision) {
+        self.decisions.put(rpc::key(id), decision);
     }
 
     fn push(&mut self, id: &Value, pending: Pending) {
@@ -133,12 +122,8 @@ impl Translator {
     pub(super) fn answer_agent(&mut self, id: &Value, outcome: Result<Value, RpcError>, recorder: &mut Recorder) {
         match (self.requests.pop(id), outcome) {
             (Some(Pending::Permission(request, options)), outcome) => {
-                let decision = self.requests.decisions.remove(&rpc::key(id));
+                let (policy, rule, reason) = self.requests.decisions.take(&rpc::key(id));
                 let (outcome, option) = decided(&request, outcome, &options, recorder);
-                let (policy, rule, reason) = match decision {
-                    Some(decision) => (Some(decision.policy), decision.rule, decision.reason),
-                    None => (None, None, None),
-                };
                 recorder.respond(&request, Answered { outcome, option, policy, rule, reason, updated_input: None });
             }
             (Some(Pending::Terminal(terminal)), Ok(mut result)) => self.calls.terminal(terminal, &mut result),

@@ -1,0 +1,167 @@
+//! The control protocol: what Claude Code asks of its user while it works, and what it was answered.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::{Translator, tools};
+use crate::adapter::decisions::{Decision, Decisions};
+use crate::trace::recorder::{Answered, CallSaid, Recorder};
+use crate::trace::{PermissionOption, PermissionOutcome};
+
+/// Requests that are remembered until they are answered.
+const MAX_PENDING: usize = 100_000;
+
+/// What an answer chooses. The protocol has words for them and no list of options.
+pub(super) const ALLOW: &str = "allow";
+/// The same for the session: the rules that the program suggests are sent along.
+pub(super) const ALLOW_ALWAYS: &str = "allow_always";
+/// The refusal.
+pub(super) const DENY: &str = "deny";
+
+/// A request to use a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct CanUseTool {
+    /// The program's id of the request.
+    pub(super) id: String,
+    /// The tool.
+    pub(super) tool: String,
+    /// Its arguments.
+    pub(super) input: Value,
+    /// The call it is about.
+    pub(super) call: String,
+    /// Rules that the program would add to its own if it is always allowed.
+    pub(super) suggestions: Vec<Value>,
+}
+
+impl CanUseTool {
+    /// Reads a line; nothing where it is another.
+    pub(super) fn of(line: &Value) -> Option<Self> {
+        let request =
+            line.get("request").filter(|it| it.get("subtype").and_then(Value::as_str) == Some("can_use_tool"))?;
+        let text = |key: &str| request.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        Some(Self {
+            id: line.get("request_id")?.as_str()?.to_owned(),
+            tool: text("tool_name"),
+            input: request.get("input").cloned().unwrap_or(Value::Null),
+            call: text("tool_use_id"),
+            suggestions: request.get("permission_suggestions").and_then(Value::as_array).cloned().unwrap_or_default(),
+        })
+    }
+
+    /// What it may be answered.
+    pub(super) fn options(&self) -> Vec<PermissionOption> {
+        let option = |option: &str, kind: &str, label: &str| PermissionOption {
+            option: option.to_owned(),
+            kind: kind.to_owned(),
+            label: label.to_owned(),
+        };
+        let mut options = vec![option(ALLOW, "allow_once", "Allow")];
+        if !self.suggestions.is_empty() {
+            options.push(option(ALLOW_ALWAYS, "allow_always", "Allow, and take the suggested rules"));
+        }
+        options.push(option(DENY, "reject_once", "Deny"));
+        options
+    }
+}
+
+/// What was asked and not answered yet.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    pending: HashMap<String, Pending>,
+    decisions: Decisions,
+}
+
+#[derive(Debug)]
+struct Pending {
+    /// Its id in the Trace.
+    request: String,
+    input: Value,
+}
+
+impl Requests {
+    /// The policy decided; the answer follows.
+    pub(super) fn decided(&mut self, id: &str, decision: Decision) {
+        self.decisions.put(id.to_owned(), decision);
+    }
+}
+
+impl Translator {
+    /// A line of the control protocol from the program.
+    pub(super) fn control_line(&mut self, text: &str, recorder: &mut Recorder) {
+        if self.control.is_none() {
+            return;
+        }
+        let line: Value = serde_json::from_str(text).unwrap_or_default();
+        match line.get("type").and_then(Value::as_str) {
+            Some("control_cancel_request") => {
+                let id = line.get("request_id").and_then(Value::as_str).unwrap_or_default();
+                self.answered(id, PermissionOutcome::Cancelled, None, None, recorder);
+            }
+            _ => {
+                if let Some(asked) = CanUseTool::of(&line) {
+                    self.can_use_tool(asked, recorder);
+                }
+            }
+        }
+    }
+
+    fn can_use_tool(&mut self, asked: CanUseTool, recorder: &mut Recorder) {
+        let locations = tools::locations(&asked.input);
+        let said = CallSaid { input: Some(asked.input.clone()), locations, ..CallSaid::default() };
+        if recorder.is_open(&asked.call) {
+            recorder.update(&asked.call, said, true);
+        } else if asked.call.is_empty() || asked.tool.is_empty() {
+            recorder.notice("unknown_call", format!("the request {} names no call and no tool", asked.id));
+        } else {
+            let kind = Some(self.kinds.of(&asked.tool));
+            recorder.call(&asked.call, CallSaid { kind, name: Some(asked.tool.clone()), ..said });
+        }
+        if self.is_over() {
+            recorder.notice("late_request", format!("the request {} came after the turn had ended", asked.id));
+        }
+        let Some(control) = &mut self.control else { return };
+        if control.pending.contains_key(&asked.id) {
+            let text = format!("a second request with the id {} before an answer", asked.id);
+            recorder.notice("duplicate_request", text);
+        }
+        let request = recorder.request(&asked.id, &asked.call, asked.options());
+        if control.pending.len() < MAX_PENDING {
+            control.pending.insert(asked.id, Pending { request, input: asked.input });
+        }
+    }
+
+    /// Our answer to the program.
+    pub(super) fn control_answer(&mut self, text: &str, recorder: &mut Recorder) {
+        let line: Value = serde_json::from_str(text).unwrap_or_default();
+        let response = line.get("response").unwrap_or(&Value::Null);
+        let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default();
+        let answer = response.get("response").unwrap_or(&Value::Null);
+        match answer.get("behavior").and_then(Value::as_str) {
+            Some("allow") => {
+                let rules = answer.get("updatedPermissions").and_then(Value::as_array).is_some_and(|it| !it.is_empty());
+                let option = if rules { ALLOW_ALWAYS } else { ALLOW };
+                let updated = answer.get("updatedInput").cloned();
+                self.answered(id, PermissionOutcome::Allowed, Some(option), updated, recorder);
+            }
+            Some("deny") => self.answered(id, PermissionOutcome::Rejected, Some(DENY), None, recorder),
+            _ => self.answered(id, PermissionOutcome::Cancelled, None, None, recorder),
+        }
+    }
+
+    fn answered(
+        &mut self,
+        id: &str,
+        outcome: PermissionOutcome,
+        option: Option<&str>,
+        updated: Option<Value>,
+        recorder: &mut Recorder,
+    ) {
+        let Some(control) = &mut self.control else { return };
+        let Some(Pending { request, input }) = control.pending.remove(id) else { return };
+        let (policy, rule, reason) = control.decisions.take(id);
+        let updated_input = updated.filter(|updated| *updated != input);
+        let option = option.map(str::to_owned);
+        recorder.respond(&request, Answered { outcome, option, policy, rule, reason, updated_input });
+    }
+}

@@ -1,0 +1,284 @@
+//! Drives Claude Code both ways: handshake, model, prompts, permission requests, questions, interrupt. What it says
+//! and hears is logged and translated by the session; here it is only decided what to send next.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::control::{ALLOW, ALLOW_ALWAYS, CanUseTool};
+use crate::adapter::drive::{Task, asked_about};
+use crate::harness::ModelVia;
+use crate::interaction::{Decision, Reply};
+use crate::process::Stdin;
+use crate::session::{End, Incoming, Session};
+use crate::wire::EngineLine;
+
+/// How long the program has to exit once its standard input is closed.
+const EXIT: Duration = Duration::from_secs(5);
+/// The tool by which the program asks its user something.
+const QUESTION: &str = "AskUserQuestion";
+
+/// Drives the session to its end. Answers how long to wait for the process to exit by itself.
+pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
+    if session.spawn(&task.command, &task.folder, &task.env, Stdin::Piped).is_err() {
+        return Duration::ZERO;
+    }
+    let mut client = Client { session, task, requests: 0, prompting: false };
+    match client.converse().await {
+        Ok(()) => {
+            client.session.answered();
+            client.session.close_stdin();
+            EXIT
+        }
+        Err(Broken::Handshake(message)) => {
+            client.session.engine(&EngineLine::Handshake { message });
+            client.session.close_stdin();
+            Duration::from_millis(500)
+        }
+        Err(Broken::Gone) => Duration::from_millis(500),
+        Err(Broken::Ended) => {
+            let grace = client.task.manifest.timeouts.grace.0;
+            if client.interrupt(grace).await {
+                client.session.close_stdin();
+                return EXIT.min(grace);
+            }
+            Duration::ZERO
+        }
+    }
+}
+
+/// Why a conversation did not come to its end.
+enum Broken {
+    /// A step of the handshake was refused or not answered.
+    Handshake(String),
+    /// The program is gone.
+    Gone,
+    /// The engine ends the session: a limit, or an interrupt.
+    Ended,
+}
+
+struct Client<'a> {
+    session: &'a mut Session,
+    task: &'a mut Task,
+    requests: u64,
+    prompting: bool,
+}
+
+impl Client<'_> {
+    async fn converse(&mut self) -> Result<(), Broken> {
+        let start = self.task.manifest.timeouts.start.0;
+        self.request(json!({"subtype": "initialize", "hooks": null}), "initialize", start).await?;
+        if let (ModelVia::SetModel, Some(model)) = (self.task.manifest.model.via, self.task.model.clone()) {
+            self.request(json!({"subtype": "set_model", "model": model}), &format!("model `{model}`"), start).await?;
+        }
+        for turn in self.task.turns.clone() {
+            let line = json!({
+                "type": "user",
+                "session_id": "",
+                "parent_tool_use_id": null,
+                "message": {"role": "user", "content": [{"type": "text", "text": turn}]},
+            });
+            self.session.turn_begins();
+            self.prompting = true;
+            self.session.send(&line.to_string()).await;
+            let failed = self.turn().await?;
+            self.prompting = false;
+            if failed {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves the program until the turn ends. Answers whether it ended with an error.
+    async fn turn(&mut self) -> Result<bool, Broken> {
+        let before = self.session.recorder().turns_ended();
+        loop {
+            match self.session.next(None).await {
+                Incoming::Line(line) => {
+                    let line: Value = serde_json::from_str(&line).unwrap_or_default();
+                    self.serve(&line).await;
+                    if self.session.recorder().turns_ended() > before {
+                        return Ok(line.get("is_error").and_then(Value::as_bool).unwrap_or(false));
+                    }
+                }
+                Incoming::Closed => return Err(Broken::Gone),
+                Incoming::Late => {}
+                Incoming::End(_) => return Err(Broken::Ended),
+            }
+        }
+    }
+
+    /// Sends a request of ours and serves the program until it is answered.
+    async fn request(&mut self, request: Value, what: &str, within: Duration) -> Result<(), Broken> {
+        let id = self.send_request(request).await;
+        let until = Instant::now() + within;
+        loop {
+            match self.session.next(Some(until.saturating_duration_since(Instant::now()))).await {
+                Incoming::Line(line) => {
+                    let line: Value = serde_json::from_str(&line).unwrap_or_default();
+                    match answer_to(&line, &id) {
+                        Some(Ok(())) => return Ok(()),
+                        Some(Err(error)) => return Err(Broken::Handshake(format!("{what} was refused: {error}"))),
+                        None => self.serve(&line).await,
+                    }
+                }
+                Incoming::Closed => return Err(Broken::Gone),
+                Incoming::Late => {
+                    let seconds = within.as_secs_f64();
+                    return Err(Broken::Handshake(format!("{what} was not answered within {seconds} s")));
+                }
+                Incoming::End(End::Limit) => {
+                    return Err(Broken::Handshake(format!("{what} was not answered before a limit was reached")));
+                }
+                Incoming::End(End::Interrupted) => return Err(Broken::Ended),
+            }
+        }
+    }
+
+    async fn send_request(&mut self, request: Value) -> String {
+        self.requests += 1;
+        let id = format!("evals-{}", self.requests);
+        let line = json!({"type": "control_request", "request_id": id, "request": request});
+        self.session.send(&line.to_string()).await;
+        id
+    }
+
+    /// Answers what the program asks; nothing else has to be answered.
+    async fn serve(&mut self, line: &Value) {
+        if line.get("type").and_then(Value::as_str) != Some("control_request") {
+            return;
+        }
+        let id = line.get("request_id").cloned().unwrap_or(Value::Null);
+        let answer = match CanUseTool::of(line) {
+            Some(asked) => self.answer(&asked),
+            None => Err("this client does not serve that".to_owned()),
+        };
+        let response = match answer {
+            Ok(response) => json!({"subtype": "success", "request_id": id, "response": response}),
+            Err(error) => json!({"subtype": "error", "request_id": id, "error": error}),
+        };
+        self.session.reply(&json!({"type": "control_response", "response": response}).to_string()).await;
+    }
+
+    /// The answer to a request to use a tool, or why there is none.
+    fn answer(&mut self, asked: &CanUseTool) -> Result<Value, String> {
+        let reply = self.decide(asked);
+        self.session.engine(&EngineLine::Permission {
+            id: Value::String(asked.id.clone()),
+            policy: reply.policy,
+            rule: reply.rule,
+            reason: reply.reason.clone(),
+        });
+        if let Some(text) = reply.notice {
+            self.session.engine(&EngineLine::Notice { code: "permission".to_owned(), text });
+        }
+        let input = reply.updated_input.unwrap_or_else(|| asked.input.clone());
+        match reply.option.as_deref() {
+            Some(ALLOW) => Ok(json!({"behavior": "allow", "updatedInput": input})),
+            Some(ALLOW_ALWAYS) => {
+                Ok(json!({"behavior": "allow", "updatedInput": input, "updatedPermissions": asked.suggestions}))
+            }
+            Some(_) => Ok(json!({"behavior": "deny", "message": refusal(reply.reason)})),
+            None => Err(refusal(reply.reason)),
+        }
+    }
+
+    fn decide(&mut self, asked: &CanUseTool) -> Reply {
+        if !self.prompting {
+            return Reply {
+                option: None,
+                policy: "engine".to_owned(),
+                rule: None,
+                reason: Some("the request came when no prompt was running".to_owned()),
+                notice: None,
+                updated_input: None,
+            };
+        }
+        if asked.tool == QUESTION {
+            return self.answer_questions(asked);
+        }
+        match asked_about(self.session, &asked.call, &self.task.folder) {
+            Some(about) => self.task.policy.decide(&about, &asked.options()),
+            None => Reply {
+                option: None,
+                policy: "engine".to_owned(),
+                rule: None,
+                reason: Some("the request is about a call that is unknown or has ended".to_owned()),
+                notice: None,
+                updated_input: None,
+            },
+        }
+    }
+
+    /// Questions go to the case's answers: the tool takes them as a part of its input.
+    fn answer_questions(&mut self, asked: &CanUseTool) -> Reply {
+        let questions = asked.input.get("questions").and_then(Value::as_array);
+        let texts: Vec<String> = questions
+            .into_iter()
+            .flatten()
+            .filter_map(|question| question.get("question")?.as_str().map(str::to_owned))
+            .collect();
+        let (answers, decision) = self.task.policy.answer(&texts);
+        let updated_input = answers.as_ref().map(|answers| {
+            let by_question = texts.iter().cloned().zip(answers.iter().cloned().map(Value::String));
+            let mut input = asked.input.as_object().cloned().unwrap_or_default();
+            input.insert("answers".to_owned(), Value::Object(by_question.collect()));
+            Value::Object(input)
+        });
+        let Decision { policy, rule, reason, .. } = decision;
+        let option = if answers.is_some() { ALLOW } else { super::control::DENY };
+        Reply {
+            option: Some(option.to_owned()),
+            policy: policy.to_owned(),
+            rule,
+            reason: Some(reason),
+            notice: None,
+            updated_input,
+        }
+    }
+
+    /// Interrupts the turn that is running and waits for its end. Answers whether it came.
+    async fn interrupt(&mut self, grace: Duration) -> bool {
+        self.session.engine(&EngineLine::Cancel);
+        if !self.prompting {
+            return false;
+        }
+        self.prompting = false;
+        self.send_request(json!({"subtype": "interrupt"})).await;
+        let before = self.session.recorder().turns_ended();
+        let until = Instant::now() + grace;
+        loop {
+            match self.session.next(Some(until.saturating_duration_since(Instant::now()))).await {
+                Incoming::Line(line) => {
+                    let line: Value = serde_json::from_str(&line).unwrap_or_default();
+                    self.serve(&line).await;
+                    if self.session.recorder().turns_ended() > before {
+                        return true;
+                    }
+                }
+                // An interrupt of the run may come while a limit is being enforced; the grace is over either way.
+                Incoming::Closed | Incoming::Late | Incoming::End(_) => return false,
+            }
+        }
+    }
+}
+
+/// What the model is told of a refusal.
+fn refusal(reason: Option<String>) -> String {
+    let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("The user does not allow this{reason}")
+}
+
+/// The outcome of our request, where the line is its answer.
+fn answer_to(line: &Value, id: &str) -> Option<Result<(), String>> {
+    let response =
+        line.get("response").filter(|_| line.get("type").and_then(Value::as_str) == Some("control_response"))?;
+    if response.get("request_id").and_then(Value::as_str) != Some(id) {
+        return None;
+    }
+    match response.get("subtype").and_then(Value::as_str) {
+        Some("success") => Some(Ok(())),
+        _ => Some(Err(response.get("error").and_then(Value::as_str).unwrap_or("no reason was given").to_owned())),
+    }
+}
