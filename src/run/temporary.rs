@@ -44,6 +44,10 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
         let _ = flock(&self.lock, FlockOperation::Unlock);
+        // What was just being started when its engine died held its folder at the time this one was made.
+        if let Some(system) = self.path.parent() {
+            tidy(system);
+        }
     }
 }
 
