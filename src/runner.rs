@@ -171,7 +171,7 @@ pub fn waiting<'a>(
     let waits = |trial: &'a TrialRecord| {
         let state = states.get(&trial.key()).cloned().unwrap_or_default();
         let waits = trial.skip.is_none() && (!state.is_done() || redo.contains(&trial.key()));
-        waits.then_some((trial, state.attempts + 1))
+        waits.then_some((trial, state.attempts.saturating_add(1)))
     };
     Ok(trials.iter().filter_map(waits).collect())
 }

@@ -105,7 +105,7 @@ impl TrialState {
     }
 }
 
-/// Reads a journal. A torn line says nothing.
+/// Reads a journal. A torn line says nothing, and so does one that finishes a trial without a verdict.
 ///
 /// # Errors
 /// The file could not be read; a journal that is not there is empty.
@@ -122,11 +122,13 @@ pub fn read(path: &Path) -> Result<HashMap<TrialKey, TrialState>, RunError> {
             state.errored = 0;
         }
         state.attempts = state.attempts.max(line.attempt);
-        if line.event == JournalEvent::Finished {
-            state.finished = line.verdict;
+        if line.event == JournalEvent::Finished
+            && let Some(verdict) = line.verdict
+        {
+            state.finished = Some(verdict);
             state.attempt = line.attempt;
             state.retry = line.retry;
-            state.errored += u32::from(line.verdict == Some(Verdict::Errored));
+            state.errored += u32::from(verdict == Verdict::Errored);
         }
     }
     Ok(states)

@@ -295,6 +295,11 @@ fn a_finished_attempt_that_was_put_aside_for_one_that_never_began_still_counts()
     }
     std::fs::remove_file(project.path(&format!("{run}/results.jsonl"))).unwrap();
     assert_eq!(summary(&project)["pass"], 1);
+    // A line that finishes it without a verdict takes nothing back.
+    let journal = format!("{run}/journal.jsonl");
+    let last = project.read(&journal).lines().last().unwrap().replace(r#","verdict":"pass""#, "");
+    project.write(&journal, &format!("{}{last}\n", project.read(&journal)));
+    assert_eq!((&summary(&project)["pass"], &summary(&project)["not_run"]), (&1.into(), &0.into()));
     project.evals(&["run", "--resume", "latest"]).exits(0);
     assert!(!trial.join("attempts/2").exists());
 }
