@@ -50,6 +50,8 @@ pub struct Ran {
     pub not_run: usize,
     /// Why they were not.
     pub why: Option<String>,
+    /// Errored trials that were to be tried again, and were not.
+    pub not_retried: usize,
     /// Trials whose cost nobody told, where a budget of money was to be kept.
     pub untold_costs: usize,
 }
@@ -70,6 +72,7 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
     let mut ran = Ran::default();
     let mut interrupt = run.engine.interrupt.clone();
     let mut waiting: Vec<Waiting<'_>> = Vec::new();
+    let mut errored = errored_before(run)?;
     loop {
         ran.interrupted |= *interrupt.borrow();
         ran.why = ran.why.or_else(|| budget.exhausted());
@@ -77,7 +80,8 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
         let now = Instant::now();
         for waited in waiting.extract_if(.., |waited| over || waited.until <= now) {
             if over {
-                // There is no next attempt: this one counts, and the journal holds it already.
+                // This one counts, and the journal holds it already, until the run is gone on with.
+                ran.not_retried += 1;
                 tell(RunEvent::Finished { result: waited.result });
             } else {
                 queue.push_front((waited.trial, waited.attempt + 1));
@@ -107,18 +111,21 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
             Outcome::Done(result) => {
                 budget.add(&result);
                 let planned = run.trials.iter().find(|planned| planned.key() == trial.key());
-                let again = retry(run, &trial, &result, number).zip(planned);
-                match again {
-                    Some((pause, planned)) if !ran.interrupted && ran.why.is_none() => {
-                        let why = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
-                        let (case, harness, arm) = (trial.case.clone(), trial.harness.clone(), trial.arm.clone());
-                        tell(RunEvent::Retry { case, harness, arm, trial: trial.trial, attempt: number, why });
-                        journal.write(&line(&trial, JournalEvent::Finished, number, Some(result.verdict)))?;
-                        let until = Instant::now() + pause;
-                        waiting.push(Waiting { until, trial: planned, attempt: number, result });
-                    }
-                    _ => finish(&journal, result, &trial, number, &mut tell)?,
+                let errors = errored.entry(trial.key()).or_default();
+                *errors += u32::from(result.verdict == Verdict::Errored);
+                let again = retry(run, &trial, &result, *errors).zip(planned);
+                let Some((pause, planned)) = again else {
+                    finish(&journal, result, &trial, number, &mut tell)?;
+                    continue;
+                };
+                let finished = line(&trial, JournalEvent::Finished, number, Some(result.verdict));
+                journal.write(&JournalLine { retry: true, ..finished })?;
+                if !ran.interrupted && ran.why.is_none() {
+                    let why = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+                    let (case, harness, arm) = (trial.case.clone(), trial.harness.clone(), trial.arm.clone());
+                    tell(RunEvent::Retry { case, harness, arm, trial: trial.trial, attempt: number, why });
                 }
+                waiting.push(Waiting { until: Instant::now() + pause, trial: planned, attempt: number, result });
             }
         }
     }
@@ -164,9 +171,16 @@ pub fn waiting<'a>(
     let waits = |trial: &'a TrialRecord| {
         let state = states.get(&trial.key()).cloned().unwrap_or_default();
         let waits = trial.skip.is_none() && (!state.is_done() || redo.contains(&trial.key()));
-        waits.then_some((trial, state.attempts + 1))
+        waits.then_some((trial, state.attempts.saturating_add(1)))
     };
     Ok(trials.iter().filter_map(waits).collect())
+}
+
+/// How often each trial that is to go on was errored before: that counts where it is said how often it may be.
+fn errored_before(run: &Run<'_>) -> Result<HashMap<journal::TrialKey, u32>, RunError> {
+    let states = journal::read(&run.folder.journal())?;
+    let left = states.into_iter().filter(|(_, state)| !state.is_done());
+    Ok(left.map(|(key, state)| (key, state.errored)).collect())
 }
 
 /// The next trial whose harness may run one more at once.
@@ -246,7 +260,8 @@ async fn guarded(
     }
 }
 
-/// Moves what an earlier attempt left into `attempts/`; nothing of it is deleted.
+/// Moves what an earlier attempt left into `attempts/`; nothing of it is deleted but half a file, which an engine that
+/// was killed leaves under a name of its own.
 fn keep_earlier_attempt(folder: &Path, number: u32) -> Result<(), RunError> {
     let left: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     let left: Vec<_> = left.into_iter().filter(|path| !path.ends_with("attempts")).collect();
@@ -256,6 +271,10 @@ fn keep_earlier_attempt(folder: &Path, number: u32) -> Result<(), RunError> {
     let kept = folder.join("attempts").join(number.saturating_sub(1).max(1).to_string());
     fs::create_dir_all(&kept).map_err(RunError::io("make the folder", &kept))?;
     for path in left {
+        if path.extension().is_some_and(|end| end == "part") && path.is_file() {
+            fs::remove_file(&path).map_err(RunError::io("remove half a file", &path))?;
+            continue;
+        }
         let to = kept.join(path.file_name().unwrap_or_default());
         fs::rename(&path, &to).map_err(RunError::io("keep the earlier attempt", &path))?;
     }
@@ -272,20 +291,22 @@ fn line(trial: &TrialRecord, event: JournalEvent, attempt: u32, verdict: Option<
         trial: trial.trial,
         attempt,
         verdict,
+        retry: false,
     }
 }
 
-/// How long to wait before an errored trial is tried again, if it is.
-fn retry(run: &Run<'_>, trial: &TrialRecord, result: &TrialResult, number: u32) -> Option<Duration> {
+/// How long to wait before a trial that was errored so often is tried again, if it is. An attempt that was cut short
+/// with its engine is none.
+fn retry(run: &Run<'_>, trial: &TrialRecord, result: &TrialResult, errors: u32) -> Option<Duration> {
     let error = result.error.as_ref()?;
     let case = run.cases.get(&trial.case)?;
     // What the command line asks for counts before what the case says.
     let most = if run.options.retries > 0 { run.options.retries } else { case.retries.max.unwrap_or(0) };
     let on: &[ErrorCategory] = if case.retries.on.is_empty() { &RETRIED } else { &case.retries.on };
-    if number > most || !on.contains(&error.category) {
+    if errors > most || !on.contains(&error.category) {
         return None;
     }
-    Some(Duration::from_secs(1 << (number - 1).min(5)))
+    Some(Duration::from_secs(1 << errors.saturating_sub(1).min(5)))
 }
 
 /// Errors that may be gone the next time. A missing program or a refused login will not be.

@@ -145,7 +145,8 @@ fn record(pushes: &[Push]) -> (Header, Vec<Event>) {
             Push::Usage(scope, tokens) => {
                 let mut usage = Usage::of(*scope);
                 usage.input_tokens = Some(*tokens);
-                usage.cost_usd = Some(0.1 * *tokens as f64);
+                // Now and then a negative one, which nobody can have spent.
+                usage.cost_usd = Some(0.1 * (*tokens as f64 - 1.0));
                 recorder.usage(usage, false);
             }
             Push::Notice(code) => recorder.notice(&format!("code-{code}"), "text"),

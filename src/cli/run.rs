@@ -339,14 +339,17 @@ fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran) -> Result<u8, CliEr
     if ran.untold_costs > 0 {
         writeln!(err, "note: {} trials told no cost, so --max-cost could not count them", ran.untold_costs)?;
     }
-    if ran.not_run > 0 || ran.interrupted {
+    if ran.not_run > 0 || ran.not_retried > 0 || ran.interrupted {
         let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
-        if not_run == 0 {
+        if not_run == 0 && ran.not_retried == 0 {
             writeln!(err, "{why}; every trial had finished")?;
             return Ok(report::exit_code(&report));
         }
-        let trials = if not_run == 1 { "1 trial was".to_owned() } else { format!("{not_run} trials were") };
-        writeln!(err, "{why}; {trials} not run")?;
+        let trials = |count| if count == 1 { "1 trial was".to_owned() } else { format!("{count} trials were") };
+        let left =
+            [(not_run, "not run"), (ran.not_retried, "not tried again")].into_iter().filter(|(count, _)| *count > 0);
+        let left: Vec<String> = left.map(|(count, what)| format!("{} {what}", trials(count))).collect();
+        writeln!(err, "{why}; {}", left.join(", "))?;
         writeln!(
             err,
             "go on with: evals run --resume {}",

@@ -3,12 +3,16 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
 use super::names::{case_folder, folder_name};
 use super::{RunError, RunRecord, TrialRecord, VERSION, read_json, sync_folder, write_whole};
 use crate::result::TrialResult;
+
+/// How long the lock of a run is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A run on disk.
 #[derive(Debug)]
@@ -48,7 +52,14 @@ impl RunFolder {
         let path = self.path.join(".lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(RunError::io("open", &path))?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| RunError::Busy(self.path.clone()))?;
+        let begun = Instant::now();
+        while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            // A program that an engine was just starting when it was killed holds the lock until it has begun.
+            if begun.elapsed() > LOCK_PATIENCE {
+                return Err(RunError::Busy(self.path.clone()));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
         self.lock = Some(file);
         Ok(())
     }
@@ -162,8 +173,8 @@ impl RunFolder {
             let Some(state) = states.get(&trial.key()).filter(|state| state.finished.is_some()) else { continue };
             let folder = self.trial_of(trial)?;
             let earlier = folder.join("attempts").join(state.attempt.to_string()).join("result.json");
-            // A later attempt that did not finish has put the one that counts aside.
-            let path = if state.is_done() || !earlier.is_file() { folder.join("result.json") } else { earlier };
+            // A later attempt that did not finish, or was not even begun, has put the one that counts aside.
+            let path = if earlier.is_file() { earlier } else { folder.join("result.json") };
             results.push(read_json(&path)?);
         }
         Ok(results)

@@ -31,6 +31,9 @@ pub struct JournalLine {
     /// The verdict, when finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
+    /// Another attempt follows, when finished with an error that may be gone then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retry: bool,
 }
 
 /// What happened to a trial.
@@ -89,16 +92,20 @@ pub struct TrialState {
     pub finished: Option<Verdict>,
     /// The attempt that finished last.
     pub attempt: u32,
+    /// After it another was to follow.
+    pub retry: bool,
+    /// Attempts that were errored since the trial was begun, or was begun again after all of it was done.
+    pub errored: u32,
 }
 
 impl TrialState {
-    /// Whether nothing is left to do: the last attempt that was begun has finished.
+    /// Whether nothing is left to do: the last attempt that was begun has finished, and none was to follow.
     pub fn is_done(&self) -> bool {
-        self.finished.is_some() && self.attempt >= self.attempts
+        self.finished.is_some() && self.attempt >= self.attempts && !self.retry
     }
 }
 
-/// Reads a journal. A torn line says nothing.
+/// Reads a journal. A torn line says nothing, and so does one that finishes a trial without a verdict.
 ///
 /// # Errors
 /// The file could not be read; a journal that is not there is empty.
@@ -111,10 +118,17 @@ pub fn read(path: &Path) -> Result<HashMap<TrialKey, TrialState>, RunError> {
     for line in bytes.split(|byte| *byte == b'\n') {
         let Ok(line) = serde_json::from_slice::<JournalLine>(line) else { continue };
         let state = states.entry((line.case, line.harness, line.model, line.trial)).or_default();
+        if line.event == JournalEvent::Started && state.is_done() {
+            state.errored = 0;
+        }
         state.attempts = state.attempts.max(line.attempt);
-        if line.event == JournalEvent::Finished {
-            state.finished = line.verdict;
+        if line.event == JournalEvent::Finished
+            && let Some(verdict) = line.verdict
+        {
+            state.finished = Some(verdict);
             state.attempt = line.attempt;
+            state.retry = line.retry;
+            state.errored += u32::from(verdict == Verdict::Errored);
         }
     }
     Ok(states)

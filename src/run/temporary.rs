@@ -44,6 +44,10 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
         let _ = flock(&self.lock, FlockOperation::Unlock);
+        // What was just being started when its engine died held its folder at the time this one was made.
+        if let Some(system) = self.path.parent() {
+            tidy(system);
+        }
     }
 }
 
@@ -65,7 +69,19 @@ fn tidy(system: &Path) {
             .is_ok_and(|at| at.elapsed().is_ok_and(|age| age.as_secs() < 60));
         let unlocked = entry.path().join(".lock").exists();
         if !held && (unlocked || !young) {
-            let _ = fs::remove_dir_all(entry.path());
+            remove(&entry.path());
         }
+    }
+}
+
+/// Removes a folder, its lock last: where an agent of the dead engine still writes, the next try knows the folder again.
+fn remove(folder: &Path) {
+    let left = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let all = left.filter(|path| !path.ends_with(".lock")).all(|path| {
+        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        removed.is_ok()
+    });
+    if all {
+        let _ = fs::remove_dir_all(folder);
     }
 }

@@ -257,3 +257,86 @@ fn runs_are_named_by_id_by_a_start_of_it_by_label_and_by_path() {
     project.evals(&["run"]).exits(0);
     project.evals(&["report", "20"]).exits(2).says("could be any of");
 }
+
+/// A case whose agent is cut short the first time, breaks the second time, and answers the third.
+fn breaks_once() -> Project {
+    let project = Project::new();
+    let state = project.path("state").display().to_string();
+    std::fs::create_dir(&state).unwrap();
+    let line = format!("mkdir {state}/1 2>/dev/null && exec sleep 5; mkdir {state}/2 2>/dev/null && exit 7; echo fine");
+    project.harness("shaky", &format!("adapter: output-only\ncommand: [sh, -c, '{line}']"));
+    project.case("a", "harnesses: [shaky]\nretries: {max: 1}\ngraders: [{output: {equals: fine}}]", "");
+    project
+}
+
+/// Whether an attempt has broken, and the journal says so.
+fn has_broken(project: &Project) -> bool {
+    let files = project.files(".evals");
+    let journal = files.iter().find(|(name, _)| name.ends_with("journal.jsonl"));
+    journal.is_some_and(|(_, text)| String::from_utf8_lossy(text).contains(r#""verdict":"errored""#))
+}
+
+/// Starts a run, or goes on with one, until something holds.
+fn until(project: &Project, args: &[&str], what: &str, holds: impl Fn() -> bool) -> Child {
+    let child = project.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(what, holds);
+    child
+}
+
+#[test]
+fn an_engine_that_was_killed_takes_no_retry_with_it() {
+    let project = breaks_once();
+    let mut child = until(&project, &["run"], "the first attempt", || project.path("state/1").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let resume = ["run", "--resume", "latest"];
+    let mut child = until(&project, &resume, "the second attempt", || has_broken(&project));
+    // It waits before it tries again.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(finished(&project), [("a".to_owned(), 2)]);
+    assert_eq!(summary(&project)["errored"], 1);
+    project.evals(&resume).exits(0);
+    assert_eq!(finished(&project), [("a".to_owned(), 2), ("a".to_owned(), 3)]);
+    assert_eq!(project.result("a/shaky/default/1/attempts/2")["verdict"], "errored");
+    // Of the attempt that was cut short no half file is kept.
+    let kept: Vec<String> = project.files(".evals").into_keys().filter(|name| name.contains("attempts/1/")).collect();
+    assert!(!kept.is_empty() && !kept.iter().any(|name| name.ends_with(".part")), "{kept:?}");
+}
+
+#[test]
+fn a_retry_that_an_interrupt_came_before_is_told_and_made_later() {
+    let project = breaks_once();
+    std::fs::create_dir(project.path("state/1")).unwrap();
+    let child = until(&project, &["run"], "the first attempt", || has_broken(&project));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(130));
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(said.contains("interrupted; 1 trial was not tried again"), "{said}");
+    assert!(said.contains("evals run --resume"), "{said}");
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert_eq!(project.result("a/shaky/default/1")["attempt"], 2);
+}
+
+#[test]
+fn a_finished_attempt_that_was_put_aside_for_one_that_never_began_still_counts() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run"]).exits(0);
+    let run = project.run_folder();
+    let trial = project.path(&format!("{run}/trials/a/demo/default/1"));
+    std::fs::create_dir_all(trial.join("attempts/1")).unwrap();
+    for name in ["result.json", "trace.jsonl"] {
+        std::fs::rename(trial.join(name), trial.join("attempts/1").join(name)).unwrap();
+    }
+    std::fs::remove_file(project.path(&format!("{run}/results.jsonl"))).unwrap();
+    assert_eq!(summary(&project)["pass"], 1);
+    // A line that finishes it without a verdict takes nothing back.
+    let journal = format!("{run}/journal.jsonl");
+    let last = project.read(&journal).lines().last().unwrap().replace(r#","verdict":"pass""#, "");
+    project.write(&journal, &format!("{}{last}\n", project.read(&journal)));
+    assert_eq!((&summary(&project)["pass"], &summary(&project)["not_run"]), (&1.into(), &0.into()));
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert!(!trial.join("attempts/2").exists());
+}
