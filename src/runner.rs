@@ -16,7 +16,7 @@ use crate::result::TrialResult;
 use crate::run::events::RunEvent;
 use crate::run::folder::RunFolder;
 use crate::run::journal::{self, Journal, JournalEvent, JournalLine};
-use crate::run::{RunError, RunOptions, TrialRecord};
+use crate::run::{RunError, RunOptions, TrialRecord, read_json};
 use crate::trace::ErrorCategory;
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
 use crate::verdict::Verdict;
@@ -66,7 +66,8 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
     let skipped = run.trials.iter().filter(|trial| trial.skip.is_some()).count();
     tell(RunEvent::Planned { trials: queue.len(), skipped });
     let begun = Instant::now();
-    let mut budget = Budget { spent: 0.0, untold: 0, failed: false, options: run.options, begun };
+    let spent = if run.options.max_cost.is_some() { spent_before(run)? } else { 0.0 };
+    let mut budget = Budget { spent, untold: 0, failed: false, options: run.options, begun };
     let mut running: JoinSet<(TrialRecord, u32, Result<Outcome, RunError>)> = JoinSet::new();
     let mut at_work: HashMap<String, usize> = HashMap::new();
     let mut ran = Ran::default();
@@ -136,6 +137,20 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
         tell(RunEvent::NotRun { count: ran.not_run, why });
     }
     Ok(ran)
+}
+
+/// What earlier attempts cost, also those that were run again: a run that goes on has one budget.
+fn spent_before(run: &Run<'_>) -> Result<f64, RunError> {
+    let mut spent = 0.0;
+    for trial in run.trials {
+        let folder = run.folder.trial_of(trial)?;
+        let earlier = fs::read_dir(folder.join("attempts")).into_iter().flatten().flatten().map(|entry| entry.path());
+        for folder in std::iter::once(folder).chain(earlier) {
+            let result = read_json::<TrialResult>(&folder.join("result.json"));
+            spent += result.ok().and_then(|result| result.metrics.cost_usd).unwrap_or(0.0);
+        }
+    }
+    Ok(spent)
 }
 
 /// An errored trial that is tried again later; others run meanwhile.

@@ -181,6 +181,8 @@ pub struct Places {
     pub workspace: PathBuf,
     /// The home, which may be written.
     pub home: PathBuf,
+    /// The folder that stands as `/tmp`.
+    pub scratch: PathBuf,
     /// Files that the agent's command line names, to be read.
     pub reads: Vec<PathBuf>,
     /// Folders that stay out of sight, whatever is mounted: cases, runs, other trials.

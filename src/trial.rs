@@ -12,7 +12,7 @@ use crate::adapter::drive::{Task, drive};
 use crate::adapter::{Adapter, Translation, replay};
 use crate::case::{Case, WorkspaceSource};
 use crate::environment::{self, Placeholders};
-use crate::grader::{Evidence, Grading};
+use crate::grader::{Evidence, Grader, Grading, Kind};
 use crate::harness::{Home, HomeName, Manifest, PromptVia};
 use crate::interaction::{Interaction, Policy};
 use crate::price;
@@ -61,8 +61,8 @@ pub struct Engine {
     pub temporary: PathBuf,
     /// An empty folder in it: what an empty workspace was before.
     pub empty: PathBuf,
-    /// The folder of the runs, which no agent has to see.
-    pub runs: PathBuf,
+    /// What no agent has to see: cases and what they hide, graders, runs.
+    pub hides: Vec<PathBuf>,
     /// A sandbox in the place of the cases' and the manifests' own.
     pub sandbox: Option<sandbox::Kind>,
 }
@@ -155,6 +155,31 @@ impl Folders {
         fs::create_dir(&home).map_err(io("make the private home"))?;
         Ok(Self { root, workspace, home })
     }
+
+    /// A further folder of the trial's.
+    fn beside(&self, name: &str) -> PathBuf {
+        self.home.with_file_name(name)
+    }
+}
+
+/// The shell in which graders run their commands: what the agent left in its home, and in its scratch, has no say there.
+fn graders_shell(shell: &Shell, folders: &Folders, judges: &[Arc<Grader>]) -> Result<Shell, TrialError> {
+    let mut shell = shell.clone();
+    if !judges.iter().any(|judge| matches!(judge.kind, Kind::Command(_))) {
+        return Ok(shell);
+    }
+    // As setup left it; where it left nothing, empty.
+    let home = folders.beside("graders-home");
+    if !home.exists() {
+        fs::create_dir(&home).map_err(io("make a home for the graders"))?;
+    }
+    shell.env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
+    if let Some(inside) = shell.inside.as_mut().filter(|inside| inside.sandbox.kind() == sandbox::Kind::Bwrap) {
+        inside.places.scratch = folders.beside("graders-tmp");
+        fs::create_dir_all(&inside.places.scratch).map_err(io("make a scratch folder"))?;
+        inside.places.home = home;
+    }
+    Ok(shell)
 }
 
 /// Runs an attempt to its result.
@@ -172,6 +197,9 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
             return finish_without_agent(attempt, &masker, ErrorCategory::Setup, error.to_string());
         }
     };
+    if inside.sandbox.kind() == sandbox::Kind::Bwrap {
+        fs::create_dir(&inside.places.scratch).map_err(io("make a scratch folder"))?;
+    }
     let shell = Shell {
         folder: folders.workspace.clone(),
         env: environment::of_commands(&engine.env, &case.env, &folders.home.to_string_lossy()),
@@ -248,6 +276,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     }
 
     let (change, patch, protected) = after_the_agent(attempt, &folders, &before.path, &masker, &mut warnings)?;
+    let graders_shell = graders_shell(&shell, &folders, &case.judges)?;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
     let evidence = Evidence {
         header: &finished.header,
@@ -259,7 +288,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         workspace: task.recording.is_none().then_some(&*folders.workspace),
         change: task.recording.is_none().then_some(&change),
         case_folder: case.folder(),
-        shell: &shell,
+        shell: &graders_shell,
     };
     let wrong_model = case.require_model.then(|| wrong_model(&finished.header.model)).flatten();
     let error = error_of(&stop).or(wrong_model.as_ref().map(|_| ErrorCategory::Handshake));
@@ -428,6 +457,10 @@ async fn set_up(engine: &Engine, attempt: &Attempt, folders: &Folders, shell: &S
             return Err(format!("setup command `{line}` {how}: {}", last_lines(&said)));
         }
     }
+    if fs::read_dir(&folders.home).is_ok_and(|mut left| left.next().is_some()) {
+        // What setup left there the graders' commands find, too, and not what the agent makes of it.
+        copy_as_it_is(&folders.home, &folders.beside("graders-home")).map_err(|error| error.to_string())?;
+    }
     match &case.workspace.source {
         // The fixture itself is the state before, unless setup changed it.
         WorkspaceSource::Copy(from) if case.workspace.setup.is_empty() => {
@@ -526,16 +559,26 @@ fn trace_of_recording(task: &Task) -> Option<PathBuf> {
 /// The sandbox of a trial's commands.
 fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Inside, SandboxError> {
     let (case, manifest) = (attempt.case.sandbox.as_ref(), attempt.manifest.sandbox.as_ref());
-    let mut hides = vec![attempt.case.cases_root.clone(), engine.runs.clone(), engine.temporary.clone()];
-    hides.retain(|folder| folder.is_dir());
-    let places = Places { workspace: folders.workspace.clone(), home: folders.home.clone(), reads: Vec::new(), hides };
+    let mut hides = engine.hides.clone();
+    hides.push(engine.temporary.clone());
+    hides.retain(|path| path.exists());
+    let places = Places {
+        workspace: folders.workspace.clone(),
+        home: folders.home.clone(),
+        scratch: folders.beside("tmp"),
+        reads: Vec::new(),
+        hides,
+    };
     Ok(Inside { sandbox: Sandbox::decide(engine.sandbox, case, manifest)?, places })
 }
 
 /// Without a sandbox nothing keeps an agent from looking around; that it did is to be known.
 fn outside(inside: &Inside, folders: &Folders) -> Outside {
     match inside.sandbox {
-        Sandbox::None => Outside::new(&inside.places.hides, folders.root.path(), &folders.workspace),
+        Sandbox::None => {
+            let own = folders.workspace.parent().unwrap_or(&folders.workspace);
+            Outside::new(&inside.places.hides, own, &folders.workspace)
+        }
         Sandbox::Bwrap { .. } | Sandbox::Command(_) => Outside::default(),
     }
 }
@@ -549,7 +592,8 @@ fn confine(task: &mut Task, mut inside: Inside, engine: &Engine, placeholders: &
     }
     let named = task.manifest.command.iter().filter(|word| word.starts_with('/') && !word.contains('{'));
     inside.places.reads = named.chain(placeholders.scripts.values()).map(PathBuf::from).collect();
-    inside.places.reads.retain(|path| path.exists());
+    // A folder may hold what is hidden; it takes a mount of its own.
+    inside.places.reads.retain(|path| path.is_file());
     if task.manifest.command.iter().any(|word| word.contains("{self}")) {
         inside.places.reads.push(engine.this_program.clone());
     }

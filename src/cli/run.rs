@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::inputs::{self, Inputs};
 use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, terminal};
-use crate::case::Case;
+use crate::case::{Case, Oracle};
 use crate::interaction::Interaction;
 use crate::plan::{Asked, AskedModel, plan};
 use crate::report::format::{Format, ReporterArg};
@@ -17,7 +17,7 @@ use crate::report::{self, Report};
 use crate::run::folder::RunFolder;
 use crate::run::journal::TrialKey;
 use crate::run::temporary::Temporary;
-use crate::run::{Keep, RunRecord, TrialRecord};
+use crate::run::{Keep, RunOptions, RunRecord, TrialRecord};
 use crate::runner::{self, Ran, Run};
 use crate::sandbox;
 use crate::trial::Engine;
@@ -77,12 +77,12 @@ pub struct RunArgs {
     /// Also write a report: table, json, jsonl; repeatable
     #[arg(long = "reporter", value_name = "FORMAT[=PATH]")]
     reporters: Vec<ReporterArg>,
-    /// Which workspaces to keep
-    #[arg(long, value_enum, default_value_t = Keep::Failed, value_name = "WHICH")]
-    keep_workspace: Keep,
+    /// Which workspaces to keep (default: failed)
+    #[arg(long, value_enum, value_name = "WHICH")]
+    keep_workspace: Option<Keep>,
     /// Try errored trials so many times more
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    retries: u32,
+    #[arg(long, value_name = "N")]
+    retries: Option<u32>,
     /// Start no more trials when this much is spent
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     max_cost: Option<f64>,
@@ -268,6 +268,34 @@ fn override_limits(cases: &mut [Case], limits: &[String]) -> Result<(), CliError
     Ok(())
 }
 
+/// How the run is run: what is said now counts before what was said when it began.
+fn options(args: &RunArgs, recorded: &RunOptions) -> RunOptions {
+    RunOptions {
+        jobs: args.jobs.map_or(recorded.jobs, usize::from),
+        keep_workspace: args.keep_workspace.unwrap_or(recorded.keep_workspace),
+        retries: args.retries.unwrap_or(recorded.retries),
+        max_cost: args.max_cost.or(recorded.max_cost),
+        max_time: args.max_time.or(recorded.max_time),
+        fail_fast: args.fail_fast || recorded.fail_fast,
+        ..recorded.clone()
+    }
+}
+
+/// What no agent has to see: the cases and what they keep for judging, named graders, and runs.
+fn hides(prepared: &Prepared) -> Result<Vec<PathBuf>, CliError> {
+    let runs = std::path::absolute(prepared.folder.path.parent().unwrap_or(&prepared.folder.path))?;
+    let mut hides = vec![runs, std::path::absolute("graders")?, std::path::absolute(".evals")?];
+    for case in prepared.cases.values() {
+        let oracle = case.oracle.as_ref().map(|oracle| match oracle {
+            Oracle::Copy(path) | Oracle::Script(path) => path.clone(),
+        });
+        hides.extend([Some(case.cases_root.clone()), case.hidden.clone(), oracle].into_iter().flatten());
+    }
+    hides.sort();
+    hides.dedup();
+    Ok(hides)
+}
+
 fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -279,10 +307,7 @@ async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError>
         .map_err(|error| CliError::unreadable(format!("could not find this program itself: {error}")))?;
     let env =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let mut options = prepared.record.options.clone();
-    if let Some(jobs) = args.jobs {
-        options.jobs = usize::from(jobs);
-    }
+    let options = options(args, &prepared.record.options);
     let empty = temporary.path().join("empty");
     std::fs::create_dir(&empty)?;
     let engine = Arc::new(Engine {
@@ -292,7 +317,7 @@ async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError>
         keep: options.keep_workspace,
         interrupt: on_interrupt(),
         temporary: temporary.path().to_owned(),
-        runs: std::path::absolute(prepared.folder.path.parent().unwrap_or(&prepared.folder.path))?,
+        hides: hides(prepared)?,
         sandbox: options.sandbox,
     });
     let ci = std::env::var("CI").ok();

@@ -14,8 +14,10 @@ const SYSTEM: [&str; 11] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/snap"];
 
 /// What every sandbox has: namespaces of its own, no rights, and an end with the engine's.
-const ALWAYS: [&str; 8] = [
+const ALWAYS: [&str; 9] = [
     "--die-with-parent",
+    // The user's terminal is not the agent's: it could type into it.
+    "--new-session",
     "--unshare-user-try",
     "--unshare-pid",
     "--unshare-ipc",
@@ -61,7 +63,8 @@ pub(super) fn around(
     };
     let (program, mut reads) = program(&command, &seen, places, env);
     reads.extend(places.reads.iter().cloned());
-    let hidden = |path: &Path| places.hides.iter().any(|hidden| path.starts_with(hidden));
+    let hides = in_sight(mounts, places);
+    let hidden = |path: &Path| hides.iter().any(|hidden| path.starts_with(hidden));
     let own = |path: &Path| path.starts_with(&places.workspace) || path.starts_with(&places.home);
     reads.retain(|path| !own(path) && (!seen(path) || hidden(path)));
 
@@ -73,7 +76,10 @@ pub(super) fn around(
     for folder in SYSTEM {
         add(&["--ro-bind-try", folder, folder]);
     }
-    add(&["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--tmpfs", "/run"]);
+    add(&["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/run"]);
+    // Scratch of the trial's own, on the disk: memory would be the machine's.
+    let scratch = places.scratch.to_string_lossy();
+    add(&["--bind", &scratch, "/tmp", "--symlink", "/tmp", "/var/tmp"]);
     if network == Network::All {
         // Where /etc/resolv.conf may lead to.
         add(&["--ro-bind-try", "/run/systemd/resolve", "/run/systemd/resolve"]);
@@ -88,9 +94,13 @@ pub(super) fn around(
     if !private {
         add(&["--bind", &home, &home]);
     }
-    let in_sight = |path: &Path| seen(path) || (!private && path.starts_with(&places.home));
-    for hidden in places.hides.iter().filter(|hidden| in_sight(hidden)) {
-        add(&["--tmpfs", &hidden.to_string_lossy()]);
+    for hidden in &hides {
+        let path = hidden.to_string_lossy();
+        if hidden.is_file() {
+            add(&["--ro-bind", "/dev/null", &path]);
+        } else {
+            add(&["--tmpfs", &path]);
+        }
     }
     for path in &reads {
         let path = path.to_string_lossy();
@@ -104,6 +114,27 @@ pub(super) fn around(
     words.push(program);
     words.extend(command.into_iter().skip(1));
     words
+}
+
+/// What is to be hidden and could be seen, by each name that it has in the sandbox: a mount may be a link.
+fn in_sight(mounts: &[Mount], places: &Places) -> Vec<PathBuf> {
+    let system = SYSTEM.iter().map(PathBuf::from);
+    let home = std::iter::once(places.home.clone());
+    let roots: Vec<PathBuf> = system.chain(mounts.iter().map(|mount| mount.path.clone())).chain(home).collect();
+    let mut hides: Vec<PathBuf> = Vec::new();
+    for hidden in &places.hides {
+        let real = hidden.canonicalize().unwrap_or_else(|_| hidden.clone());
+        for root in &roots {
+            let real_root = root.canonicalize().unwrap_or_else(|_| root.clone());
+            let below = hidden.strip_prefix(root).or_else(|_| real.strip_prefix(&real_root));
+            let path = below.map(|below| if below.as_os_str().is_empty() { root.clone() } else { root.join(below) });
+            hides.extend(path.ok().filter(|path| !hides.contains(path)));
+        }
+    }
+    // What lies in a hidden folder is hidden with it.
+    let all = hides.clone();
+    hides.retain(|path| !all.iter().any(|other| other != path && path.starts_with(other)));
+    hides
 }
 
 /// The program as it can be started inside, and the files that it takes for that. One of the system's own is taken
@@ -139,6 +170,7 @@ mod tests {
         Places {
             workspace: "/tmp/run/trial/workspace".into(),
             home: "/tmp/run/trial/home".into(),
+            scratch: "/tmp/run/trial/tmp".into(),
             reads: vec!["/work/cases/a.demo.yaml".into()],
             hides: vec!["/usr/share".into(), "/tmp/run".into(), "/work/cases".into()],
         }
@@ -152,7 +184,7 @@ mod tests {
     fn the_workspace_and_the_home_are_all_that_can_be_written() {
         let line = line(Network::None, &[], &places());
         let writable: Vec<&str> = line.split(" --bind ").skip(1).map(|rest| rest.split(' ').next().unwrap()).collect();
-        assert_eq!(writable, ["/tmp/run/trial/home", "/tmp/run/trial/workspace"]);
+        assert_eq!(writable, ["/tmp/run/trial/tmp", "/tmp/run/trial/home", "/tmp/run/trial/workspace"]);
         assert!(line.contains("--unshare-net"));
         assert!(line.contains("--ro-bind /work/agent /work/agent"));
         assert!(line.contains("--ro-bind /work/cases/a.demo.yaml /work/cases/a.demo.yaml"));

@@ -32,10 +32,18 @@ impl Outside {
 
     /// Takes the next event.
     pub fn event(&mut self, event: &Event) {
-        let Body::ToolCall(call) = &event.body else { return };
-        let Some(path) = self.named(call) else { return };
-        let what = call.name.as_deref().or(call.title.as_deref()).unwrap_or(&call.call);
-        let text = format!("the call `{what}` ({}) names {path}, which is not the trial's", call.kind);
+        let text = match &event.body {
+            Body::ToolCall(call) => self.named(call).map(|path| {
+                let what = call.name.as_deref().or(call.title.as_deref()).unwrap_or(&call.call);
+                format!("the call `{what}` ({}) names {path}, which is not the trial's", call.kind)
+            }),
+            Body::ToolResult(result) => {
+                let path = result.diffs.iter().find_map(|diff| self.outside(&diff.path));
+                path.map(|path| format!("the call `{}` changed {path}, which is not the trial's", result.call))
+            }
+            _ => None,
+        };
+        let Some(text) = text else { return };
         if self.found.contains(&text) {
             return;
         }
@@ -53,14 +61,19 @@ impl Outside {
 
     fn named(&self, call: &ToolCall) -> Option<String> {
         let paths = view::paths(call.input.as_ref(), &call.locations, &[], None);
-        let absolute = paths.iter().map(|path| view::normalise(&self.workspace.join(path)));
-        let path = absolute.into_iter().find(|path| self.is_outside(path));
-        path.map(|path| path.display().to_string())
-            .or_else(|| call.input.as_ref().and_then(|input| self.in_text(input)))
+        let title = || call.title.as_ref().and_then(|title| self.in_text(&Value::String(title.clone())));
+        let input = || call.input.as_ref().and_then(|input| self.in_text(input));
+        paths.iter().find_map(|path| self.outside(path)).or_else(input).or_else(title)
     }
 
-    fn is_outside(&self, path: &Path) -> bool {
-        !path.starts_with(&self.own) && self.roots.iter().any(|root| path.starts_with(root))
+    /// The whole path, where it is not the trial's: below one of the folders, or the folder that holds one.
+    fn outside(&self, path: &str) -> Option<String> {
+        let path = view::normalise(&self.workspace.join(path.strip_prefix("file://").unwrap_or(path)));
+        let deep = path.components().count() > 2;
+        let holds = |root: &PathBuf| deep && root.parent() == Some(&path);
+        let is = !path.starts_with(&self.own)
+            && self.roots.iter().any(|root| path.starts_with(root) || (holds(root) && !self.own.starts_with(&path)));
+        is.then(|| path.display().to_string())
     }
 
     /// A path in some text of the input, as commands hold them.
@@ -68,9 +81,8 @@ impl Outside {
         match input {
             Value::String(text) => {
                 let words = text.split(|c: char| c.is_whitespace() || "'\"`;|&<>()=,:".contains(c));
-                let paths = words.filter(|word| word.starts_with('/') || word.contains(".."));
-                let mut absolute = paths.map(|path| view::normalise(&self.workspace.join(path)));
-                absolute.find(|path| self.is_outside(path)).map(|path| path.display().to_string())
+                let mut paths = words.filter(|word| word.starts_with('/') || word.contains(".."));
+                paths.find_map(|path| self.outside(path))
             }
             Value::Array(list) => list.iter().find_map(|value| self.in_text(value)),
             Value::Object(map) => map.values().find_map(|value| self.in_text(value)),
@@ -111,6 +123,10 @@ mod tests {
             (json!({"path": "/etc/hosts"}), &[]),
             (json!({"command": "cat /p/casesx/y /p/other; cd /tmp/evals-run-1/trial-a/home"}), &[]),
             (json!({"path": "../home/x"}), &[]),
+            (json!({"path": "/tmp"}), &[]),
+            (json!({"path": "/"}), &[]),
+            (json!({"path": "/p"}), &[]),
+            (json!({"path": ".."}), &[]),
         ];
         assert_eq!(notices(&own), Vec::<String>::new());
     }

@@ -340,3 +340,18 @@ fn a_finished_attempt_that_was_put_aside_for_one_that_never_began_still_counts()
     project.evals(&["run", "--resume", "latest"]).exits(0);
     assert!(!trial.join("attempts/2").exists());
 }
+
+#[test]
+fn a_run_that_goes_on_has_one_budget_and_takes_what_is_said_now() {
+    let project = Project::new();
+    project.case("a", "trials: 6", "steps: [{usage: {cost-usd: 0.6}}, {say: done}]");
+    let go_on = ["run", "--resume", "latest", "--jobs", "1"];
+    project.evals(&["run", "--max-cost", "1", "--jobs", "1"]).exits(3).says("4 trials were not run");
+    project.evals(&go_on).exits(3).says("1.2000 US dollars are spent");
+    assert_eq!(finished(&project).len(), 2, "what was spent before counts");
+    project.evals(&[&go_on[..], &["--max-cost", "1.5", "--keep-workspace", "always"]].concat()).exits(3);
+    assert_eq!(finished(&project).len(), 3);
+    assert!(project.path(&format!("{}/trials/a/demo/default/3/workspace", project.run_folder())).exists());
+    project.evals(&[&go_on[..], &["--max-cost", "100"]].concat()).exits(0);
+    assert_eq!(finished(&project).len(), 6);
+}

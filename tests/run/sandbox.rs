@@ -245,3 +245,67 @@ fn a_sandbox_that_cannot_be_had_stops_the_run_before_it_begins() {
     project.evals(&["check", "cases/a.yaml"]).exits(0).says("sandbox bwrap: does not work here");
     assert!(!project.path(".evals").exists(), "nothing was written");
 }
+
+#[test]
+fn hidden_is_hidden_behind_links_and_wherever_a_case_keeps_it() {
+    if !bwrap() {
+        return;
+    }
+    let project = Project::new();
+    project.write("elsewhere/hidden/answer.txt", "the-answer");
+    project.write("elsewhere/oracle/solution.txt", "the-solution");
+    project.write("elsewhere/free.txt", "free-to-read");
+    project.write("graders/mine.yaml", "description: the-grader\ngrader: {output: {contains: done}}\n");
+    let root = project.path("").canonicalize().unwrap();
+    let root = root.display();
+    std::os::unix::fs::symlink(project.path(""), project.home().join("link")).unwrap();
+    let link = project.home().join("link");
+    let link = link.display();
+    let line = format!(
+        "for at in {root} {link}; do cat $at/elsewhere/free.txt $at/elsewhere/hidden/answer.txt $at/elsewhere/oracle/solution.txt $at/cases/a.yaml $at/graders/mine.yaml; done; ls {link}/.evals; echo looked"
+    );
+    project.case(
+        "a",
+        "hidden: ../elsewhere/hidden\noracle: {copy: ../elsewhere/oracle}\ngraders: [{use: mine}]",
+        &runs(&line),
+    );
+    // The project stands in it twice: by a link, and as a folder that the command names.
+    let command = format!(
+        "[\"{{self}}\", demo-agent, --script, \"{{script}}\", --speak, acp]\nsandbox: {{kind: bwrap, mount: [{{path: {link}}}]}}"
+    );
+    project.harness("linked", &format!("adapter: acp\ncommand: {command}"));
+    run(&project, &["--harness", "linked"]).exits(0);
+    let seen = output(&project, "a/linked/default/1");
+    assert!(seen.contains("free-to-read") && seen.contains("looked"), "{seen}");
+    for hidden in ["the-answer", "the-solution", "the-grader", "prompt:", "runs"] {
+        assert!(!seen.contains(hidden), "{hidden} was found:\n{seen}");
+    }
+    // A folder in the command is no mount.
+    project.harness(
+        "named",
+        &format!("adapter: output-only\ncommand: [sh, -c, 'cat $0/cases/a.yaml; echo done', {root}]"),
+    );
+    project.case("b", "graders: [{output: {equals: done}}]", "");
+    run(&project, &["--case", "b", "--harness", "named", "--sandbox", "bwrap"]).exits(0);
+}
+
+#[test]
+fn what_an_agent_leaves_in_its_home_has_no_say_in_grading() {
+    for sandbox in ["none", "bwrap"] {
+        if sandbox == "bwrap" && !bwrap() {
+            continue;
+        }
+        let project = Project::new();
+        // A home whose settings decide what programs do: here, one that lets every check pass.
+        let line = "echo 'exit 0' > $HOME/env.sh; echo 'exit 0' > /tmp/evals-check.sh; cat $HOME/of-setup.txt";
+        let graders =
+            "graders: [{command: {run: '[ -e $HOME/env.sh ] && . $HOME/env.sh; cat $HOME/of-setup.txt; false'}}]";
+        project.case(
+            "a",
+            &format!("workspace: {{setup: ['echo from-setup > $HOME/of-setup.txt']}}\n{graders}"),
+            &runs(line),
+        );
+        run(&project, &["--sandbox", sandbox]).exits(1).says("from-setup");
+        assert!(output(&project, "a/demo/default/1").contains("from-setup"));
+    }
+}

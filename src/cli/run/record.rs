@@ -41,10 +41,10 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
         trials,
         options: RunOptions {
             jobs: args.jobs.map_or_else(default_jobs, usize::from),
-            keep_workspace: args.keep_workspace,
+            keep_workspace: args.keep_workspace.unwrap_or_default(),
             interaction: args.interaction.as_ref().map(Interaction::to_text),
             limits: args.limits.clone(),
-            retries: args.retries,
+            retries: args.retries.unwrap_or_default(),
             max_cost: args.max_cost,
             max_time: args.max_time,
             fail_fast: args.fail_fast,

@@ -123,7 +123,7 @@ fn failed_again(
         }
     }
     super::record::begin(&mut derived);
-    derived.options.keep_workspace = args.keep_workspace;
+    derived.options = super::options(args, &derived.options);
     Ok(RunRecord { trials, label: None, derived_from: Some(record.run.clone()), ..derived })
 }
 
