@@ -95,6 +95,8 @@ pub struct Case {
     pub sources: Vec<Arc<Source>>,
     /// The texts of the graders in `graders/` that it names, by name.
     pub named_graders: BTreeMap<String, String>,
+    /// Name and text of the policy in `policies/` that it names.
+    pub named_policy: Option<(String, String)>,
     /// What judges it, with every named grader in its place.
     pub judges: Vec<Arc<Grader>>,
 }

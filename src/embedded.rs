@@ -1,4 +1,4 @@
-//! Harnesses and graders that are built into the program. A file of the same name in the working folder wins.
+//! Harnesses, graders and policies that are built into the program. A file of the same name in the working folder wins.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -10,6 +10,8 @@ use crate::yaml;
 
 static HARNESSES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/harnesses");
 static GRADERS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/graders");
+
+static POLICIES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/policies");
 
 /// Where a file that is built in says it comes from.
 pub const ORIGIN: &str = "built in";
@@ -33,6 +35,11 @@ pub fn graders() -> Vec<(&'static str, &'static str)> {
     named(&GRADERS)
 }
 
+/// The policies that are built in: name and text, by name.
+pub fn policies() -> Vec<(&'static str, &'static str)> {
+    named(&POLICIES)
+}
+
 fn named(folder: &Dir<'static>) -> Vec<(&'static str, &'static str)> {
     let mut files: Vec<_> = folder
         .files()
@@ -52,7 +59,7 @@ mod tests {
 
     #[test]
     fn every_file_that_is_built_in_can_be_read() {
-        for folder in [&HARNESSES, &GRADERS] {
+        for folder in [&HARNESSES, &GRADERS, &POLICIES] {
             let yaml = folder.files().filter(|file| file.path().extension().is_some_and(|e| e == "yaml"));
             assert_eq!(named(folder).len(), yaml.count(), "a file is not UTF-8, or its name has a dot too many");
         }

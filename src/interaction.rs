@@ -12,10 +12,12 @@ use crate::values::{NameGlob, PathGlob, Pattern};
 
 mod choice;
 mod engine;
+mod named;
 mod policy;
 
 pub use choice::{Chosen, choose};
 pub use engine::{Asked, Counters, Decision, decide, decide_by_rule};
+pub use named::{NamedPolicy, PolicyFolder};
 pub use policy::{Policy, Reply};
 
 /// A policy. Written as a word, or as a one-key map where it has settings.
@@ -33,6 +35,8 @@ pub enum Interaction {
     Manual,
     /// A model answers; its settings are kept as they were written.
     Llm(Value),
+    /// A policy in `policies/`, by its name.
+    Use(String),
 }
 
 impl Interaction {
@@ -44,6 +48,18 @@ impl Interaction {
             Interaction::Scripted(_) => "scripted",
             Interaction::Manual => "manual",
             Interaction::Llm(_) => "llm",
+            Interaction::Use(_) => "use",
+        }
+    }
+
+    /// The policy itself, where it is named.
+    ///
+    /// # Errors
+    /// The name, which nobody knows.
+    pub fn resolved(self, named: &PolicyFolder) -> Result<Self, String> {
+        match self {
+            Interaction::Use(name) => named.get(&name).map(|found| found.policy.clone()).ok_or(name),
+            other => Ok(other),
         }
     }
 
@@ -67,7 +83,6 @@ impl FromStr for Interaction {
 
     /// A policy as `--interaction` names it: a word, or the YAML of a policy with settings.
     fn from_str(text: &str) -> Result<Self, String> {
-        const WORDS: [&str; 3] = ["auto-approve", "auto-reject", "manual"];
         match text.trim() {
             "auto-approve" => Ok(Interaction::AutoApprove),
             "auto-reject" => Ok(Interaction::AutoReject),
@@ -81,10 +96,8 @@ impl FromStr for Interaction {
                     None => error.to_string(),
                 })
             }
-            other => {
-                let help = crate::yaml::words::known_words(other, &WORDS, "policies");
-                Err(format!("`{other}` is not an interaction policy; {help}"))
-            }
+            // Whether there is one of that name shows when the folder is read.
+            name => Ok(Interaction::Use(name.to_owned())),
         }
     }
 }
@@ -224,8 +237,10 @@ mod tests {
 
     #[test]
     fn what_is_no_policy_is_refused_with_the_way_out() {
-        let error = "auto-aprove".parse::<Interaction>().unwrap_err();
-        assert!(error.contains("did you mean `auto-approve`"), "{error}");
+        // Any other word is a name, which the folder knows or not.
+        let named: Interaction = "auto-aprove".parse().unwrap();
+        let error = named.resolved(&PolicyFolder::default()).unwrap_err();
+        assert!(PolicyFolder::default().known(&error).contains("did you mean `auto-approve`"), "{error}");
         let error = "scripted".parse::<Interaction>().unwrap_err();
         assert!(error.contains("needs settings"), "{error}");
         let error = "scripted: {rules: [{when: {kid: edit}, answer: allow-once}]}".parse::<Interaction>().unwrap_err();

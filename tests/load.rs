@@ -33,7 +33,7 @@ impl Files {
     }
 
     fn context(&self) -> LoadContext {
-        LoadContext { graders: GraderFolder::load(&self.path("graders")).unwrap() }
+        LoadContext { graders: GraderFolder::load(&self.path("graders")).unwrap(), ..LoadContext::default() }
     }
 
     fn load(&self, paths: &[&str]) -> Result<Vec<Case>, Vec<LoadError>> {

@@ -439,7 +439,7 @@ fn lists_are_tables_or_json() {
     let run =
         RunRow { run: "r1".into(), summary: Some(Summary { pass: 2, ..Summary::default() }), ..RunRow::default() };
     list::runs(&[run], ListForm::Table(look(80)), &mut out).unwrap();
-    list::graders(&[], ListForm::Table(look(80)), &mut out).unwrap();
+    list::named("grader", &[], ListForm::Table(look(80)), &mut out).unwrap();
     insta::assert_snapshot!("lists", String::from_utf8(out).unwrap());
     let mut out = Vec::new();
     list::cases(&rows, ListForm::Json, &mut out).unwrap();

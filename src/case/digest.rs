@@ -23,7 +23,8 @@ impl Case {
         for source in &self.sources {
             part("file", source.text.as_bytes());
         }
-        for (name, text) in &self.named_graders {
+        for (name, text) in self.named_graders.iter().chain(self.named_policy.as_ref().map(|(name, text)| (name, text)))
+        {
             part(name, text.as_bytes());
         }
         let copied = match &self.workspace.source {

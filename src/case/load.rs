@@ -14,6 +14,7 @@ use super::{
 };
 use crate::grader::{self, Grader};
 use crate::harness::catalog::Catalog;
+use crate::interaction::{Interaction, PolicyFolder};
 use crate::values::Fraction;
 use crate::yaml::{self, LeftOut, Parsed, Part, Step, YamlError, words};
 
@@ -22,6 +23,8 @@ use crate::yaml::{self, LeftOut, Parsed, Part, Step, YamlError, words};
 pub struct LoadContext {
     /// The graders that cases take by name.
     pub graders: GraderFolder,
+    /// The policies that cases take by name.
+    pub policies: PolicyFolder,
 }
 
 /// Cases, and what a person should know though it is no error.
@@ -287,6 +290,7 @@ impl Files {
             wrong.push(YamlError::at(&own.shown, &own.text, found, message).with_help(help));
         }
         let judges = judges(&graders, &context.graders, &own, &mut wrong);
+        let named_policy = named_policy(&mut merged, &sources, &context.policies, &mut wrong);
         // What one file of the case lacks may make another look wrong.
         wrong.retain(|error| !sources.iter().any(|source| error.doubted(&source.left_out)));
         let whole = wrong.is_empty() && sources.iter().all(|source| source.left_out.is_empty());
@@ -298,6 +302,7 @@ impl Files {
         }
         let mut case = ready(merged, id, candidate, graders, sources, named_graders);
         case.judges = judges.into_iter().map(Arc::new).collect();
+        case.named_policy = named_policy;
         Some(case)
     }
 
@@ -339,6 +344,29 @@ impl Files {
         }
         errors
     }
+}
+
+/// Puts the policy that a case names in its place. Gives its name and text.
+fn named_policy(
+    layer: &mut Layer,
+    sources: &[Arc<Source>],
+    policies: &PolicyFolder,
+    wrong: &mut Vec<YamlError>,
+) -> Option<(String, String)> {
+    let Some(Interaction::Use(name)) = &layer.interaction else { return None };
+    let name = name.clone();
+    if let Some(found) = policies.get(&name) {
+        layer.interaction = Some(found.policy.clone());
+        return Some((name, found.text.clone()));
+    }
+    // The innermost file that says it is the one that counts.
+    let steps = [Step::Key("interaction"), Step::Key("use")];
+    let source = sources.iter().rev().find(|source| yaml::find(&source.text, &steps, Part::Value).is_some());
+    if let Some(Source { shown, text, .. }) = source.or(sources.last()).map(Arc::as_ref) {
+        let message = format!("no policy is named `{}`", words::short(&name));
+        wrong.push(YamlError::at_steps(shown, text, &steps, Part::Value, message).with_help(policies.known(&name)));
+    }
+    None
 }
 
 /// The position of a grader in the file it is written in: those before it that are wrong count too.
@@ -438,6 +466,7 @@ fn ready(
         sources,
         named_graders,
         judges: Vec::new(),
+        named_policy: None,
         file,
     }
 }

@@ -7,11 +7,14 @@ use super::CliError;
 use crate::case::{Case, GraderFolder, LoadContext, LoadError, Loaded, check_harnesses, load_all, load_known};
 use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
+use crate::interaction::PolicyFolder;
 
 /// Folder of the user's own manifests.
 const HARNESSES: &str = "harnesses";
 /// Folder of the user's own named graders.
 const GRADERS: &str = "graders";
+/// Folder of the user's own named policies.
+const POLICIES: &str = "policies";
 
 /// Everything that was read.
 pub struct Inputs {
@@ -53,8 +56,9 @@ fn read_with(
         });
     };
     let catalog = catalog(harnesses).map_err(&mut failed).ok();
-    let folder = named_graders().map_err(&mut failed).ok();
-    let context = LoadContext { graders: folder.unwrap_or_default() };
+    let graders = named_graders().map_err(&mut failed).ok().unwrap_or_default();
+    let policies = named_policies().map_err(&mut failed).ok().unwrap_or_default();
+    let context = LoadContext { graders, policies };
     let loaded = load(&context).map_err(|errors| failed(CliError::all(errors))).ok();
     let (cases, mut notices) = loaded.map(|loaded| (loaded.cases, loaded.notices)).unwrap_or_default();
     if let Some((catalog, _)) = &catalog {
@@ -89,6 +93,14 @@ pub fn catalog(asked: &[String]) -> Result<(Catalog, Vec<String>), CliError> {
 /// A file could not be read.
 pub fn named_graders() -> Result<GraderFolder, CliError> {
     GraderFolder::load(Path::new(GRADERS)).map_err(CliError::all)
+}
+
+/// The named policies.
+///
+/// # Errors
+/// Everything that is wrong in their files.
+pub fn named_policies() -> Result<PolicyFolder, CliError> {
+    PolicyFolder::load(Path::new(POLICIES)).map_err(CliError::all)
 }
 
 /// The manifests by name, as the plan takes them.

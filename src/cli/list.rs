@@ -1,4 +1,4 @@
-//! `evals list`: cases, harnesses, graders or runs, each with where it comes from.
+//! `evals list`: cases, harnesses, graders, policies or runs, each with where it comes from.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use super::{CliError, inputs, terminal};
 use crate::case::{CaseKind, LoadContext, load_all};
 use crate::report::Summary;
 use crate::report::cells::column_name;
-use crate::report::list::{self, CaseRow, GraderRow, HarnessRow, ListForm, RunRow};
+use crate::report::list::{self, CaseRow, HarnessRow, ListForm, NamedRow, RunRow};
 use crate::run::folder::{self, RunFolder};
 
 #[derive(Debug, clap::Args)]
@@ -31,6 +31,7 @@ enum What {
     Cases,
     Harnesses,
     Graders,
+    Policies,
     Runs,
 }
 
@@ -57,12 +58,13 @@ pub fn run(args: &ListArgs) -> Result<u8, CliError> {
         What::Cases => cases(&args.paths, args.format),
         What::Harnesses => harnesses(args.format),
         What::Graders => graders(args.format),
+        What::Policies => policies(args.format),
         What::Runs => runs(args),
     }
 }
 
 fn cases(paths: &[PathBuf], format: OutputFormat) -> Result<u8, CliError> {
-    let context = LoadContext { graders: inputs::named_graders()? };
+    let context = LoadContext { graders: inputs::named_graders()?, policies: inputs::named_policies()? };
     let loaded = load_all(&inputs::cases_or_default(paths), &context).map_err(CliError::all)?;
     let rows: Vec<CaseRow> = loaded
         .cases
@@ -119,15 +121,28 @@ pub fn harnesses(format: OutputFormat) -> Result<u8, CliError> {
 fn graders(format: OutputFormat) -> Result<u8, CliError> {
     let folder = inputs::named_graders()?;
     let library = folder.library();
-    let rows: Vec<GraderRow> = library
+    let rows: Vec<NamedRow> = library
         .iter()
-        .map(|(name, grader)| GraderRow {
+        .map(|(name, grader)| NamedRow {
             name: name.to_owned(),
             origin: grader.origin.clone(),
             description: grader.read().ok().and_then(|file| file.description),
         })
         .collect();
-    written(list::graders(&rows, format.form(), &mut std::io::stdout().lock()))
+    written(list::named("grader", &rows, format.form(), &mut std::io::stdout().lock()))
+}
+
+fn policies(format: OutputFormat) -> Result<u8, CliError> {
+    let folder = inputs::named_policies()?;
+    let rows: Vec<NamedRow> = folder
+        .iter()
+        .map(|(name, policy)| NamedRow {
+            name: name.to_owned(),
+            origin: policy.origin.clone(),
+            description: policy.description.clone(),
+        })
+        .collect();
+    written(list::named("policy", &rows, format.form(), &mut std::io::stdout().lock()))
 }
 
 fn runs(args: &ListArgs) -> Result<u8, CliError> {

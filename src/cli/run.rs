@@ -57,7 +57,7 @@ pub struct RunArgs {
     /// A name for the run
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// Override the cases' policy: auto-approve, auto-reject, manual, or its YAML
+    /// Override the cases' policy: auto-approve, auto-reject, manual, one of policies/, or its YAML
     #[arg(long, value_name = "POLICY")]
     interaction: Option<Interaction>,
     /// Override a limit: time=2m, cost-usd=1.50 …; repeatable
@@ -120,6 +120,7 @@ fn dollars(text: &str) -> Result<f64, String> {
 
 pub fn run(args: RunArgs) -> Result<u8, CliError> {
     prices(args.prices.as_deref())?;
+    let args = with_policy(args)?;
     let prepared = match &args.resume {
         Some(name) => resume::prepare(&args, name)?,
         None => match fresh(&args)? {
@@ -144,6 +145,18 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     let ran = done?;
     let code = report_on(&args, &prepared, &ran)?;
     Ok(if ran.interrupted { INTERRUPTED } else { code })
+}
+
+/// The policy that the command line names, in the place of its name.
+fn with_policy(mut args: RunArgs) -> Result<RunArgs, CliError> {
+    if let Some(interaction) = args.interaction.take() {
+        let policies = inputs::named_policies()?;
+        let resolved = interaction.resolved(&policies).map_err(|name| {
+            CliError::unreadable(format!("`{name}` is not an interaction policy; {}", policies.known(&name)))
+        })?;
+        args.interaction = Some(resolved);
+    }
+    Ok(args)
 }
 
 /// Hours of work must not end with a report that has no place.

@@ -75,6 +75,7 @@ pub fn decide(policy: &Interaction, asked: &Asked, counters: &mut Counters) -> D
         Interaction::AutoReject => plain(Answer::RejectOnce, "every request is rejected"),
         Interaction::Manual => plain(Answer::RejectOnce, "nobody is there to answer"),
         Interaction::Llm(_) => plain(Answer::RejectOnce, "no model is there to answer"),
+        Interaction::Use(_) => plain(Answer::RejectOnce, "the policy of that name was not read"),
         Interaction::Scripted(scripted) => decide_by_rule(policy, asked, counters)
             .unwrap_or_else(|| plain(scripted.default.unwrap_or_default().into(), "no rule matches")),
     }

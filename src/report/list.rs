@@ -1,4 +1,4 @@
-//! What `evals list` prints: cases, harnesses, graders and runs, as a table or as JSON.
+//! What `evals list` prints: cases, harnesses, graders, policies and runs, as a table or as JSON.
 
 use std::io::{self, Write};
 
@@ -63,9 +63,9 @@ pub struct HarnessRow {
     pub description: Option<String>,
 }
 
-/// A named grader in a list.
+/// A named grader or policy in a list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct GraderRow {
+pub struct NamedRow {
     /// Its name.
     pub name: String,
     /// Where it comes from.
@@ -133,12 +133,12 @@ pub fn harnesses(rows: &[HarnessRow], form: ListForm, out: &mut dyn Write) -> io
     })
 }
 
-/// Lists named graders.
+/// Lists what has a name and a file: graders, policies. `what` is its word in the heading.
 ///
 /// # Errors
 /// The output could not be written.
-pub fn graders(rows: &[GraderRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
-    write(rows, form, out, ["grader", "from", "about"], |row, look| {
+pub fn named(what: &str, rows: &[NamedRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
+    write(rows, form, out, [what, "from", "about"], |row, look| {
         [word(&row.name, look), word(&row.origin, look), word(row.description.as_deref().unwrap_or_default(), look)]
     })
 }

@@ -57,7 +57,7 @@ fn suite() -> tempfile::TempDir {
 }
 
 fn context() -> LoadContext {
-    LoadContext { graders: GraderFolder::load(Path::new("graders")).unwrap() }
+    LoadContext { graders: GraderFolder::load(Path::new("graders")).unwrap(), ..LoadContext::default() }
 }
 
 fn loaded(path: &Path, context: &LoadContext) -> Result<Took, String> {

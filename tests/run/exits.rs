@@ -200,3 +200,16 @@ fn a_case_that_offers_what_a_harness_does_not_take_is_skipped() {
     project.evals(&["run", "--harness", "demo", "--harness", "demo-stream"]).exits(0).says("offers MCP servers");
     assert_eq!(project.result("a/demo/default/1")["verdict"], "pass");
 }
+
+#[test]
+fn a_system_prompt_stands_before_the_first_prompt_and_that_is_told() {
+    let project = Project::new();
+    project.case("a", "system-prompt: Be brief.", "steps: [{say: done}]");
+    project.evals(&["run", "--harness", "demo", "--harness", "demo-stream"]).exits(0);
+    for harness in ["demo", "demo-stream"] {
+        let trial = format!("a/{harness}/default/1");
+        let trace = project.trace(&trial);
+        assert_eq!(trace[1]["text"], "Be brief.\n\nDo it.", "{harness}");
+        assert!(project.result(&trial)["warnings"].to_string().contains("system prompt"), "{harness}");
+    }
+}

@@ -119,3 +119,48 @@ fn a_policy_without_interaction_is_skipped_and_auto_approve_runs_with_a_note() {
     let result = project.result("a/demo-stream/default/1");
     assert!(result["warnings"].to_string().contains("does not ask for permission"), "{result}");
 }
+
+#[test]
+fn a_policy_is_taken_by_its_name_from_the_folder_or_the_program() {
+    let project = Project::new();
+    let steps = "steps: [{read: {path: a.txt, ask: true}}, {run: {command: 'true', ask: true}}, {say: done}]";
+    let keys = "workspace: {files: {a.txt: x}}\ngraders: [{permissions: {max: 2}}]";
+    project.case("named", &format!("interaction: {{use: read-only}}\n{keys}"), steps);
+    project.case("free", keys, steps);
+    let answers = |trial: &str| -> Vec<String> {
+        let trace = project.trace(trial);
+        let told = of_type(&trace, "permission_response").into_iter().map(|answer| {
+            format!("{} {}", answer["outcome"].as_str().unwrap(), answer["rule"].as_str().unwrap_or("-"))
+        });
+        told.collect()
+    };
+    project.evals(&["run", "--case", "named"]).exits(0);
+    assert_eq!(answers("named/demo/default/1"), ["allowed reads", "rejected -"]);
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    // One of the user's own, by the command line, and in the place of one that is built in.
+    project.write("policies/read-only.yaml", "policy: auto-reject\n");
+    project.write(
+        "policies/mine.yaml",
+        "description: x\npolicy: {scripted: {rules: [{name: runs, when: {kind: execute}, answer: allow-once}]}}\n",
+    );
+    project.evals(&["run", "--case", "free", "--interaction", "mine"]).exits(0);
+    assert_eq!(answers("free/demo/default/1"), ["rejected -", "allowed runs"]);
+    project.evals(&["list", "policies"]).exits(0).says("no-deletes").says("policies/mine.yaml");
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.evals(&["run", "--case", "named"]).exits(0);
+    assert_eq!(answers("named/demo/default/1"), ["rejected -", "rejected -"]);
+    // What a policy says is a part of the case.
+    project.write("policies/read-only.yaml", "policy: auto-approve\n");
+    project.evals(&["run", "--resume", "latest"]).exits(2).says("`named` changed");
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    // Names that nobody knows, and files that are none.
+    project.evals(&["run", "--interaction", "raed-only"]).exits(2).says("did you mean `read-only`?");
+    project.case("named", &format!("interaction: {{use: nobody}}\n{keys}"), steps);
+    project.write("policies/broken.yaml", "polcy: auto-approve\n");
+    project.write("policies/circle.yaml", "policy: {use: mine}\n");
+    let ran = project.evals(&["check"]).exits(2);
+    let ran =
+        ran.says("cases/named.yaml:2:20: no policy is named `nobody`").says("broken.yaml:1:1: unknown key `polcy`");
+    ran.says("circle.yaml:1:9: a named policy takes no other by its name");
+    assert!(!project.path(".evals").exists());
+}
