@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::demo::{self, DemoArgs};
 
+mod ask;
 mod check;
 mod errors;
 mod harness;

@@ -13,11 +13,13 @@ use crate::values::{NameGlob, PathGlob, Pattern};
 mod choice;
 mod engine;
 mod named;
+mod person;
 mod policy;
 
 pub use choice::{Chosen, choose};
 pub use engine::{Asked, Counters, Decision, decide, decide_by_rule};
 pub use named::{NamedPolicy, PolicyFolder};
+pub use person::{Person, Question};
 pub use policy::{Policy, Reply};
 
 /// A policy. Written as a word, or as a one-key map where it has settings.

@@ -148,6 +148,9 @@ fn notes(report: &Report) -> Vec<String> {
     if again > 0 {
         notes.push(format!("flaky: {} passed that had failed before", text::plural(again, "trial")));
     }
+    if report.run.cases.iter().any(|case| case.interaction == "manual") {
+        notes.push("a person answered permission requests; comparisons leave such a run out".to_owned());
+    }
     notes.extend(not_sandboxed(report));
     if summary.errored > 0 {
         notes.push(format!("{} errored and not counted in a score", text::plural(summary.errored, "trial")));

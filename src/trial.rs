@@ -14,7 +14,7 @@ use crate::case::{Case, WorkspaceSource};
 use crate::environment::{self, Placeholders};
 use crate::grader::{Evidence, Grader, Grading, Kind};
 use crate::harness::{Home, HomeName, Manifest, PromptVia};
-use crate::interaction::{Interaction, Policy};
+use crate::interaction::{Interaction, Person, Policy};
 use crate::price;
 use crate::process;
 use crate::result::{ErrorRecord, StopRecord, TrialResult};
@@ -65,6 +65,8 @@ pub struct Engine {
     pub hides: Vec<PathBuf>,
     /// A sandbox in the place of the cases' and the manifests' own.
     pub sandbox: Option<sandbox::Kind>,
+    /// Who answers what the policy `manual` asks.
+    pub person: Option<Arc<dyn Person>>,
 }
 
 /// One attempt at a trial.
@@ -215,6 +217,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     };
     let mut warnings = warnings_before(attempt, &env, &masker);
     let mut task = task_of(attempt, &folders, &placeholders, env);
+    task.policy = task.policy.asking(engine.person.clone(), shown_as(attempt));
     confine(&mut task, inside.clone(), engine, &placeholders);
     if let Some(message) = missing_env(&task) {
         return finish_without_agent(attempt, &masker, ErrorCategory::Auth, message);
@@ -533,6 +536,12 @@ fn task_of(attempt: &Attempt, folders: &Folders, placeholders: &Placeholders, en
         mcp_servers: case.mcp_servers.clone(),
         recording: manifest.recording.clone(),
     }
+}
+
+/// The trial as a person is told of it.
+fn shown_as(attempt: &Attempt) -> String {
+    let TrialRecord { case, harness, arm, trial, .. } = &attempt.trial;
+    format!("{case}  {}  trial {trial}", crate::report::cells::column_name(harness, arm))
 }
 
 fn header_of(attempt: &Attempt, workspace: &Path) -> Header {

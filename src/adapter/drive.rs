@@ -12,7 +12,7 @@ use crate::harness::{Manifest, PromptVia};
 use crate::interaction::{Asked, Policy};
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Session};
-use crate::trace::view;
+use crate::trace::{FileDiff, view};
 use crate::wire::EngineLine;
 
 /// What an agent is to do, and how it is started.
@@ -48,17 +48,18 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
 }
 
 /// What is asked about a call that is open; nothing of a call that nobody knows or that has ended.
-pub fn asked_about(session: &mut Session, call: &str, workspace: &Path) -> Option<Asked> {
+pub fn asked_about(session: &mut Session, call: &str, workspace: &Path) -> Option<(Asked, Vec<FileDiff>)> {
     let workspace = workspace.to_string_lossy().into_owned();
     let (call, diffs) = session.recorder().open_call(call)?;
-    Some(Asked {
+    let asked = Asked {
         kind: Some(call.kind),
         name: call.name.clone(),
         title: call.title.clone(),
         paths: view::paths(call.input.as_ref(), &call.locations, diffs, Some(&workspace)),
         input: call.input.clone(),
         command: view::command(call.input.as_ref()),
-    })
+    };
+    Some((asked, diffs.to_vec()))
 }
 
 /// Runs a program that takes one prompt and works until it exits.

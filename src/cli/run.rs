@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::inputs::{self, Inputs};
 use super::stop::{INTERRUPTED, on_interrupt};
-use super::{CliError, RunsFolder, terminal};
+use super::{CliError, RunsFolder, ask, terminal};
 use crate::case::{Case, Oracle};
 use crate::interaction::Interaction;
 use crate::plan::{Asked, AskedModel, plan};
@@ -294,6 +294,16 @@ fn options(args: &RunArgs, recorded: &RunOptions) -> RunOptions {
     }
 }
 
+/// Whether a person answers in any of the trials.
+fn is_manual(prepared: &Prepared) -> bool {
+    let planned = prepared.record.trials.iter().filter(|trial| trial.skip.is_none());
+    let mut policies = planned.filter_map(|trial| prepared.cases.get(&trial.case)).map(|case| &case.interaction);
+    prepared
+        .interaction
+        .as_ref()
+        .map_or_else(|| policies.any(|it| *it == Interaction::Manual), |it| *it == Interaction::Manual)
+}
+
 /// What no agent has to see: the cases and what they keep for judging, named graders, and runs.
 fn hides(prepared: &Prepared) -> Result<Vec<PathBuf>, CliError> {
     let runs = std::path::absolute(prepared.folder.path.parent().unwrap_or(&prepared.folder.path))?;
@@ -321,6 +331,9 @@ async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError>
     let env =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let options = options(args, &prepared.record.options);
+    let interrupt = on_interrupt();
+    // Questions and a display that moves would write over each other.
+    let manual = is_manual(prepared);
     let empty = temporary.path().join("empty");
     std::fs::create_dir(&empty)?;
     let engine = Arc::new(Engine {
@@ -328,18 +341,20 @@ async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError>
         env: env.collect(),
         this_program,
         keep: options.keep_workspace,
-        interrupt: on_interrupt(),
+        interrupt: interrupt.clone(),
+        person: if manual { ask::person(interrupt) } else { None },
         temporary: temporary.path().to_owned(),
         hides: hides(prepared)?,
         sandbox: options.sandbox,
     });
     let ci = std::env::var("CI").ok();
     let look = terminal::stderr_look();
-    let mut display: Box<dyn Watch> = if may_move(terminal::stderr_is_terminal(), ci.as_deref(), args.no_progress) {
-        Box::new(Live::on_stderr(look))
-    } else {
-        Box::new(Plain::new(std::io::stderr(), look))
-    };
+    let mut display: Box<dyn Watch> =
+        if may_move(terminal::stderr_is_terminal(), ci.as_deref(), args.no_progress || manual) {
+            Box::new(Live::on_stderr(look))
+        } else {
+            Box::new(Plain::new(std::io::stderr(), look))
+        };
     let run = Run {
         folder: &prepared.folder,
         trials: &prepared.record.trials,

@@ -1,9 +1,13 @@
 //! A policy at work in one trial: it remembers what it was asked before, and chooses among what the agent offers.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
-use super::{Answer, Asked, Counters, Decision, Interaction, QuestionAnswer, choose, decide, decide_by_rule};
-use crate::trace::{PermissionOption, ToolKind};
+use super::{
+    Answer, Asked, Counters, Decision, Interaction, Person, Question, QuestionAnswer, choose, decide, decide_by_rule,
+};
+use crate::trace::{FileDiff, PermissionOption, ToolKind};
 
 /// A policy with its memory.
 #[derive(Debug, Clone)]
@@ -11,6 +15,8 @@ pub struct Policy {
     interaction: Interaction,
     answers: Vec<QuestionAnswer>,
     counters: Counters,
+    /// Who answers `manual`, and as whose trial it is shown.
+    person: Option<(Arc<dyn Person>, String)>,
 }
 
 /// What is answered, and what is recorded of it.
@@ -36,12 +42,42 @@ const ANSWERS: &str = "answers";
 impl Policy {
     /// A policy that was asked nothing yet, and the case's answers to questions.
     pub fn new(interaction: Interaction, answers: Vec<QuestionAnswer>) -> Self {
-        Self { interaction, answers, counters: Counters::default() }
+        Self { interaction, answers, counters: Counters::default(), person: None }
     }
 
-    /// Answers a request. The approval of a plan is no permission: a rule that matches it decides, or the case's
+    /// The same with someone who answers what `manual` asks.
+    #[must_use]
+    pub fn asking(self, person: Option<Arc<dyn Person>>, trial: String) -> Self {
+        Self { person: person.map(|person| (person, trial)), ..self }
+    }
+
+    /// Answers a request, by a person where the policy is `manual` and one is there. Others are served meanwhile.
+    pub async fn decide(&mut self, asked: &Asked, diffs: &[FileDiff], options: &[PermissionOption]) -> Reply {
+        let (Interaction::Manual, Some((person, trial))) = (&self.interaction, &self.person) else {
+            return self.decide_alone(asked, options);
+        };
+        let question =
+            Question { trial: trial.clone(), asked: asked.clone(), diffs: diffs.to_vec(), options: options.to_vec() };
+        let person = person.clone();
+        let answered = tokio::task::spawn_blocking(move || person.ask(&question)).await;
+        let (answer, reason) = match answered.ok().flatten() {
+            Some(answer) => (answer, "a person answered"),
+            None => (Answer::Cancel, "the person is gone"),
+        };
+        let chosen = choose(answer, options);
+        Reply {
+            option: chosen.option,
+            policy: self.interaction.word().to_owned(),
+            rule: None,
+            reason: Some(reason.to_owned()),
+            notice: chosen.notice,
+            updated_input: None,
+        }
+    }
+
+    /// Answers a request without anybody. The approval of a plan is no permission: a rule that matches it decides, or the case's
     /// `answers`; no default does.
-    pub fn decide(&mut self, asked: &Asked, options: &[PermissionOption]) -> Reply {
+    pub fn decide_alone(&mut self, asked: &Asked, options: &[PermissionOption]) -> Reply {
         let decision = if asked.kind == Some(ToolKind::SwitchMode) {
             let ruled = decide_by_rule(&self.interaction, asked, &mut self.counters);
             ruled.or_else(|| self.plan_approved(asked)).unwrap_or_else(|| self.declines("the approval of a plan"))
@@ -117,7 +153,7 @@ mod tests {
         let input = json!({"plan": "1. Delete everything"});
         let asked = Asked::new(ToolKind::SwitchMode, Some("ExitPlanMode".into()), None, Some(input), &[], None);
         let option = |id: &str, kind: &str| PermissionOption { option: id.into(), kind: kind.into(), label: "".into() };
-        let reply = policy.decide(&asked, &[option("yes", "allow_once"), option("no", "reject_once")]);
+        let reply = policy.decide_alone(&asked, &[option("yes", "allow_once"), option("no", "reject_once")]);
         (reply.option, reply.policy)
     }
 

@@ -377,6 +377,15 @@ impl Page<'_> {
     }
 }
 
+/// Writes the change of one file by itself.
+///
+/// # Errors
+/// The output could not be written.
+pub fn diff(diff: &FileDiff, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    let (names, depths) = (Names::new(None), HashMap::new());
+    Page { look: *look, full: false, timed: false, out, names, depths, margin: String::new() }.diff(diff)
+}
+
 /// The first lines of a text, as many as could be shown, and how many lines follow them.
 fn bounded(text: &str, most: usize) -> (&str, usize) {
     match text.match_indices('\n').nth(most) {

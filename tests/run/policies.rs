@@ -164,3 +164,82 @@ fn a_policy_is_taken_by_its_name_from_the_folder_or_the_program() {
     ran.says("circle.yaml:1:9: a named policy takes no other by its name");
     assert!(!project.path(".evals").exists());
 }
+
+/// Runs the program on a terminal of its own and types an answer for each question that it sees.
+const AT_A_TERMINAL: &str = r#"
+import os, pty, re, select, sys, time
+program, answers = sys.argv[1], sys.argv[2].split(",")
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(program, [program, "run", "--interaction", "manual", "--jobs", "2"])
+seen, asked, until = b"", 0, time.time() + 30
+while time.time() < until:
+    if select.select([terminal], [], [], 1)[0]:
+        try: piece = os.read(terminal, 65536)
+        except OSError: break
+        if not piece: break
+        seen += piece
+    while len(re.findall(rb"\[c\]ancel\?", seen)) > asked:
+        answer = answers[asked] if asked < len(answers) else "c"
+        asked += 1
+        # Ctrl-C, or a line.
+        os.write(terminal, b"\x03" if answer == "^C" else answer.encode() + b"\n")
+if time.time() >= until: os.kill(pid, 9)
+_, status = os.waitpid(pid, 0)
+sys.stdout.write(re.sub(r"\x1b\[[0-9;]*m", "", seen.decode(errors="replace")))
+sys.exit(os.waitstatus_to_exitcode(status))
+"#;
+
+fn at_a_terminal(project: &Project, answers: &str) -> (Option<i32>, String) {
+    project.write("terminal.py", AT_A_TERMINAL);
+    let mut command = std::process::Command::new("python3");
+    command.args(["terminal.py", env!("CARGO_BIN_EXE_evals"), answers]).current_dir(project.path(""));
+    command.env("HOME", project.home()).env("TMPDIR", project.temporary()).env("TERM", "xterm");
+    let ran = command.output().unwrap();
+    (ran.status.code(), String::from_utf8_lossy(&ran.stdout).into_owned())
+}
+
+#[test]
+fn manual_asks_at_the_terminal_one_question_at_a_time() {
+    let project = Project::new();
+    let steps = "steps: [{edit: {path: a.txt, old: one, new: two, ask: true}}, {run: {command: echo hi, ask: true}}, {say: done}]";
+    project.case("a", "workspace: {files: {a.txt: one}}\ngraders: [{permissions: {max: 2}}]", steps);
+    // What is no answer is asked again.
+    let (code, seen) = at_a_terminal(&project, "y,what,n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("a  demo  trial 1 asks: edit") && seen.contains(r#""new":"two""#), "{seen}");
+    assert!(seen.contains("echo hi") && seen.contains("one of the letters"), "{seen}");
+    assert!(seen.contains("a person answered permission requests"), "{seen}");
+    let trace = project.trace("a/demo/default/1");
+    let told: Vec<String> = of_type(&trace, "permission_response")
+        .iter()
+        .map(|it| {
+            format!(
+                "{} {} {}",
+                it["outcome"].as_str().unwrap(),
+                it["policy"].as_str().unwrap(),
+                it["reason"].as_str().unwrap()
+            )
+        })
+        .collect();
+    assert_eq!(told, ["allowed manual a person answered", "rejected manual a person answered"]);
+    // Two trials ask at once, and each question stands alone.
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.case("b", "workspace: {files: {a.txt: one}}\ngraders: [{permissions: {max: 2}}]", steps);
+    let (code, seen) = at_a_terminal(&project, "y,y,y,y");
+    assert_eq!((code, seen.matches(" asks: ").count()), (Some(0), 4), "{seen}");
+    for question in seen.split(" asks: ").skip(1) {
+        assert!(question.contains("[c]ancel? y"), "a question was interrupted by another:\n{seen}");
+    }
+}
+
+#[test]
+fn an_interrupt_ends_a_question() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{run: {command: echo hi, ask: true}}, {say: done}]");
+    let begun = std::time::Instant::now();
+    let (code, seen) = at_a_terminal(&project, "^C");
+    assert_eq!(code, Some(130), "{seen}");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20));
+    assert!(seen.contains("--resume"), "{seen}");
+}

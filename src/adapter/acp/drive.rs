@@ -202,7 +202,7 @@ impl Client<'_> {
     }
 
     async fn answer_permission(&mut self, id: &Value, params: &Value) {
-        let (option, decided) = self.decide(id, params);
+        let (option, decided) = self.decide(id, params).await;
         self.session.engine(&EngineLine::Permission {
             id: id.clone(),
             policy: decided.policy,
@@ -222,7 +222,7 @@ impl Client<'_> {
 
     /// Decides a permission request. One that is not of this turn of this session, or about a call that nobody
     /// described, is never approved.
-    fn decide(&mut self, id: &Value, params: &Value) -> (Option<String>, Said) {
+    async fn decide(&mut self, id: &Value, params: &Value) -> (Option<String>, Said) {
         let call = params.pointer("/toolCall/toolCallId").map(rpc::id_text).unwrap_or_default();
         let call = call.as_str();
         let foreign = self.session_id.is_some() && params.get("sessionId") != self.session_id.as_ref();
@@ -242,9 +242,10 @@ impl Client<'_> {
             let said = Said { policy: "engine".to_owned(), rule: None, reason, notice };
             return (None, said);
         }
-        let Some(asked) = asked_about(self.session, call, &self.task.folder) else { return (None, Said::default()) };
+        let about = asked_about(self.session, call, &self.task.folder);
+        let Some((asked, diffs)) = about else { return (None, Said::default()) };
         let options = options_of(params);
-        let reply = self.task.policy.decide(&asked, &options);
+        let reply = self.task.policy.decide(&asked, &diffs, &options).await;
         let unserved =
             reply.updated_input.map(|_| "a rule changes the call's input, which ACP takes none of".to_owned());
         let notice = reply.notice.or(unserved);

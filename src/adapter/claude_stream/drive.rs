@@ -151,7 +151,7 @@ impl Client<'_> {
         }
         let id = line.get("request_id").cloned().unwrap_or(Value::Null);
         let answer = match CanUseTool::of(line) {
-            Some(asked) => self.answer(&asked),
+            Some(asked) => self.answer(&asked).await,
             None => Err("this client does not serve that".to_owned()),
         };
         let response = match answer {
@@ -162,8 +162,8 @@ impl Client<'_> {
     }
 
     /// The answer to a request to use a tool, or why there is none.
-    fn answer(&mut self, asked: &CanUseTool) -> Result<Value, String> {
-        let reply = self.decide(asked);
+    async fn answer(&mut self, asked: &CanUseTool) -> Result<Value, String> {
+        let reply = self.decide(asked).await;
         self.session.engine(&EngineLine::Permission {
             id: Value::String(asked.id.clone()),
             policy: reply.policy,
@@ -184,7 +184,7 @@ impl Client<'_> {
         }
     }
 
-    fn decide(&mut self, asked: &CanUseTool) -> Reply {
+    async fn decide(&mut self, asked: &CanUseTool) -> Reply {
         if !self.prompting {
             return Reply {
                 option: None,
@@ -199,7 +199,7 @@ impl Client<'_> {
             return self.answer_questions(asked);
         }
         match asked_about(self.session, &asked.call, &self.task.folder) {
-            Some(about) => self.task.policy.decide(&about, &asked.options()),
+            Some((about, diffs)) => self.task.policy.decide(&about, &diffs, &asked.options()).await,
             None => Reply {
                 option: None,
                 policy: "engine".to_owned(),
