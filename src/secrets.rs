@@ -1,16 +1,24 @@
 //! Masks secret values in everything that is written or shown: `[redacted:NAME]` stands in their place.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
+mod escapes;
 pub mod split;
+
+use escapes::Unescaped;
 
 /// Values shorter than this are not masked: they occur by chance.
 pub const SHORTEST: usize = 8;
+
+/// JSON may stand in JSON as a text; so often it is looked into.
+const DEPTH: u32 = 4;
 
 /// Finds secret values in text, in raw, JSON-escaped and base64 form.
 #[derive(Debug, Clone, Default)]
@@ -18,8 +26,6 @@ pub struct Masker {
     finder: Option<AhoCorasick>,
     marks: Vec<String>,
     too_short: Vec<String>,
-    /// Name and value of each secret, for those that several lines make up.
-    values: Vec<(String, String)>,
 }
 
 impl Masker {
@@ -34,7 +40,6 @@ impl Masker {
                 }
                 continue;
             }
-            masker.values.push((name.clone(), value.clone()));
             let mut forms = vec![value.clone(), escaped(value), escaped(&escaped(value))];
             forms.extend(base64_forms(value));
             // A value of several lines is met line by line: in a patch, in an output, in a log.
@@ -73,18 +78,59 @@ impl Masker {
 
     /// The text with every secret masked.
     pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match &self.finder {
-            Some(finder) if finder.is_match(text) => Cow::Owned(finder.replace_all(text, &self.marks)),
-            _ => Cow::Borrowed(text),
+        match self.mask_bytes(text.as_bytes()) {
+            Cow::Owned(masked) => Cow::Owned(
+                String::from_utf8(masked)
+                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+            ),
+            Cow::Borrowed(_) => Cow::Borrowed(text),
         }
     }
 
     /// The bytes with every secret masked.
     pub fn mask_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        match &self.finder {
-            Some(finder) if finder.is_match(bytes) => Cow::Owned(finder.replace_all_bytes(bytes, &self.marks)),
-            _ => Cow::Borrowed(bytes),
+        let places = self.places(bytes);
+        if places.is_empty() {
+            return Cow::Borrowed(bytes);
         }
+        let mut masked = Vec::with_capacity(bytes.len());
+        let mut copied = 0;
+        for (place, mark) in places {
+            masked.extend_from_slice(&bytes[copied..place.start]);
+            masked.extend_from_slice(mark.as_bytes());
+            copied = place.end;
+        }
+        masked.extend_from_slice(&bytes[copied..]);
+        Cow::Owned(masked)
+    }
+
+    /// Where secrets stand, in order and apart, with the mark for each.
+    fn places(&self, bytes: &[u8]) -> Vec<(Range<usize>, &str)> {
+        self.finder.as_ref().map_or_else(Vec::new, |finder| self.places_in(finder, bytes, DEPTH))
+    }
+
+    fn places_in(&self, finder: &AhoCorasick, bytes: &[u8], depth: u32) -> Vec<(Range<usize>, &str)> {
+        let mark = |found: aho_corasick::Match| self.marks.get(found.pattern().as_usize()).map_or("", String::as_str);
+        let mut places: Vec<_> = finder.find_iter(bytes).map(|found| (found.range(), mark(found))).collect();
+        // What serde_json writes is looked for as it stands; others may escape any character they like.
+        if depth == 0 || !escapes::odd(bytes) {
+            return places;
+        }
+        let plain = Unescaped::of(bytes);
+        let below = self.places_in(finder, &plain.text, depth - 1);
+        if below.is_empty() {
+            return places;
+        }
+        places.extend(below.into_iter().map(|(at, mark)| (plain.original(at.start)..plain.original(at.end), mark)));
+        places.sort_by_key(|(at, _)| (at.start, Reverse(at.end)));
+        let mut apart: Vec<(Range<usize>, &str)> = Vec::new();
+        for (at, mark) in places {
+            match apart.last_mut() {
+                Some((last, _)) if at.start < last.end => last.end = last.end.max(at.end),
+                _ => apart.push((at, mark)),
+            }
+        }
+        apart
     }
 
     /// Whether there is nothing to mask.
@@ -94,7 +140,7 @@ impl Masker {
 
     /// Whether a secret occurs in the text.
     pub fn finds(&self, text: &str) -> bool {
-        self.finder.as_ref().is_some_and(|finder| finder.is_match(text))
+        !self.places(text.as_bytes()).is_empty()
     }
 }
 
@@ -169,6 +215,28 @@ mod tests {
         let masker = masker("short");
         assert_eq!(masker.mask("a short text"), "a short text");
         assert_eq!(masker.too_short(), ["MY_KEY"]);
+    }
+
+    #[test]
+    fn however_json_spells_a_secret_it_is_masked_and_the_rest_stays() {
+        let masker = masker("hunter2&<p\u{e4}ss/\"w\u{1f600}>");
+        let mark = "[redacted:MY_KEY]";
+        for spelled in [
+            r#"hunter2\u0026\u003cp\u00e4ss/\"w\ud83d\ude00\u003E"#,
+            r#"hunter2&<p\u00E4ss\/\"w\uD83D\uDE00>"#,
+            r#"\u0068unter2&<p\u00e4ss\/\u0022w\ud83d\ude00>"#,
+        ] {
+            let line = |text: &str| format!(r#"{{"a": "\u0026 \/ {text}\u0026", "b" :"\u00e4{text}", "c": 1.50}}"#);
+            assert_eq!(masker.mask(&line(spelled)), line(mark));
+            // JSON that is a text in JSON, with a writer of the same habits or of others.
+            let within = escaped(&line(spelled));
+            assert_eq!(masker.mask(&within), escaped(&line(mark)));
+            let within = within.replace('/', "\\/").replace('&', "\\u0026");
+            assert_eq!(masker.mask(&within).matches(mark).count(), 2);
+            assert!(masker.finds(&within));
+        }
+        let clean = r#"{"a": "\u0026 \/ C:\\users \ud800"}"#;
+        assert!(matches!(masker.mask(clean), Cow::Borrowed(_)));
     }
 
     proptest! {

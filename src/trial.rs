@@ -237,7 +237,10 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         return Err(io("end the session")(std::io::Error::other("the trace is still being written")));
     };
     if file.joined_a_secret() && task.recording.is_none() {
-        secrets::split::mask_wire(&attempt.folder.join("wire.jsonl"), &masker)?;
+        // A long log takes a while, and others wait for this thread.
+        let (wire, masker) = (attempt.folder.join("wire.jsonl"), masker.clone());
+        let masked = tokio::task::spawn_blocking(move || secrets::split::mask_wire(&wire, &masker)).await;
+        masked.map_err(|error| io("mask the wire log")(std::io::Error::other(error)))??;
     }
     let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
     if left.interrupted {

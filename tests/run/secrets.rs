@@ -1,6 +1,8 @@
 //! Secrets never reach a file of the run folder or the terminal, whichever way they came in.
 
-use crate::project::{Project, Ran, of_type};
+use serde_json::Value;
+
+use crate::project::{Project, Ran, lines, of_type};
 
 const SECRET: &str = "s3cr3t-of-the-user-0451";
 
@@ -99,4 +101,77 @@ fn a_secret_too_short_to_mask_is_a_warning() {
     project.demo("mine", "env: {pass: [EVALS_TEST_SHORT_KEY]}");
     project.evals(&["run", "--harness", "mine"]).exits(0);
     assert!(project.result("a/mine/default/1")["warnings"].to_string().contains("EVALS_TEST_SHORT_KEY"));
+}
+
+/// An agent that speaks ACP; what it says stands in the place of `BODY`.
+const AGENT: &str = r#"
+import json, os, sys
+def raw(line): print(line, flush=False)
+def send(message): raw(json.dumps({"jsonrpc": "2.0", **message}))
+def update(text): return json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update":
+    {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "@"}}}}).replace("@", text)
+def say(text): raw(update(text))
+key = os.environ.get("MY_TOKEN", "")
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "initialize": answer = {"protocolVersion": 1, "agentCapabilities": {}}
+    elif asked["method"] == "session/new": answer = {"sessionId": "s"}
+    else:
+        answer = {"stopReason": "end_turn"}
+        BODY
+    send({"id": asked["id"], "result": answer})
+    sys.stdout.flush()
+"#;
+
+/// A project whose one case is played by an agent that says this, with a secret in its environment.
+fn spoken(secret: &str, body: &str) -> Project {
+    let mut project = Project::new();
+    project.env("MY_TOKEN", secret);
+    project.case("a", "", "");
+    project.write("agent.py", &AGENT.replace("BODY", &body.replace('\n', "\n        ")));
+    let at = project.path("agent.py").display().to_string();
+    project.harness("mine", &format!("adapter: acp\ncommand: [python3, {at}]\nenv: {{pass: [MY_TOKEN]}}"));
+    project
+}
+
+/// What the agent said in its message chunks, by the wire log.
+fn said(project: &Project) -> String {
+    let lines = lines(&project.of_trial("a/mine/default/1", "wire.jsonl"));
+    let text = |line: &Value| {
+        let line: Value = serde_json::from_str(line["line"].as_str()?).ok()?;
+        Some(line.pointer("/params/update/content/text")?.as_str()?.to_owned())
+    };
+    lines.iter().filter_map(text).collect()
+}
+
+#[test]
+fn a_secret_that_is_said_often_and_in_single_characters_is_masked_in_little_time() {
+    let secret = "abcdefgh-12345678";
+    let project = spoken(secret, "for _ in range(1000):\n    for c in key: say(c)");
+    let begun = std::time::Instant::now();
+    let ran = project.evals(&["run", "--harness", "mine"]).exits(0);
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+    nowhere(&project, &ran, secret);
+    assert_eq!(said(&project), "[redacted:MY_TOKEN]".repeat(1000));
+}
+
+#[test]
+fn a_secret_is_masked_however_json_spells_it() {
+    let secret = "hunter2&<p\u{e4}ss/wort>";
+    let body = r#"ascii = json.dumps(key)[1:-1]
+go = key.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+php = ascii.replace("/", "\\/")
+for spelled in (key, ascii, go, php): say("it is " + spelled + " \\u00e4; ")
+say("as JSON: " + json.dumps(json.dumps({"key": php.replace("<", "\\u003C")}))[1:-1])
+say(ascii[:9])
+say(ascii[9:])"#;
+    let project = spoken(secret, body);
+    let ran = project.evals(&["run", "--harness", "mine"]).exits(0);
+    nowhere(&project, &ran, secret);
+    let text = said(&project);
+    assert!(!text.contains("hunter2"), "{text}");
+    assert_eq!(text.matches("[redacted:MY_TOKEN]").count(), 6, "{text}");
+    let wire = project.of_trial("a/mine/default/1", "wire.jsonl");
+    assert!(!wire.contains("hunter2"), "{wire}");
+    assert!(wire.contains(r"it is [redacted:MY_TOKEN] \\u00e4; "), "what is no secret stays as it was spelled: {wire}");
 }
