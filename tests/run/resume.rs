@@ -193,9 +193,15 @@ fn what_changed_since_is_named_and_the_user_decides() {
     assert_eq!(finished(&project)[2..], [("b".to_owned(), 2)]);
     assert_eq!(project.result("b/mine/default/1/attempts/1")["verdict"], "pass");
     assert_eq!(project.result("b/mine/default/1")["verdict"], "fail");
-    // A manifest is part of what a run was made from.
+    // A manifest is part of what a run was made from, and so is a file that a grader compares with.
     project.demo("mine", "timeouts: {start: 59s}");
     project.evals(&["run", "--resume", "latest"]).exits(2).says("`mine`");
+    let project = Project::new();
+    project.case("a", "graders: [{files: {equals: {x: wanted.txt}}}]", "steps: [{write: {path: x, text: one}}]");
+    project.write("cases/wanted.txt", "one");
+    project.evals(&["run"]).exits(0);
+    project.write("cases/wanted.txt", "two");
+    project.evals(&["run", "--resume", "latest"]).exits(2).says("`a` changed");
 }
 
 #[test]
