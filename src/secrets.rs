@@ -144,16 +144,21 @@ impl Masker {
     }
 }
 
-/// Whether a variable of this name holds a secret, by its name alone.
+/// Whether a variable or a header of this name holds a secret, by its name alone. A number at the end, as in
+/// `API_KEY2`, makes no difference.
 pub fn looks_secret(name: &str) -> bool {
-    const WHOLE: [&str; 4] = ["AUTH", "COOKIE", "PASS", "PAT"];
+    const WHOLE: [&str; 5] = ["AUTH", "AUTHORIZATION", "COOKIE", "PASS", "PAT"];
     const PARTS: [&str; 10] =
         ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "APIKEY", "KEYS"];
+    const DIGITS: std::ops::RangeInclusive<char> = '0'..='9';
     let name = name.to_ascii_uppercase();
-    name.split(['_', '-', '.']).any(|part| {
-        PARTS.contains(&part)
-            || WHOLE.contains(&part)
-            || ["TOKEN", "SECRET", "PASSWORD", "APIKEY"].iter().any(|end| part.ends_with(end))
+    // `PAT2` is one more of its kind, but the `AUTH0` of `AUTH0_DOMAIN` is a name.
+    name.trim_end_matches(|c| c == '_' || DIGITS.contains(&c)).split(['_', '-', '.']).any(|part| {
+        if WHOLE.contains(&part) {
+            return true;
+        }
+        let part = part.trim_end_matches(|c| DIGITS.contains(&c));
+        PARTS.contains(&part) || ["TOKEN", "SECRET", "PASSWORD", "APIKEY"].iter().any(|end| part.ends_with(end))
     })
 }
 
@@ -194,10 +199,43 @@ mod tests {
 
     #[test]
     fn names_tell_what_is_secret() {
-        for name in ["ANTHROPIC_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "aws_secret_access_key", "NPM_AUTHTOKEN"] {
+        for name in [
+            "ANTHROPIC_API_KEY",
+            "GITHUB_TOKEN",
+            "DB_PASSWORD",
+            "aws_secret_access_key",
+            "NPM_AUTHTOKEN",
+            "API_KEY1",
+            "MY_TOKEN2",
+            "TOKEN_2",
+            "DB_PASSWORD_01",
+            "API_KEY_",
+            "API_KEY2_PROD",
+            "NPM_AUTHTOKEN3",
+            "GITHUB_PAT2",
+            "DB_PASS1",
+            "Authorization",
+            "Proxy-Authorization",
+            "X-Api-Key",
+            "Cookie",
+        ] {
             assert!(looks_secret(name), "{name}");
         }
-        for name in ["PATH", "KEYBOARD", "MONKEY", "LANG", "HOME", "TOKENIZERS_PARALLELISM"] {
+        for name in [
+            "PATH",
+            "KEYBOARD",
+            "MONKEY",
+            "MONKEY2",
+            "LANG",
+            "HOME",
+            "TOKENIZERS_PARALLELISM",
+            "AUTH0_DOMAIN",
+            "PATH_2",
+            "SHA256",
+            "_",
+            "12",
+            "",
+        ] {
             assert!(!looks_secret(name), "{name}");
         }
     }
