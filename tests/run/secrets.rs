@@ -85,6 +85,21 @@ fn secrets_in_cases_and_manifests_are_masked_too() {
 }
 
 #[test]
+fn a_secret_in_any_part_of_a_manifest_does_not_stand_in_the_record() {
+    let mut project = Project::new();
+    project.env("MY_TOKEN", SECRET);
+    project.case("a", "", "steps: [{say: done}]");
+    let keys = format!(
+        "description: has {SECRET}\ninstall: get {SECRET}\nsandbox: {{kind: command, command: [env, 'MINE={SECRET}', '{{command}}']}}"
+    );
+    project.demo("mine", &keys);
+    let ran = project.evals(&["run", "--harness", "mine", "--label", SECRET]).exits(0);
+    nowhere(&project, &ran, SECRET);
+    assert!(project.read(&format!("{}/run.json", project.run_folder())).contains("MINE=[redacted:MY_TOKEN]"));
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+}
+
+#[test]
 fn a_setup_command_that_fails_tells_no_secret() {
     let project = Project::new();
     let keys = "env: {CASE_API_KEY: case-secret-0451}\nworkspace: {setup: ['echo $CASE_API_KEY; exit 1']}";
