@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
 mod escapes;
+pub mod servers;
 pub mod split;
 
 use escapes::Unescaped;
@@ -31,16 +32,21 @@ pub struct Masker {
 impl Masker {
     /// A masker for these values by name.
     pub fn new(secrets: &BTreeMap<String, String>) -> Self {
+        Self::of(secrets.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+
+    /// A masker for these values; several may have one name.
+    pub fn of<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut masker = Self::default();
         let mut patterns: Vec<String> = Vec::new();
         for (name, value) in secrets {
             if value.len() < SHORTEST {
                 if !value.is_empty() {
-                    masker.too_short.push(name.clone());
+                    masker.too_short.push(name.to_owned());
                 }
                 continue;
             }
-            let mut forms = vec![value.clone(), escaped(value), escaped(&escaped(value))];
+            let mut forms = vec![value.to_owned(), escaped(value), escaped(&escaped(value))];
             forms.extend(base64_forms(value));
             // A value of several lines is met line by line: in a patch, in an output, in a log.
             let lines = value.lines().map(str::trim).filter(|line| line.len() >= 2 * SHORTEST && *line != value);
@@ -62,8 +68,7 @@ impl Masker {
 
     /// The secrets of a trial: what in an environment looks secret by name, and what is named as secret.
     pub fn of_env<'a>(env: impl IntoIterator<Item = (&'a str, &'a str)>, named: &[String]) -> Self {
-        let secret = env.into_iter().filter(|(name, _)| looks_secret(name) || named.iter().any(|n| n == name));
-        Self::new(&secret.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+        Self::of(env.into_iter().filter(|(name, _)| looks_secret(name) || named.iter().any(|n| n == name)))
     }
 
     /// Whether there is nothing to mask.

@@ -100,6 +100,24 @@ fn a_secret_in_any_part_of_a_manifest_does_not_stand_in_the_record() {
 }
 
 #[test]
+fn what_mcp_servers_are_given_is_masked() {
+    let project = spoken("", "say('I saw mcp-secret-0451 and header-secret-0451 and listed-secret-0451')");
+    let servers = "mcp-servers:
+- {name: x, command: /bin/true, env: {GH_TOKEN: mcp-secret-0451, SHORT_KEY: abc}}
+- {name: y, type: http, url: 'http://localhost', headers: {Authorization: Bearer header-secret-0451}}
+- {name: z, command: /bin/true, env: [{name: API_KEY1, value: listed-secret-0451}]}";
+    project.case("a", servers, "");
+    let ran = project.evals(&["run", "--harness", "mine"]).exits(0);
+    for secret in ["mcp-secret-0451", "header-secret-0451", "listed-secret-0451"] {
+        nowhere(&project, &ran, secret);
+    }
+    let text = said(&project);
+    assert_eq!(text, "I saw [redacted:GH_TOKEN] and [redacted:Authorization] and [redacted:API_KEY1]");
+    assert!(project.of_trial("a/mine/default/1", "wire.jsonl").contains("/bin/true"), "they were offered");
+    assert!(project.result("a/mine/default/1")["warnings"].to_string().contains("SHORT_KEY"));
+}
+
+#[test]
 fn a_setup_command_that_fails_tells_no_secret() {
     let project = Project::new();
     let keys = "env: {CASE_API_KEY: case-secret-0451}\nworkspace: {setup: ['echo $CASE_API_KEY; exit 1']}";
