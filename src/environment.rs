@@ -5,7 +5,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::harness::{Home, Manifest};
+use crate::secrets::servers::named_values;
 use crate::secrets::{Masker, looks_secret};
 
 /// Variables that every agent gets, where the engine has them.
@@ -137,17 +140,31 @@ pub fn of_commands(
     env
 }
 
-/// Masks what is secret in the engine's environment and in the agent's.
-pub fn masker(engine: &BTreeMap<String, String>, agent: &BTreeMap<String, String>, manifest: &Manifest) -> Masker {
+/// Masks what is secret in the engine's environment, in the agent's, and in what the case's MCP servers get.
+pub fn masker(
+    engine: &BTreeMap<String, String>,
+    agent: &BTreeMap<String, String>,
+    manifest: &Manifest,
+    servers: &[Value],
+) -> Masker {
+    let servers = named_values(servers);
+    let servers = servers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let all = engine.iter().chain(agent).map(|(name, value)| (name.as_str(), value.as_str()));
-    Masker::of_env(all, &manifest.env.secret)
+    Masker::of_env(all.chain(servers), &manifest.env.secret)
 }
 
-/// Secrets that the agent gets and that are too short to mask.
-pub fn unmasked(masker: &Masker, agent: &BTreeMap<String, String>, manifest: &Manifest) -> Vec<String> {
+/// Secrets that the agent gets, for itself or for MCP servers, and that are too short to mask.
+pub fn unmasked(
+    masker: &Masker,
+    agent: &BTreeMap<String, String>,
+    manifest: &Manifest,
+    servers: &[Value],
+) -> Vec<String> {
     let secret = |name: &String| looks_secret(name) || manifest.env.secret.contains(name);
-    let mut names: Vec<String> =
-        masker.too_short().iter().filter(|name| agent.contains_key(*name) && secret(name)).cloned().collect();
+    let servers = named_values(servers);
+    let gets = |name: &String| agent.contains_key(name) || servers.iter().any(|(given, _)| given == name);
+    let mut names: Vec<String> = masker.too_short().iter().filter(|name| gets(name) && secret(name)).cloned().collect();
+    names.sort();
     names.dedup();
     names
 }
@@ -220,7 +237,7 @@ mod tests {
             ("CASE", "1"),
         ]);
         assert_eq!(env, expected);
-        assert_eq!(masker(&engine, &env, &manifest).mask("a secret-value b"), "a [redacted:MY_API_KEY] b");
+        assert_eq!(masker(&engine, &env, &manifest, &[]).mask("a secret-value b"), "a [redacted:MY_API_KEY] b");
     }
 
     #[test]

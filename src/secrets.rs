@@ -1,16 +1,25 @@
 //! Masks secret values in everything that is written or shown: `[redacted:NAME]` stands in their place.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
+mod escapes;
+pub mod servers;
 pub mod split;
+
+use escapes::Unescaped;
 
 /// Values shorter than this are not masked: they occur by chance.
 pub const SHORTEST: usize = 8;
+
+/// JSON may stand in JSON as a text; so often it is looked into.
+const DEPTH: u32 = 4;
 
 /// Finds secret values in text, in raw, JSON-escaped and base64 form.
 #[derive(Debug, Clone, Default)]
@@ -18,24 +27,26 @@ pub struct Masker {
     finder: Option<AhoCorasick>,
     marks: Vec<String>,
     too_short: Vec<String>,
-    /// Name and value of each secret, for those that several lines make up.
-    values: Vec<(String, String)>,
 }
 
 impl Masker {
     /// A masker for these values by name.
     pub fn new(secrets: &BTreeMap<String, String>) -> Self {
+        Self::of(secrets.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+
+    /// A masker for these values; several may have one name.
+    pub fn of<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut masker = Self::default();
         let mut patterns: Vec<String> = Vec::new();
         for (name, value) in secrets {
             if value.len() < SHORTEST {
                 if !value.is_empty() {
-                    masker.too_short.push(name.clone());
+                    masker.too_short.push(name.to_owned());
                 }
                 continue;
             }
-            masker.values.push((name.clone(), value.clone()));
-            let mut forms = vec![value.clone(), escaped(value), escaped(&escaped(value))];
+            let mut forms = vec![value.to_owned(), escaped(value), escaped(&escaped(value))];
             forms.extend(base64_forms(value));
             // A value of several lines is met line by line: in a patch, in an output, in a log.
             let lines = value.lines().map(str::trim).filter(|line| line.len() >= 2 * SHORTEST && *line != value);
@@ -57,8 +68,7 @@ impl Masker {
 
     /// The secrets of a trial: what in an environment looks secret by name, and what is named as secret.
     pub fn of_env<'a>(env: impl IntoIterator<Item = (&'a str, &'a str)>, named: &[String]) -> Self {
-        let secret = env.into_iter().filter(|(name, _)| looks_secret(name) || named.iter().any(|n| n == name));
-        Self::new(&secret.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+        Self::of(env.into_iter().filter(|(name, _)| looks_secret(name) || named.iter().any(|n| n == name)))
     }
 
     /// Whether there is nothing to mask.
@@ -73,18 +83,59 @@ impl Masker {
 
     /// The text with every secret masked.
     pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match &self.finder {
-            Some(finder) if finder.is_match(text) => Cow::Owned(finder.replace_all(text, &self.marks)),
-            _ => Cow::Borrowed(text),
+        match self.mask_bytes(text.as_bytes()) {
+            Cow::Owned(masked) => Cow::Owned(
+                String::from_utf8(masked)
+                    .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+            ),
+            Cow::Borrowed(_) => Cow::Borrowed(text),
         }
     }
 
     /// The bytes with every secret masked.
     pub fn mask_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        match &self.finder {
-            Some(finder) if finder.is_match(bytes) => Cow::Owned(finder.replace_all_bytes(bytes, &self.marks)),
-            _ => Cow::Borrowed(bytes),
+        let places = self.places(bytes);
+        if places.is_empty() {
+            return Cow::Borrowed(bytes);
         }
+        let mut masked = Vec::with_capacity(bytes.len());
+        let mut copied = 0;
+        for (place, mark) in places {
+            masked.extend_from_slice(&bytes[copied..place.start]);
+            masked.extend_from_slice(mark.as_bytes());
+            copied = place.end;
+        }
+        masked.extend_from_slice(&bytes[copied..]);
+        Cow::Owned(masked)
+    }
+
+    /// Where secrets stand, in order and apart, with the mark for each.
+    fn places(&self, bytes: &[u8]) -> Vec<(Range<usize>, &str)> {
+        self.finder.as_ref().map_or_else(Vec::new, |finder| self.places_in(finder, bytes, DEPTH))
+    }
+
+    fn places_in(&self, finder: &AhoCorasick, bytes: &[u8], depth: u32) -> Vec<(Range<usize>, &str)> {
+        let mark = |found: aho_corasick::Match| self.marks.get(found.pattern().as_usize()).map_or("", String::as_str);
+        let mut places: Vec<_> = finder.find_iter(bytes).map(|found| (found.range(), mark(found))).collect();
+        // What serde_json writes is looked for as it stands; others may escape any character they like.
+        if depth == 0 || !escapes::odd(bytes) {
+            return places;
+        }
+        let plain = Unescaped::of(bytes);
+        let below = self.places_in(finder, &plain.text, depth - 1);
+        if below.is_empty() {
+            return places;
+        }
+        places.extend(below.into_iter().map(|(at, mark)| (plain.original(at.start)..plain.original(at.end), mark)));
+        places.sort_by_key(|(at, _)| (at.start, Reverse(at.end)));
+        let mut apart: Vec<(Range<usize>, &str)> = Vec::new();
+        for (at, mark) in places {
+            match apart.last_mut() {
+                Some((last, _)) if at.start < last.end => last.end = last.end.max(at.end),
+                _ => apart.push((at, mark)),
+            }
+        }
+        apart
     }
 
     /// Whether there is nothing to mask.
@@ -94,20 +145,25 @@ impl Masker {
 
     /// Whether a secret occurs in the text.
     pub fn finds(&self, text: &str) -> bool {
-        self.finder.as_ref().is_some_and(|finder| finder.is_match(text))
+        !self.places(text.as_bytes()).is_empty()
     }
 }
 
-/// Whether a variable of this name holds a secret, by its name alone.
+/// Whether a variable or a header of this name holds a secret, by its name alone. A number at the end, as in
+/// `API_KEY2`, makes no difference.
 pub fn looks_secret(name: &str) -> bool {
-    const WHOLE: [&str; 4] = ["AUTH", "COOKIE", "PASS", "PAT"];
+    const WHOLE: [&str; 5] = ["AUTH", "AUTHORIZATION", "COOKIE", "PASS", "PAT"];
     const PARTS: [&str; 10] =
         ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "APIKEY", "KEYS"];
+    const DIGITS: std::ops::RangeInclusive<char> = '0'..='9';
     let name = name.to_ascii_uppercase();
-    name.split(['_', '-', '.']).any(|part| {
-        PARTS.contains(&part)
-            || WHOLE.contains(&part)
-            || ["TOKEN", "SECRET", "PASSWORD", "APIKEY"].iter().any(|end| part.ends_with(end))
+    // `PAT2` is one more of its kind, but the `AUTH0` of `AUTH0_DOMAIN` is a name.
+    name.trim_end_matches(|c| c == '_' || DIGITS.contains(&c)).split(['_', '-', '.']).any(|part| {
+        if WHOLE.contains(&part) {
+            return true;
+        }
+        let part = part.trim_end_matches(|c| DIGITS.contains(&c));
+        PARTS.contains(&part) || ["TOKEN", "SECRET", "PASSWORD", "APIKEY"].iter().any(|end| part.ends_with(end))
     })
 }
 
@@ -148,10 +204,43 @@ mod tests {
 
     #[test]
     fn names_tell_what_is_secret() {
-        for name in ["ANTHROPIC_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "aws_secret_access_key", "NPM_AUTHTOKEN"] {
+        for name in [
+            "ANTHROPIC_API_KEY",
+            "GITHUB_TOKEN",
+            "DB_PASSWORD",
+            "aws_secret_access_key",
+            "NPM_AUTHTOKEN",
+            "API_KEY1",
+            "MY_TOKEN2",
+            "TOKEN_2",
+            "DB_PASSWORD_01",
+            "API_KEY_",
+            "API_KEY2_PROD",
+            "NPM_AUTHTOKEN3",
+            "GITHUB_PAT2",
+            "DB_PASS1",
+            "Authorization",
+            "Proxy-Authorization",
+            "X-Api-Key",
+            "Cookie",
+        ] {
             assert!(looks_secret(name), "{name}");
         }
-        for name in ["PATH", "KEYBOARD", "MONKEY", "LANG", "HOME", "TOKENIZERS_PARALLELISM"] {
+        for name in [
+            "PATH",
+            "KEYBOARD",
+            "MONKEY",
+            "MONKEY2",
+            "LANG",
+            "HOME",
+            "TOKENIZERS_PARALLELISM",
+            "AUTH0_DOMAIN",
+            "PATH_2",
+            "SHA256",
+            "_",
+            "12",
+            "",
+        ] {
             assert!(!looks_secret(name), "{name}");
         }
     }
@@ -169,6 +258,28 @@ mod tests {
         let masker = masker("short");
         assert_eq!(masker.mask("a short text"), "a short text");
         assert_eq!(masker.too_short(), ["MY_KEY"]);
+    }
+
+    #[test]
+    fn however_json_spells_a_secret_it_is_masked_and_the_rest_stays() {
+        let masker = masker("hunter2&<p\u{e4}ss/\"w\u{1f600}>");
+        let mark = "[redacted:MY_KEY]";
+        for spelled in [
+            r#"hunter2\u0026\u003cp\u00e4ss/\"w\ud83d\ude00\u003E"#,
+            r#"hunter2&<p\u00E4ss\/\"w\uD83D\uDE00>"#,
+            r#"\u0068unter2&<p\u00e4ss\/\u0022w\ud83d\ude00>"#,
+        ] {
+            let line = |text: &str| format!(r#"{{"a": "\u0026 \/ {text}\u0026", "b" :"\u00e4{text}", "c": 1.50}}"#);
+            assert_eq!(masker.mask(&line(spelled)), line(mark));
+            // JSON that is a text in JSON, with a writer of the same habits or of others.
+            let within = escaped(&line(spelled));
+            assert_eq!(masker.mask(&within), escaped(&line(mark)));
+            let within = within.replace('/', "\\/").replace('&', "\\u0026");
+            assert_eq!(masker.mask(&within).matches(mark).count(), 2);
+            assert!(masker.finds(&within));
+        }
+        let clean = r#"{"a": "\u0026 \/ C:\\users \ud800"}"#;
+        assert!(matches!(masker.mask(clean), Cow::Borrowed(_)));
     }
 
     proptest! {

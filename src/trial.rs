@@ -195,7 +195,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     let inside = match inside(engine, attempt, &folders) {
         Ok(inside) => inside,
         Err(error) => {
-            let masker = environment::masker(&engine.env, &case.env, &attempt.manifest);
+            let masker = environment::masker(&engine.env, &case.env, &attempt.manifest, &case.mcp_servers);
             return finish_without_agent(attempt, &masker, ErrorCategory::Setup, error.to_string());
         }
     };
@@ -209,7 +209,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     };
     let placeholders = placeholders(engine, attempt, &folders)?;
     let env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &placeholders);
-    let masker = Arc::new(environment::masker(&engine.env, &env, &attempt.manifest));
+    let masker = Arc::new(environment::masker(&engine.env, &env, &attempt.manifest, &case.mcp_servers));
     let before = match unless_interrupted(engine, set_up(engine, attempt, &folders, &shell)).await {
         Some(Ok(before)) => before,
         Some(Err(message)) => return finish_without_agent(attempt, &masker, ErrorCategory::Setup, message),
@@ -268,7 +268,10 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         return Err(io("end the session")(std::io::Error::other("the trace is still being written")));
     };
     if file.joined_a_secret() && task.recording.is_none() {
-        secrets::split::mask_wire(&attempt.folder.join("wire.jsonl"), &masker)?;
+        // A long log takes a while, and others wait for this thread.
+        let (wire, masker) = (attempt.folder.join("wire.jsonl"), masker.clone());
+        let masked = tokio::task::spawn_blocking(move || secrets::split::mask_wire(&wire, &masker)).await;
+        masked.map_err(|error| io("mask the wire log")(std::io::Error::other(error)))??;
     }
     let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
     if left.interrupted {
@@ -639,7 +642,7 @@ fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &M
     if attempt.case.system_prompt.is_some() {
         warnings.push("the system prompt was put before the first prompt".to_owned());
     }
-    for name in environment::unmasked(masker, env, manifest) {
+    for name in environment::unmasked(masker, env, manifest, &attempt.case.mcp_servers) {
         warnings.push(format!("the value of {name} is under {} characters and is not masked", secrets::SHORTEST));
     }
     warnings
@@ -699,7 +702,8 @@ fn put_back(original: &Path, place: &Path) -> std::io::Result<()> {
 
 /// The result of an attempt that failed in the engine itself.
 pub fn internal_error(engine: &Engine, attempt: &Attempt, error: &TrialError) -> Result<Outcome, TrialError> {
-    let masker = environment::masker(&engine.env, &attempt.case.env, &attempt.manifest);
+    let case = &attempt.case;
+    let masker = environment::masker(&engine.env, &case.env, &attempt.manifest, &case.mcp_servers);
     finish_without_agent(attempt, &masker, ErrorCategory::Internal, error.to_string())
 }
 

@@ -265,6 +265,19 @@ fn a_digest_follows_all_that_a_case_is_made_from() {
     assert!(digest(&files));
     let files = files.with(&[("cases/a/full.yaml", &format!("{FULL}# changed\n"))]);
     assert!(digest(&files));
+    // What graders compare with, in the case and in named graders, which count from the case or from their own folder.
+    let compared = [
+        ("cases/a/full.yaml", "prompt: p\ngraders: [{files: {equals: {a: wanted.txt}}}, {use: same}]\n"),
+        ("graders/same.yaml", "files: {equals: {b: other.txt}}\n"),
+    ];
+    let files = Files::new(&compared);
+    assert!(digest(&files));
+    for changed in ["cases/a/wanted.txt", "graders/other.txt"] {
+        for text in ["one\n", "two\n"] {
+            std::fs::write(files.path(changed), text).unwrap();
+            assert!(digest(&files), "{changed} is not part of the digest");
+        }
+    }
 }
 
 #[test]

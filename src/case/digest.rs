@@ -6,7 +6,8 @@ use std::path::Path;
 use super::{Case, Oracle, WorkspaceSource};
 
 impl Case {
-    /// A digest of the case file, its suites, the named graders, and what its folders and files hold.
+    /// A digest of the case file, its suites, the named graders, what its folders and files hold, and
+    /// the files that its graders compare with.
     /// Folders named `.git` are left out.
     ///
     /// # Errors
@@ -47,6 +48,13 @@ impl Case {
         for (what, path) in named.into_iter().chain(attachments).chain(scripts) {
             if let Some(path) = path {
                 tree(what, path, &mut part)?;
+            }
+        }
+        for named in self.judges.iter().flat_map(|grader| grader.named_files()) {
+            // It is read where it leads. That it is not there is for the grader to tell.
+            match self.folder().join(named).canonicalize() {
+                Ok(file) => tree("grader", &file, &mut part)?,
+                Err(_) => part("grader", b"absent"),
             }
         }
         Ok(hasher.finalize().to_hex().to_string())

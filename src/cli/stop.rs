@@ -1,39 +1,86 @@
 //! Ctrl-C: once, and running trials are cancelled and recorded; twice, and everything ends at once.
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::sync::mpsc;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 /// Exit code of an interrupted run.
 pub const INTERRUPTED: u8 = 130;
 
 /// Turns true with the first interrupt. The second one ends the program and every process it started.
+///
+/// Signals have a thread of their own, so that nothing that the engine is busy with holds them up.
 pub fn on_interrupt() -> watch::Receiver<bool> {
     let (send, receive) = watch::channel(false);
-    tokio::spawn(async move {
-        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-        else {
-            return;
-        };
-        let mut times = 0;
+    let (ready, listening) = mpsc::channel::<()>();
+    let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
+        runtime.block_on(async {
+            let Ok(signals) = Signals::heard() else { return };
+            drop(ready);
+            signals.obey(&send).await;
+        });
+    });
+    // The thread lets the channel go when it listens, or when it cannot.
+    if thread.is_ok() {
+        let _ = listening.recv();
+    }
+    receive
+}
+
+/// What asks a run to end.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    /// Absent where whoever started the program wants it to outlive its terminal, as `nohup` does.
+    hangup: Option<Signal>,
+}
+
+impl Signals {
+    fn heard() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: if hangup_is_ignored() { None } else { Some(signal(SignalKind::hangup())?) },
+        })
+    }
+
+    async fn obey(mut self, interrupted: &watch::Sender<bool>) {
         loop {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            times += 1;
-            if times == 1 {
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "interrupted: running trials are cancelled and recorded; once more ends everything at once"
-                );
-                let _ = send.send(true);
-            } else {
+            let hung_up = async {
+                match &mut self.hangup {
+                    Some(hangup) => hangup.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            // A terminal that closes may tell so twice, by itself and by its shell: that is no haste.
+            let again = tokio::select! {
+                _ = self.interrupt.recv() => *interrupted.borrow(),
+                _ = self.terminate.recv() => *interrupted.borrow(),
+                _ = hung_up => false,
+            };
+            if again {
                 crate::process::kill_all();
                 std::process::exit(i32::from(INTERRUPTED));
             }
+            if !interrupted.send_replace(true) {
+                // Nobody may be reading what is said, and the next signal must be heard all the same.
+                std::thread::spawn(|| {
+                    let _ = writeln!(
+                        io::stderr(),
+                        "interrupted: running trials are cancelled and recorded; once more ends everything at once"
+                    );
+                });
+            }
         }
-    });
-    receive
+    }
+}
+
+/// Whether the program was started with SIGHUP ignored, where the system tells.
+fn hangup_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }

@@ -1,7 +1,8 @@
 //! Makes and finds run folders: `.evals/runs/<run>/`, one folder a trial below it.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -199,13 +200,22 @@ impl RunFolder {
 fn write_gitignore(runs: &Path) -> Result<(), RunError> {
     // Only the engine's own folder is its to mark: `--out` may point anywhere.
     let evals = runs.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == ".evals"));
-    let Some(file) = evals.map(|folder| folder.join(".gitignore")) else { return Ok(()) };
+    let Some(evals) = evals else { return Ok(()) };
+    let file = evals.join(".gitignore");
     if file.exists() {
         return Ok(());
     }
-    write_whole(&file, |out| {
-        out.write_all(b"# Runs stay on this machine; snapshots and baselines live beside the cases.\n*\n")
-    })
+    // Several first runs may begin at once, so each has a file of its own until it is in its place.
+    let text = b"# Runs stay on this machine; snapshots and baselines live beside the cases.\n*\n";
+    let everyones = fs::Permissions::from_mode(0o644);
+    let written = tempfile::Builder::new().prefix(".gitignore.").permissions(everyones).tempfile_in(evals).and_then(
+        |mut part| {
+            part.write_all(text)?;
+            part.as_file().sync_data()?;
+            part.persist(&file).map_err(|error| error.error)
+        },
+    );
+    written.map(drop).map_err(RunError::io("write", &file))
 }
 
 /// The runs in a folder, newest first, with their records; what cannot be read is passed over.

@@ -1,5 +1,7 @@
 //! Exit codes, and what is not run.
 
+use std::process::Stdio;
+
 use crate::project::Project;
 
 const PASS: &str = "steps: [{say: done}]";
@@ -46,6 +48,26 @@ fn a_run_with_everything_skipped_is_3_and_with_something_skipped_is_not() {
     assert_eq!(reason, "the case requires tracing, which harness `demo-text` has not");
     project.case("said", "graders: [{output: {contains: done}}]", PASS);
     project.evals(&["run", "--harness", "demo-text"]).exits(0).says(reason);
+}
+
+#[test]
+fn first_runs_that_begin_at_once_do_not_disturb_each_other() {
+    for _ in 0..4 {
+        let project = two();
+        let begin = |_| {
+            project.command(&["run", "--case", "a-*"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let runs: Vec<_> = (0..8).map(begin).collect();
+        for run in runs {
+            let done = run.wait_with_output().unwrap();
+            assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+        }
+        assert_eq!(project.runs().len(), 8);
+        let beside: Vec<_> =
+            std::fs::read_dir(project.path(".evals")).unwrap().map(|it| it.unwrap().file_name()).collect();
+        assert_eq!(beside.len(), 2, "{beside:?}");
+        assert!(project.read(".evals/.gitignore").ends_with("*\n"));
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A run that was cut short goes on: nothing that finished is run again, nothing that was left is lost.
 
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -20,7 +20,11 @@ fn project() -> (Project, String) {
 
 /// Starts a run and waits until the case that waits has begun and the first has finished.
 fn begin(project: &Project) -> Child {
-    let child = project.command(&["run", "--jobs", "1"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    begin_as(project, &mut project.command(&["run", "--jobs", "1"]))
+}
+
+fn begin_as(project: &Project, command: &mut Command) -> Child {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for("the second trial", || {
         let Some(run) = project.runs().first().cloned() else { return false };
         let folder = format!(".evals/runs/{run}");
@@ -91,6 +95,57 @@ fn an_interrupted_run_ends_with_130_and_goes_on() {
 }
 
 #[test]
+fn a_terminal_that_closes_interrupts_the_run_once() {
+    let (project, flag) = project();
+    let child = begin(&project);
+    // The terminal tells so, and then the shell.
+    for _ in 0..2 {
+        kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    assert_eq!(project.trace("b/demo/default/1").last().unwrap()["reason"], "cancelled", "what was done is on disk");
+    assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
+    std::fs::write(flag, "").unwrap();
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+}
+
+#[test]
+fn a_run_that_is_to_outlive_its_terminal_does() {
+    let (project, flag) = project();
+    let mut shell = project.under("sh", &["-c", "trap '' HUP; exec \"$0\" \"$@\""], &["run", "--jobs", "1"]);
+    let child = begin_as(&project, &mut shell);
+    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    std::fs::write(flag, "").unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+    assert_eq!(finished(&project).len(), 3);
+}
+
+#[test]
+fn an_engine_that_is_stuck_is_ended_by_the_second_interrupt() {
+    let project = Project::new();
+    // Nobody writes into it, so whoever reads it waits; and no thread is left that could hear a signal.
+    let fifo = project.path("cases/never");
+    let jobs = (2 * std::thread::available_parallelism().unwrap().get()).to_string();
+    let keys = format!("trials: {jobs}\ngraders: [{{files: {{equals: {{a.txt: never}}}}}}]");
+    project.case("a", &keys, "steps: [{write: {path: a.txt, text: x}}]");
+    std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+    let child =
+        project.command(&["run", "--jobs", &jobs]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let patches = || project.files(".evals").keys().filter(|path| path.contains("workspace.patch")).count();
+    wait_for("trials that are being judged", || patches() >= 1);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    for _ in 0..2 {
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    let begun = std::time::Instant::now();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+}
+
+#[test]
 fn setup_and_grading_commands_do_not_hold_an_interrupt_up() {
     for (keys, mark) in [
         ("workspace: {setup: ['touch MARK; sleep 60']}", "setup"),
@@ -138,9 +193,15 @@ fn what_changed_since_is_named_and_the_user_decides() {
     assert_eq!(finished(&project)[2..], [("b".to_owned(), 2)]);
     assert_eq!(project.result("b/mine/default/1/attempts/1")["verdict"], "pass");
     assert_eq!(project.result("b/mine/default/1")["verdict"], "fail");
-    // A manifest is part of what a run was made from.
+    // A manifest is part of what a run was made from, and so is a file that a grader compares with.
     project.demo("mine", "timeouts: {start: 59s}");
     project.evals(&["run", "--resume", "latest"]).exits(2).says("`mine`");
+    let project = Project::new();
+    project.case("a", "graders: [{files: {equals: {x: wanted.txt}}}]", "steps: [{write: {path: x, text: one}}]");
+    project.write("cases/wanted.txt", "one");
+    project.evals(&["run"]).exits(0);
+    project.write("cases/wanted.txt", "two");
+    project.evals(&["run", "--resume", "latest"]).exits(2).says("`a` changed");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Secrets never reach a file of the run folder or the terminal, whichever way they came in.
 
-use crate::project::{Project, Ran, of_type};
+use serde_json::Value;
+
+use crate::project::{Project, Ran, lines, of_type};
 
 const SECRET: &str = "s3cr3t-of-the-user-0451";
 
@@ -83,6 +85,39 @@ fn secrets_in_cases_and_manifests_are_masked_too() {
 }
 
 #[test]
+fn a_secret_in_any_part_of_a_manifest_does_not_stand_in_the_record() {
+    let mut project = Project::new();
+    project.env("MY_TOKEN", SECRET);
+    project.case("a", "", "steps: [{say: done}]");
+    let keys = format!(
+        "description: has {SECRET}\ninstall: get {SECRET}\nsandbox: {{kind: command, command: [env, 'MINE={SECRET}', '{{command}}']}}"
+    );
+    project.demo("mine", &keys);
+    let ran = project.evals(&["run", "--harness", "mine", "--label", SECRET]).exits(0);
+    nowhere(&project, &ran, SECRET);
+    assert!(project.read(&format!("{}/run.json", project.run_folder())).contains("MINE=[redacted:MY_TOKEN]"));
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+}
+
+#[test]
+fn what_mcp_servers_are_given_is_masked() {
+    let project = spoken("", "say('I saw mcp-secret-0451 and header-secret-0451 and listed-secret-0451')");
+    let servers = "mcp-servers:
+- {name: x, command: /bin/true, env: {GH_TOKEN: mcp-secret-0451, SHORT_KEY: abc}}
+- {name: y, type: http, url: 'http://localhost', headers: {Authorization: Bearer header-secret-0451}}
+- {name: z, command: /bin/true, env: [{name: API_KEY1, value: listed-secret-0451}]}";
+    project.case("a", servers, "");
+    let ran = project.evals(&["run", "--harness", "mine"]).exits(0);
+    for secret in ["mcp-secret-0451", "header-secret-0451", "listed-secret-0451"] {
+        nowhere(&project, &ran, secret);
+    }
+    let text = said(&project);
+    assert_eq!(text, "I saw [redacted:GH_TOKEN] and [redacted:Authorization] and [redacted:API_KEY1]");
+    assert!(project.of_trial("a/mine/default/1", "wire.jsonl").contains("/bin/true"), "they were offered");
+    assert!(project.result("a/mine/default/1")["warnings"].to_string().contains("SHORT_KEY"));
+}
+
+#[test]
 fn a_setup_command_that_fails_tells_no_secret() {
     let project = Project::new();
     let keys = "env: {CASE_API_KEY: case-secret-0451}\nworkspace: {setup: ['echo $CASE_API_KEY; exit 1']}";
@@ -99,4 +134,77 @@ fn a_secret_too_short_to_mask_is_a_warning() {
     project.demo("mine", "env: {pass: [EVALS_TEST_SHORT_KEY]}");
     project.evals(&["run", "--harness", "mine"]).exits(0);
     assert!(project.result("a/mine/default/1")["warnings"].to_string().contains("EVALS_TEST_SHORT_KEY"));
+}
+
+/// An agent that speaks ACP; what it says stands in the place of `BODY`.
+const AGENT: &str = r#"
+import json, os, sys
+def raw(line): print(line, flush=False)
+def send(message): raw(json.dumps({"jsonrpc": "2.0", **message}))
+def update(text): return json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update":
+    {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "@"}}}}).replace("@", text)
+def say(text): raw(update(text))
+key = os.environ.get("MY_TOKEN", "")
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "initialize": answer = {"protocolVersion": 1, "agentCapabilities": {}}
+    elif asked["method"] == "session/new": answer = {"sessionId": "s"}
+    else:
+        answer = {"stopReason": "end_turn"}
+        BODY
+    send({"id": asked["id"], "result": answer})
+    sys.stdout.flush()
+"#;
+
+/// A project whose one case is played by an agent that says this, with a secret in its environment.
+fn spoken(secret: &str, body: &str) -> Project {
+    let mut project = Project::new();
+    project.env("MY_TOKEN", secret);
+    project.case("a", "", "");
+    project.write("agent.py", &AGENT.replace("BODY", &body.replace('\n', "\n        ")));
+    let at = project.path("agent.py").display().to_string();
+    project.harness("mine", &format!("adapter: acp\ncommand: [python3, {at}]\nenv: {{pass: [MY_TOKEN]}}"));
+    project
+}
+
+/// What the agent said in its message chunks, by the wire log.
+fn said(project: &Project) -> String {
+    let lines = lines(&project.of_trial("a/mine/default/1", "wire.jsonl"));
+    let text = |line: &Value| {
+        let line: Value = serde_json::from_str(line["line"].as_str()?).ok()?;
+        Some(line.pointer("/params/update/content/text")?.as_str()?.to_owned())
+    };
+    lines.iter().filter_map(text).collect()
+}
+
+#[test]
+fn a_secret_that_is_said_often_and_in_single_characters_is_masked_in_little_time() {
+    let secret = "abcdefgh-12345678";
+    let project = spoken(secret, "for _ in range(1000):\n    for c in key: say(c)");
+    let begun = std::time::Instant::now();
+    let ran = project.evals(&["run", "--harness", "mine"]).exits(0);
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+    nowhere(&project, &ran, secret);
+    assert_eq!(said(&project), "[redacted:MY_TOKEN]".repeat(1000));
+}
+
+#[test]
+fn a_secret_is_masked_however_json_spells_it() {
+    let secret = "hunter2&<p\u{e4}ss/wort>";
+    let body = r#"ascii = json.dumps(key)[1:-1]
+go = key.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+php = ascii.replace("/", "\\/")
+for spelled in (key, ascii, go, php): say("it is " + spelled + " \\u00e4; ")
+say("as JSON: " + json.dumps(json.dumps({"key": php.replace("<", "\\u003C")}))[1:-1])
+say(ascii[:9])
+say(ascii[9:])"#;
+    let project = spoken(secret, body);
+    let ran = project.evals(&["run", "--harness", "mine"]).exits(0);
+    nowhere(&project, &ran, secret);
+    let text = said(&project);
+    assert!(!text.contains("hunter2"), "{text}");
+    assert_eq!(text.matches("[redacted:MY_TOKEN]").count(), 6, "{text}");
+    let wire = project.of_trial("a/mine/default/1", "wire.jsonl");
+    assert!(!wire.contains("hunter2"), "{wire}");
+    assert!(wire.contains(r"it is [redacted:MY_TOKEN] \\u00e4; "), "what is no secret stays as it was spelled: {wire}");
 }

@@ -131,6 +131,16 @@ impl Project {
         command
     }
 
+    /// The program as another one starts it, which gets its path and its arguments after its own.
+    pub fn under(&self, program: &str, own: &[&str], args: &[&str]) -> Command {
+        let evals = self.command(args);
+        let mut command = Command::new(program);
+        command.args(own).arg(evals.get_program()).args(evals.get_args());
+        command.current_dir(self.path("")).env_clear().stdin(Stdio::null());
+        command.envs(evals.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command
+    }
+
     pub fn evals(&self, args: &[&str]) -> Ran {
         let done = self.command(args).output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
