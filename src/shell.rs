@@ -127,14 +127,13 @@ impl Tail {
 mod tests {
     use super::*;
 
-    fn shell() -> Shell {
-        let env = [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())].into();
-        Shell { folder: std::env::temp_dir(), env, inside: None }
-    }
-
     async fn run(line: &str, stdin: Option<&str>, ms: u64) -> Ran {
+        // A folder of its own: what works in it is known as the command's and ended with it.
+        let folder = tempfile::tempdir().unwrap();
+        let env = [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())].into();
+        let shell = Shell { folder: folder.path().to_owned(), env, inside: None };
         let stdin = stdin.map(|text| text.as_bytes().to_vec());
-        shell().run(&Command::Line(line.into()), stdin, Duration::from_millis(ms)).await.unwrap()
+        shell.run(&Command::Line(line.into()), stdin, Duration::from_millis(ms)).await.unwrap()
     }
 
     #[tokio::test]
