@@ -18,27 +18,27 @@ use crate::interaction::{Interaction, Policy};
 use crate::price;
 use crate::process;
 use crate::result::{ErrorRecord, StopRecord, TrialResult};
-use crate::run::{Keep, Part, RunError, TrialRecord, put_in_place, sync_folder, write_part};
+use crate::run::{Keep, RunError, TrialRecord, put_in_place, sync_folder};
 use crate::sandbox::{self, Inside, Places, Sandbox, SandboxError};
 use crate::secrets::{self, Masker};
 use crate::session::{self, Left, Session, Setup};
 use crate::shell::{Command, Shell};
 use crate::trace::recorder::{Finished, Recorder};
 use crate::trace::{ErrorCategory, Event, Header, Model};
-use crate::values::PathGlob;
 use crate::verdict::Verdict;
 use crate::wire::EngineLine;
-use crate::workspace::change::{Change, compare};
-use crate::workspace::tree::{Ignore, Tree};
 use crate::workspace::{copy_as_it_is, copy_folder, git, write_files};
 
+mod after;
 pub mod command;
 mod ending;
 pub mod kept;
 pub mod metrics;
 mod outside;
+mod protected;
 pub mod trace_file;
 
+use after::after_the_agent;
 use ending::{
     error_of, finish_without_agent, judge, mark_flaky, mask_result, message_of, no_stop, tail_worth_keeping,
     warn_after, write_result, wrong_model,
@@ -590,58 +590,6 @@ fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &M
         warnings.push(format!("the value of {name} is under {} characters and is not masked", secrets::SHORTEST));
     }
     warnings
-}
-
-/// The agent is gone: measures what it changed, puts protected files back, and lays the hidden ones over.
-fn after_the_agent(
-    attempt: &Attempt,
-    folders: &Folders,
-    before: &Path,
-    masker: &Masker,
-    warnings: &mut Vec<String>,
-) -> Result<(Change, Part, bool), TrialError> {
-    let case = &attempt.case;
-    let ignore = Ignore::of(before, &case.workspace.ignore);
-    let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
-    let new = Tree::read(&folders.workspace, &ignore).map_err(io("read the workspace"))?;
-    let (change, patch) = compare(&old, &new).map_err(io("compare the workspace"))?;
-    let patch = masker.mask_bytes(&patch);
-    if matches!(patch, std::borrow::Cow::Owned(_)) {
-        warnings.push("workspace.patch held secrets and was masked".to_owned());
-    }
-    let patch = write_part(&attempt.folder.join("workspace.patch"), |out| out.write_all(&patch))?;
-    if new.ignored_bytes > 0 {
-        warnings.push(format!("{} bytes of ignored files are not part of the workspace's change", new.ignored_bytes));
-    }
-    let protect: Vec<PathGlob> = case.workspace.protect.iter().filter_map(|glob| glob.parse().ok()).collect();
-    let mut touched = false;
-    for (path, how) in change.all() {
-        if protect.iter().any(|glob| glob.is_match(path)) {
-            warnings.push(format!("the agent {how} the protected file {path}; it was put back before grading"));
-            touched = true;
-            put_back(&before.join(path), &folders.workspace.join(path)).map_err(io(format!("put {path} back")))?;
-        }
-    }
-    if let Some(hidden) = &case.hidden {
-        copy_folder(hidden, &folders.workspace, true)
-            .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error)))?;
-    }
-    Ok((change, patch, touched))
-}
-
-fn put_back(original: &Path, place: &Path) -> std::io::Result<()> {
-    match place.symlink_metadata() {
-        Ok(meta) if meta.is_dir() => fs::remove_dir_all(place)?,
-        Ok(_) => fs::remove_file(place)?,
-        Err(_) => {}
-    }
-    if original.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
-        if let Some(parent) = place.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        fs::copy(original, place)?;
-    }
-    Ok(())
 }
 
 /// The result of an attempt that failed in the engine itself.

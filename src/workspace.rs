@@ -8,10 +8,14 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::trace::view::normalise;
 
+pub mod beneath;
 pub mod change;
 pub mod git;
 pub mod patch;
+pub mod remove;
+pub mod restore;
 pub mod tree;
+pub mod walk;
 
 /// Why a workspace could not be made.
 #[derive(Debug, thiserror::Error)]

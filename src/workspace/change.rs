@@ -39,23 +39,59 @@ impl Change {
 pub fn compare(before: &Tree, after: &Tree) -> io::Result<(Change, Vec<u8>)> {
     let mut change = Change::default();
     let mut text = Vec::new();
-    let mut paths: Vec<&PathBuf> = before.entries.keys().chain(after.entries.keys()).collect();
-    paths.sort();
-    paths.dedup();
-    for path in paths {
-        let (old, new) = (before.entries.get(path), after.entries.get(path));
-        if old == new && same_bytes(before, after, path)? {
-            continue;
-        }
+    for (path, how) in differences(before, after)? {
         let name = path.to_string_lossy().into_owned();
-        match (old.is_some(), new.is_some()) {
-            (false, _) => change.created.push(name),
-            (true, true) => change.changed.push(name),
-            (true, false) => change.deleted.push(name),
+        match how {
+            How::Created => change.created.push(name),
+            How::Changed => change.changed.push(name),
+            How::Deleted => change.deleted.push(name),
         }
         patch::write(&mut text, path, side(before, path)?, side(after, path)?);
     }
     Ok((change, text))
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// It is new.
+    Created,
+    /// Its bytes, mode or target differ.
+    Changed,
+    /// It is gone.
+    Deleted,
+}
+
+impl How {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            How::Created => "created",
+            How::Changed => "changed",
+            How::Deleted => "deleted",
+        }
+    }
+}
+
+/// The paths in which two states differ, sorted.
+///
+/// # Errors
+/// A file could not be read.
+pub fn differences<'a>(before: &'a Tree, after: &'a Tree) -> io::Result<Vec<(&'a Path, How)>> {
+    let mut paths: Vec<&PathBuf> = before.entries.keys().chain(after.entries.keys()).collect();
+    paths.sort();
+    paths.dedup();
+    let mut found = Vec::new();
+    for path in paths {
+        let how = match (before.entries.get(path), after.entries.get(path)) {
+            (None, _) => How::Created,
+            (Some(_), None) => How::Deleted,
+            (Some(old), Some(new)) if old == new && same_bytes(before, after, path)? => continue,
+            (Some(_), Some(_)) => How::Changed,
+        };
+        found.push((path.as_path(), how));
+    }
+    Ok(found)
 }
 
 fn same_bytes(before: &Tree, after: &Tree, path: &Path) -> io::Result<bool> {

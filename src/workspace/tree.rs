@@ -1,13 +1,15 @@
 //! The files of a folder as they are now, without what is ignored: what two states are compared by.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::walk::{Next, Unread, walk};
 
 /// What lies at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub struct Tree {
     pub entries: BTreeMap<PathBuf, Entry>,
     /// Bytes of files that were left out as ignored.
     pub ignored_bytes: u64,
+    /// Folders whose content is not known, and why.
+    pub unread: BTreeMap<PathBuf, Unread>,
 }
 
 /// What is left out of a [`Tree`]. `.git` always is.
@@ -85,33 +89,42 @@ impl Tree {
     /// # Errors
     /// The folder could not be read. What vanishes while it is read is left out.
     pub fn read(root: &Path, ignore: &Ignore) -> io::Result<Self> {
-        let mut tree = Self { root: root.to_owned(), entries: BTreeMap::new(), ignored_bytes: 0 };
-        tree.read_folder(Path::new(""), ignore)?;
+        let mut ignored_bytes = 0;
+        let mut tree = Self::gather(root, |path, meta| {
+            if ignore.covers(path, meta.is_dir()) {
+                ignored_bytes += if meta.is_dir() { size_of(&root.join(path)) } else { meta.len() };
+                return false;
+            }
+            true
+        })?;
+        tree.ignored_bytes = ignored_bytes;
         Ok(tree)
     }
 
-    fn read_folder(&mut self, folder: &Path, ignore: &Ignore) -> io::Result<()> {
-        let entries = match fs::read_dir(self.root.join(folder)) {
-            Ok(entries) => entries,
-            Err(error) if folder.as_os_str().is_empty() => return Err(error),
-            Err(_) => return Ok(()),
-        };
-        for entry in entries.flatten() {
-            let path = folder.join(entry.file_name());
-            let Ok(meta) = entry.metadata() else { continue };
-            if ignore.covers(&path, meta.is_dir()) {
-                self.ignored_bytes += size_of(&entry.path());
-            } else if meta.is_dir() {
-                self.read_folder(&path, ignore)?;
-            } else if meta.is_symlink() {
-                let target = fs::read_link(entry.path()).unwrap_or_default();
-                self.entries.insert(path, Entry::Link(target));
+    /// Reads of a folder what is wanted, ignored or not.
+    ///
+    /// # Errors
+    /// As [`Tree::read`].
+    pub fn only(root: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<Self> {
+        Self::gather(root, |path, meta| meta.is_dir() || wanted(path))
+    }
+
+    fn gather(root: &Path, mut wanted: impl FnMut(&Path, &Metadata) -> bool) -> io::Result<Self> {
+        let mut entries = BTreeMap::new();
+        let left = walk(root, |path, meta| {
+            if !wanted(path, meta) {
+                return Next::Skip;
+            }
+            if meta.is_symlink() {
+                let target = fs::read_link(root.join(path)).unwrap_or_default();
+                entries.insert(path.to_owned(), Entry::Link(target));
             } else if meta.is_file() {
                 let executable = meta.permissions().mode() & 0o100 != 0;
-                self.entries.insert(path, Entry::File { len: meta.len(), executable });
+                entries.insert(path.to_owned(), Entry::File { len: meta.len(), executable });
             }
-        }
-        Ok(())
+            Next::Enter
+        })?;
+        Ok(Self { root: root.to_owned(), entries, ignored_bytes: 0, unread: left.into_iter().collect() })
     }
 
     /// The bytes of an entry: a file's content, a link's target.
@@ -127,10 +140,11 @@ impl Tree {
     }
 }
 
-fn size_of(path: &Path) -> u64 {
-    let Ok(meta) = path.symlink_metadata() else { return 0 };
-    if !meta.is_dir() {
-        return meta.len();
-    }
-    fs::read_dir(path).map_or(0, |entries| entries.flatten().map(|entry| size_of(&entry.path())).sum())
+fn size_of(folder: &Path) -> u64 {
+    let mut size = 0;
+    let _ = walk(folder, |_, meta| {
+        size += if meta.is_dir() { 0 } else { meta.len() };
+        Next::Enter
+    });
+    size
 }

@@ -1,0 +1,42 @@
+//! What happens to the workspace when the agent is gone: it is measured, put in order, and made ready for the graders.
+
+use std::path::Path;
+
+use super::{Attempt, Folders, TrialError, io, protected};
+use crate::run::{Part, write_part};
+use crate::secrets::Masker;
+use crate::workspace::change::{Change, compare};
+use crate::workspace::copy_folder;
+use crate::workspace::tree::{Ignore, Tree};
+
+/// The agent is gone: measures what it changed, puts protected files back, and lays the hidden ones over.
+pub(super) fn after_the_agent(
+    attempt: &Attempt,
+    folders: &Folders,
+    before: &Path,
+    masker: &Masker,
+    warnings: &mut Vec<String>,
+) -> Result<(Change, Part, bool), TrialError> {
+    let case = &attempt.case;
+    let ignore = Ignore::of(before, &case.workspace.ignore);
+    let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
+    let new = Tree::read(&folders.workspace, &ignore).map_err(io("read the workspace"))?;
+    let (change, patch) = compare(&old, &new).map_err(io("compare the workspace"))?;
+    let patch = masker.mask_bytes(&patch);
+    if matches!(patch, std::borrow::Cow::Owned(_)) {
+        warnings.push("workspace.patch held secrets and was masked".to_owned());
+    }
+    let patch = write_part(&attempt.folder.join("workspace.patch"), |out| out.write_all(&patch))?;
+    if new.ignored_bytes > 0 {
+        warnings.push(format!("{} bytes of ignored files are not part of the workspace's change", new.ignored_bytes));
+    }
+    let put_back = protected::restore(&case.workspace.protect, before, &folders.workspace, &new)
+        .map_err(io("put protected files back"))?;
+    let touched = !put_back.is_empty();
+    warnings.extend(put_back);
+    if let Some(hidden) = &case.hidden {
+        copy_folder(hidden, &folders.workspace, true)
+            .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error)))?;
+    }
+    Ok((change, patch, touched))
+}

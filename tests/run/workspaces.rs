@@ -1,0 +1,68 @@
+//! What agents do to their workspaces: whatever it is, the trial has its true result, and nothing else is touched.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+
+use crate::project::Project;
+
+/// A project whose agent `sh` is this script, run in the workspace.
+fn project(script: &str) -> Project {
+    let project = Project::new();
+    project.write("agent.sh", &format!("{script}\necho ok\n"));
+    let agent = project.path("agent.sh");
+    project.harness("sh", &format!("adapter: output-only\ncommand: [sh, {}]\nprompt-via: stdin", agent.display()));
+    project
+}
+
+const TRIAL: &str = "a/sh/default/1";
+
+fn warnings(project: &Project) -> String {
+    project.result(TRIAL)["warnings"].to_string()
+}
+
+#[test]
+fn protected_files_are_put_back_and_nothing_outside_is_touched() {
+    for harm in ["rm -rf tests; ln -s \"$PRECIOUS\" tests", "rm -rf tests; echo junk > tests", "rm -rf tests"] {
+        let mut project = project(harm);
+        let precious = project.path("precious");
+        project.env("PRECIOUS", precious.to_str().unwrap());
+        project.write("precious/x.py", "mine\n");
+        project.write("precious/made.py", "mine\n");
+        project.write("cases/fix/tests/x.py", "right\n");
+        let keys = "env: {PRECIOUS: '{}'}\nworkspace: {copy: fix, protect: [tests/**]}\n\
+                    graders: [{command: {run: 'test ! -L tests && test \"$(cat tests/x.py)\" = right'}}]";
+        project.case("a", &keys.replace("{}", precious.to_str().unwrap()), "");
+        project.evals(&["run", "--harness", "sh"]).exits(0);
+        assert!(warnings(&project).contains("tests/x.py"), "{}", warnings(&project));
+        assert_eq!(project.read("precious/x.py"), "mine\n", "{harm}");
+        assert_eq!(fs::read_dir(&precious).unwrap().count(), 2, "{harm}");
+    }
+}
+
+#[test]
+fn protected_links_ignored_files_and_odd_names_are_put_back() {
+    let project = project(
+        "rm link; ln -s /etc/passwd link; echo evil > a.lock; echo built > b.lock; for f in n*; do echo evil > $f; done",
+    );
+    project.write("cases/fix/x.py", "right\n");
+    project.write("cases/fix/.gitignore", "*.lock\n");
+    project.write("cases/fix/a.lock", "right\n");
+    symlink("x.py", project.path("cases/fix/link")).unwrap();
+    let odd = project.path("cases/fix").join(std::ffi::OsStr::from_bytes(b"n\xff.py"));
+    fs::write(odd, "right\n").unwrap();
+    let keys = "workspace: {copy: fix, protect: [link, '*.lock', '*.py'], protect-strict: true}\n\
+                graders: [{command: {run: 'cat link a.lock n*; readlink link; cat b.lock; exit 1', exit: 1}}]";
+    project.case("a", keys, "");
+    project.evals(&["run", "--harness", "sh", "--keep-workspace", "always"]).exits(1);
+    let folder = project.run_folder();
+    let kept = project.path(&format!("{folder}/trials/{TRIAL}/workspace"));
+    assert_eq!(fs::read_link(kept.join("link")).unwrap(), std::path::Path::new("x.py"));
+    assert_eq!(fs::read_to_string(kept.join("a.lock")).unwrap(), "right\n");
+    assert_eq!(fs::read_to_string(kept.join("b.lock")).unwrap(), "built\n");
+    assert_eq!(fs::read(kept.join(std::ffi::OsStr::from_bytes(b"n\xff.py"))).unwrap(), b"right\n");
+    assert_eq!(project.result(TRIAL)["verdict"], "fail", "protect-strict");
+    for name in ["file link;", "file a.lock;", "file n"] {
+        assert!(warnings(&project).contains(name), "{name}: {}", warnings(&project));
+    }
+}
