@@ -18,6 +18,7 @@ use crate::interaction::{Interaction, Policy};
 use crate::price;
 use crate::process;
 use crate::result::{ErrorRecord, StopRecord, TrialResult};
+use crate::run::temporary::Vanishing;
 use crate::run::{Keep, RunError, TrialRecord, put_in_place, sync_folder};
 use crate::sandbox::{self, Inside, Places, Sandbox, SandboxError};
 use crate::secrets::{self, Masker};
@@ -140,15 +141,15 @@ fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> TrialError {
 
 /// The folders of a trial while it runs, all below one that vanishes with it.
 struct Folders {
-    root: tempfile::TempDir,
+    root: Vanishing,
     workspace: PathBuf,
     home: PathBuf,
 }
 
 impl Folders {
     fn make(temporary: &Path) -> Result<Self, TrialError> {
-        let root = tempfile::Builder::new().prefix("trial-").tempdir_in(temporary);
-        let root = root.map_err(io(format!("make a private folder in {}", temporary.display())))?;
+        let root = Vanishing::make(temporary, "trial-")
+            .map_err(io(format!("make a private folder in {}", temporary.display())))?;
         // Agents report real paths, so the workspace's own must be one.
         let path = root.path().canonicalize().map_err(io("find the private folder"))?;
         let (workspace, home) = (path.join("workspace"), path.join("home"));
@@ -164,8 +165,15 @@ impl Folders {
 pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialError> {
     make_durable(&attempt.folder)?;
     let folders = Folders::make(&engine.temporary)?;
+    let outcome = run_in(engine, attempt, &folders).await;
+    // It may hold very much, and other trials go on.
+    let _ = tokio::task::spawn_blocking(move || drop(folders)).await;
+    outcome
+}
+
+async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Outcome, TrialError> {
     let case = &attempt.case;
-    let inside = match inside(engine, attempt, &folders) {
+    let inside = match inside(engine, attempt, folders) {
         Ok(inside) => inside,
         Err(error) => {
             let masker = environment::masker(&engine.env, &case.env, &attempt.manifest);
@@ -177,16 +185,16 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         env: environment::of_commands(&engine.env, &case.env, &folders.home.to_string_lossy()),
         inside: Some(inside.clone()),
     };
-    let placeholders = placeholders(engine, attempt, &folders)?;
+    let placeholders = placeholders(engine, attempt, folders)?;
     let env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &placeholders);
     let masker = Arc::new(environment::masker(&engine.env, &env, &attempt.manifest));
-    let before = match unless_interrupted(engine, set_up(engine, attempt, &folders, &shell)).await {
+    let before = match unless_interrupted(engine, set_up(engine, attempt, folders, &shell)).await {
         Some(Ok(before)) => before,
         Some(Err(message)) => return finish_without_agent(attempt, &masker, ErrorCategory::Setup, message),
         None => return Ok(Outcome::Interrupted),
     };
     let mut warnings = warnings_before(attempt, &env, &masker);
-    let mut task = task_of(attempt, &folders, &placeholders, env);
+    let mut task = task_of(attempt, folders, &placeholders, env);
     confine(&mut task, inside.clone(), engine, &placeholders);
     if let Some(message) = missing_env(&task) {
         return finish_without_agent(attempt, &masker, ErrorCategory::Auth, message);
@@ -205,7 +213,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         grading: Grading::new(&case.judges, &header),
         observed: Observed::default(),
         file: TraceFile::new(&attempt.folder, masker.clone()),
-        outside: outside(&inside, &folders),
+        outside: outside(&inside, folders),
     }));
     let sink = {
         let judged = judged.clone();
@@ -247,7 +255,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         return Err(io("write the wire log")(std::io::Error::other("the disk is full, or the file is gone")));
     }
 
-    let (change, patch, protected) = after_the_agent(attempt, &folders, &before.path, &masker, &mut warnings)?;
+    let (change, patch, protected) = after_the_agent(attempt, folders, &before.path, &masker, &mut warnings)?;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
     let evidence = Evidence {
         header: &finished.header,
@@ -320,7 +328,6 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     }
     put_in_place([trace, patch, write_result(attempt, &result)?])?;
     sync_folder(&attempt.folder)?;
-    kept::remove(folders.root);
     Ok(Outcome::Done(Box::new(result)))
 }
 
@@ -403,7 +410,7 @@ async fn run_session(
 struct Before {
     path: PathBuf,
     /// Vanishes with the trial, where it is a copy of its own.
-    _copy: Option<tempfile::TempDir>,
+    _copy: Option<Vanishing>,
 }
 
 async fn set_up(engine: &Engine, attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<Before, String> {
@@ -438,8 +445,7 @@ async fn set_up(engine: &Engine, attempt: &Attempt, folders: &Folders, shell: &S
         }
         _ => {
             // Not beside the workspace: an agent that looks around must not come upon what it is measured against.
-            let copy = tempfile::Builder::new().prefix("before-").tempdir_in(&engine.temporary);
-            let copy = copy.map_err(|error| error.to_string())?;
+            let copy = Vanishing::make(&engine.temporary, "before-").map_err(|error| error.to_string())?;
             copy_as_it_is(&folders.workspace, copy.path()).map_err(|error| error.to_string())?;
             Ok(Before { path: copy.path().to_owned(), _copy: Some(copy) })
         }

@@ -7,10 +7,12 @@ use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
 use crate::trace::view::normalise;
+use walk::{DEEPEST, LONGEST, Next, Unread, walk};
 
 pub mod beneath;
 pub mod change;
 pub mod git;
+pub mod make_ready;
 pub mod patch;
 pub mod remove;
 pub mod restore;
@@ -41,6 +43,9 @@ pub enum WorkspaceError {
     /// Something that is no file, folder or link.
     #[error("{0} is neither a file, a folder nor a link, so it cannot be copied")]
     Special(PathBuf),
+    /// A folder that lies too deep.
+    #[error("{0} lies too deep: folders are copied down to {DEEPEST} levels, and paths of {LONGEST} bytes")]
+    TooDeep(PathBuf),
 }
 
 impl WorkspaceError {
@@ -56,15 +61,16 @@ impl WorkspaceError {
 /// # Errors
 /// The file system refused, or the folder holds what cannot be copied.
 pub fn copy_folder(from: &Path, to: &Path, over: bool) -> Result<(), WorkspaceError> {
-    copy_into(from, from, to, How { over, checked: true })
+    copy(from, to, How { over, checked: true })
 }
 
 /// Copies a folder that programs have worked in: links as they are, wherever they point; sockets and pipes not at all.
+/// What cannot be copied is left out, and the rest is there all the same.
 ///
 /// # Errors
-/// The file system refused.
+/// The file system refused, or something lies too deep: the first of it.
 pub fn copy_as_it_is(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
-    copy_into(from, from, to, How { over: false, checked: false })
+    copy(from, to, How { over: false, checked: false })
 }
 
 /// How a folder is copied.
@@ -76,42 +82,54 @@ struct How {
     checked: bool,
 }
 
-fn copy_into(root: &Path, from: &Path, to: &Path, how: How) -> Result<(), WorkspaceError> {
-    let over = how.over;
+fn copy(from: &Path, to: &Path, how: How) -> Result<(), WorkspaceError> {
+    make_folder(to, how.over)?;
+    let mut first = None;
+    let left = walk(from, |path, meta| {
+        if how.checked && first.is_some() {
+            return Next::Skip;
+        }
+        let done = copy_entry(from, &from.join(path), &to.join(path), meta, how);
+        let next = if done.is_ok() { Next::Enter } else { Next::Skip };
+        first = first.take().or(done.err());
+        next
+    });
+    let left = left.map_err(WorkspaceError::io("read the folder", from))?;
+    let left = left.into_iter().next().map(|(path, why)| match why {
+        Unread::TooDeep => WorkspaceError::TooDeep(from.join(path)),
+        Unread::Refused(error) => WorkspaceError::io("read", &from.join(path))(error),
+    });
+    first.or(left).map_or(Ok(()), Err)
+}
+
+fn make_folder(to: &Path, over: bool) -> Result<(), WorkspaceError> {
     match fs::create_dir(to) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && to.is_dir() && !to.is_symlink() => {}
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && to.is_dir() && !to.is_symlink() => Ok(()),
         Err(error) if over && error.kind() == io::ErrorKind::AlreadyExists => {
             fs::remove_file(to).map_err(WorkspaceError::io("replace", to))?;
-            fs::create_dir(to).map_err(WorkspaceError::io("make the folder", to))?;
+            fs::create_dir(to).map_err(WorkspaceError::io("make the folder", to))
         }
-        Err(error) => return Err(WorkspaceError::io("make the folder", to)(error)),
+        Err(error) => Err(WorkspaceError::io("make the folder", to)(error)),
     }
-    for entry in fs::read_dir(from).map_err(WorkspaceError::io("read the folder", from))? {
-        let entry = entry.map_err(WorkspaceError::io("read the folder", from))?;
-        let (source, target) = (entry.path(), to.join(entry.file_name()));
-        let kind = entry.file_type().map_err(WorkspaceError::io("read", &source))?;
-        if kind.is_dir() {
-            copy_into(root, &source, &target, how)?;
-            continue;
-        }
-        if over && target.symlink_metadata().is_ok() {
-            let removed = if target.is_dir() && !target.is_symlink() {
-                fs::remove_dir_all(&target)
-            } else {
-                fs::remove_file(&target)
-            };
-            removed.map_err(WorkspaceError::io("replace", &target))?;
-        }
-        if kind.is_symlink() {
-            copy_link(root, &source, &target, how)?;
-        } else if kind.is_file() {
-            fs::copy(&source, &target).map_err(WorkspaceError::io("copy", &source))?;
-        } else if how.checked {
-            return Err(WorkspaceError::Special(source));
-        }
+}
+
+fn copy_entry(root: &Path, source: &Path, target: &Path, meta: &fs::Metadata, how: How) -> Result<(), WorkspaceError> {
+    if meta.is_dir() {
+        return make_folder(target, how.over);
     }
-    Ok(())
+    if how.over {
+        remove::remove(target).map_err(WorkspaceError::io("replace", target))?;
+    }
+    if meta.is_symlink() {
+        copy_link(root, source, target, how)
+    } else if meta.is_file() {
+        fs::copy(source, target).map(|_| ()).map_err(WorkspaceError::io("copy", source))
+    } else if how.checked {
+        Err(WorkspaceError::Special(source.to_owned()))
+    } else {
+        Ok(())
+    }
 }
 
 fn copy_link(root: &Path, source: &Path, target: &Path, how: How) -> Result<(), WorkspaceError> {

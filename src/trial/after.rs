@@ -7,6 +7,7 @@ use crate::run::{Part, write_part};
 use crate::secrets::Masker;
 use crate::workspace::change::{Change, compare};
 use crate::workspace::copy_folder;
+use crate::workspace::make_ready::make_ready;
 use crate::workspace::tree::{Ignore, Tree};
 
 /// The agent is gone: measures what it changed, puts protected files back, and lays the hidden ones over.
@@ -18,6 +19,8 @@ pub(super) fn after_the_agent(
     warnings: &mut Vec<String>,
 ) -> Result<(Change, Part, bool), TrialError> {
     let case = &attempt.case;
+    let ready = make_ready(&folders.workspace).map_err(io("make the workspace ready"))?;
+    warnings.extend(ready.warnings());
     let ignore = Ignore::of(before, &case.workspace.ignore);
     let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
     let new = Tree::read(&folders.workspace, &ignore).map_err(io("read the workspace"))?;

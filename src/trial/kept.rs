@@ -9,6 +9,7 @@ use std::path::Path;
 use crate::run::write_whole;
 use crate::secrets::Masker;
 use crate::workspace::copy_as_it_is;
+use crate::workspace::remove::remove;
 
 /// Moves a workspace into the folder of its trial. Gives the number of files that held secrets.
 ///
@@ -18,9 +19,7 @@ pub fn keep(workspace: &Path, trial: &Path, masker: &Masker) -> io::Result<usize
     // Before it gets there: no secret may lie in a run folder even for a moment.
     let masked = if masker.is_empty() { 0 } else { mask(workspace, masker)? };
     let to = trial.join("workspace");
-    if to.exists() {
-        fs::remove_dir_all(&to)?;
-    }
+    remove(&to)?;
     if fs::rename(workspace, &to).is_ok() {
         return Ok(masked);
     }
@@ -62,24 +61,6 @@ fn mask(folder: &Path, masker: &Masker) -> io::Result<usize> {
         fs::set_permissions(&path, mode)?;
     }
     Ok(masked)
-}
-
-/// Removes a private folder, also where an agent took away the right to.
-pub fn remove(root: tempfile::TempDir) {
-    let path = root.keep();
-    if fs::remove_dir_all(&path).is_err() {
-        open_all(&path);
-        let _ = fs::remove_dir_all(&path);
-    }
-}
-
-fn open_all(folder: &Path) {
-    open_up(folder);
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_all(&entry.path());
-        }
-    }
 }
 
 fn open_up(folder: &Path) {

@@ -66,3 +66,24 @@ fn protected_links_ignored_files_and_odd_names_are_put_back() {
         assert!(warnings(&project).contains(name), "{name}: {}", warnings(&project));
     }
 }
+
+#[test]
+fn folders_without_end_are_cut_and_the_trial_has_its_result() {
+    let chain = "python3 -c \"\nimport os\nfor i in range(30000):\n os.mkdir('d'); os.chdir('d')\n\"";
+    let names = "n=$(printf '%0200d' 1); for i in $(seq 30); do mkdir $n; cd $n; done; echo x > f";
+    for (script, token) in [(chain, ""), (names, "a-secret-of-the-user")] {
+        let mut project = project(script);
+        if !token.is_empty() {
+            project.env("SOME_TOKEN", token);
+        }
+        project.write("cases/fix/x", "x\n");
+        project.case("a", "workspace: {copy: fix}\ngraders: [{command: {run: 'false'}}]", "");
+        project.evals(&["run", "--harness", "sh"]).exits(1);
+        assert_eq!(project.result(TRIAL)["verdict"], "fail");
+        assert!(warnings(&project).contains("were removed"), "{}", warnings(&project));
+        assert!(project.of_trial(TRIAL, "workspace/x").contains('x'));
+        assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
+        project.evals(&["prune", "--keep", "0"]).exits(0);
+        assert_eq!(project.runs(), Vec::<String>::new());
+    }
+}
