@@ -316,10 +316,7 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         warn_after(&mut result, &stop, left.held_on);
     }
     if engine.keep.keeps(result.verdict) {
-        let masked = kept::keep(&folders.workspace, &attempt.folder, &masker).map_err(io("keep the workspace"))?;
-        if masked > 0 {
-            result.warnings.push(format!("{masked} files of the kept workspace held secrets and were masked"));
-        }
+        result.warnings.extend(kept::keep(&folders.workspace, &attempt.folder, &masker));
     }
     mask_result(&mut result, &masker);
     let wire = attempt.folder.join("wire.jsonl");

@@ -24,8 +24,9 @@ pub(super) fn after_the_agent(
     let ignore = Ignore::of(before, &case.workspace.ignore);
     let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
     let new = Tree::read(&folders.workspace, &ignore).map_err(io("read the workspace"))?;
-    let (change, patch) = compare(&old, &new).map_err(io("compare the workspace"))?;
-    let patch = masker.mask_bytes(&patch);
+    let compared = compare(&old, &new).map_err(io("compare the workspace"))?;
+    warnings.extend(compared.warnings());
+    let patch = masker.mask_bytes(&compared.patch);
     if matches!(patch, std::borrow::Cow::Owned(_)) {
         warnings.push("workspace.patch held secrets and was masked".to_owned());
     }
@@ -41,5 +42,5 @@ pub(super) fn after_the_agent(
         copy_folder(hidden, &folders.workspace, true)
             .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error)))?;
     }
-    Ok((change, patch, touched))
+    Ok((compared.change, patch, touched))
 }

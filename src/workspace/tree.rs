@@ -1,14 +1,15 @@
 //! The files of a folder as they are now, without what is ignored: what two states are compared by.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata};
-use std::io;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use super::beneath::open_file;
 use super::walk::{Next, Unread, walk};
 
 /// What lies at a path.
@@ -127,16 +128,48 @@ impl Tree {
         Ok(Self { root: root.to_owned(), entries, ignored_bytes: 0, unread: left.into_iter().collect() })
     }
 
-    /// The bytes of an entry: a file's content, a link's target.
+    /// Whether a path lies in a folder that could not be read.
+    pub fn is_unknown(&self, path: &Path) -> bool {
+        !self.unread.is_empty() && path.ancestors().skip(1).any(|folder| self.unread.contains_key(folder))
+    }
+
+    /// Opens a file, to be read piece by piece.
+    ///
+    /// # Errors
+    /// It could not be read.
+    pub fn open(&self, path: &Path) -> io::Result<File> {
+        open_file(&self.root.join(path))
+    }
+
+    /// The bytes of an entry: a file's content, up to a bound, or a link's target.
     ///
     /// # Errors
     /// The file could not be read.
-    pub fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
+    pub fn bytes(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         match self.entries.get(path) {
             Some(Entry::Link(target)) => Ok(target.as_os_str().as_bytes().to_vec()),
-            Some(Entry::File { .. }) => fs::read(self.root.join(path)),
+            Some(Entry::File { .. }) => {
+                let mut bytes = Vec::new();
+                self.open(path)?.take(most).read_to_end(&mut bytes)?;
+                Ok(bytes)
+            }
             None => Ok(Vec::new()),
         }
+    }
+}
+
+impl Entry {
+    /// Its size in bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            Entry::File { len, .. } => *len,
+            Entry::Link(target) => target.as_os_str().len() as u64,
+        }
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 

@@ -19,11 +19,13 @@ pub enum Next {
 }
 
 /// Why the content of a folder is not known.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Unread {
     /// It lies deeper than [`DEEPEST`], or its path is longer than [`LONGEST`].
+    #[error("it lies too deep")]
     TooDeep,
     /// The system refused.
+    #[error("{0}")]
     Refused(io::Error),
 }
 

@@ -87,3 +87,24 @@ fn folders_without_end_are_cut_and_the_trial_has_its_result() {
         assert_eq!(project.runs(), Vec::<String>::new());
     }
 }
+
+#[test]
+fn huge_files_are_named_and_take_no_memory() {
+    let mut project = project("truncate -s 3G x; truncate -s 1T y; truncate -s 3G old; printf 'a\\rb\\n' > small");
+    project.env("SOME_TOKEN", "a-secret-of-the-user");
+    project.write("cases/fix/old", "old\n");
+    let keys = "workspace: {copy: fix}\ngraders: [{diff: {created: [x, y, small], changed: [old]}}]";
+    project.case("a", keys, "");
+    let evals = project.command(&["run", "--harness", "sh", "--keep-workspace", "always"]);
+    let mut limited = std::process::Command::new("sh");
+    // Of memory that could be used, in KiB; stacks of threads count in full.
+    limited.args(["-c", "ulimit -v 1000000; exec \"$@\"", "sh"]).arg(evals.get_program()).args(evals.get_args());
+    limited.env_clear().envs(evals.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let done = limited.current_dir(project.path("")).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    let patch = project.of_trial(TRIAL, "workspace.patch");
+    assert!(patch.contains("# left out: x (created, 3221225472 bytes)"), "{patch}");
+    assert!(patch.contains("# left out: old (changed, 4 bytes before and 3221225472 now)"), "{patch}");
+    assert!(patch.contains("\n+a\rb\n"), "{patch}");
+    assert!(warnings(&project).contains("content of 3 changed files"), "{}", warnings(&project));
+}
