@@ -6,7 +6,6 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
-use crate::trace::view::normalise;
 use walk::{DEEPEST, LONGEST, Next, Unread, walk};
 
 pub mod beneath;
@@ -134,20 +133,32 @@ fn copy_entry(root: &Path, source: &Path, target: &Path, meta: &fs::Metadata, ho
 
 fn copy_link(root: &Path, source: &Path, target: &Path, how: How) -> Result<(), WorkspaceError> {
     let points = fs::read_link(source).map_err(WorkspaceError::io("read the link", source))?;
-    let inside = source.parent().and_then(|parent| parent.strip_prefix(root).ok()).map(|parent| parent.join(&points));
-    let escapes = points.is_absolute() || inside.is_none_or(|inside| leaves(&inside));
-    if escapes && how.checked {
+    if how.checked && !stays_within(root, source, &points).map_err(WorkspaceError::io("follow the link", source))? {
         return Err(WorkspaceError::Escapes { link: source.to_owned(), target: points });
     }
     symlink(&points, target).map_err(WorkspaceError::io("make the link", target))
 }
 
-/// Whether a relative path leads out of where it starts.
-fn leaves(path: &Path) -> bool {
-    matches!(
-        normalise(path).components().next(),
-        Some(Component::ParentDir | Component::RootDir | Component::Prefix(_))
-    )
+/// Whether a link leads to a place in a folder, through whatever other links, and nowhere else on the way.
+fn stays_within(root: &Path, link: &Path, points: &Path) -> io::Result<bool> {
+    let root = root.canonicalize()?;
+    let mut at = link.parent().unwrap_or(&root).canonicalize()?;
+    for part in points.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => _ = at.pop(),
+            Component::Normal(name) => {
+                at.push(name);
+                // What is not there is where its name says.
+                at = at.canonicalize().unwrap_or(at);
+            }
+            Component::RootDir | Component::Prefix(_) => return Ok(false),
+        }
+        if !at.starts_with(&root) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Writes files given as text into a folder.
@@ -197,6 +208,26 @@ mod tests {
             symlink(target, from.join("link")).unwrap();
             let error = copy_folder(&from, &root.path().join("to"), false).unwrap_err();
             assert!(matches!(error, WorkspaceError::Escapes { .. }), "{target}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_link_that_leads_out_through_other_links_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let from = root.path().join("from");
+        fs::create_dir_all(from.join("sub/deep")).unwrap();
+        fs::write(root.path().join("secret.txt"), "outside").unwrap();
+        symlink(".", from.join("d")).unwrap();
+        symlink("sub/deep", from.join("s")).unwrap();
+        symlink("d/s/../deep", from.join("good")).unwrap();
+        symlink("not/there", from.join("dangling")).unwrap();
+        symlink("good", from.join("sub/deep/self")).unwrap();
+        copy_folder(&from, &root.path().join("to"), false).unwrap();
+        for target in ["d/../secret.txt", "d/d/../not-there", "s/../../../secret.txt", "dangling/../../x"] {
+            symlink(target, from.join("e")).unwrap();
+            let error = copy_folder(&from, &root.path().join("again"), true).unwrap_err();
+            assert!(matches!(error, WorkspaceError::Escapes { .. }), "{target}: {error}");
+            fs::remove_file(from.join("e")).unwrap();
         }
     }
 
