@@ -39,7 +39,7 @@ mod outside;
 mod protected;
 pub mod trace_file;
 
-use after::after_the_agent;
+use after::{After, after_the_agent};
 use ending::{
     error_of, finish_without_agent, judge, mark_flaky, mask_result, message_of, no_stop, tail_worth_keeping,
     warn_after, write_result, wrong_model,
@@ -167,8 +167,13 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     let folders = Folders::make(&engine.temporary)?;
     let outcome = run_in(engine, attempt, &folders).await;
     // It may hold very much, and other trials go on.
-    let _ = tokio::task::spawn_blocking(move || drop(folders)).await;
+    aside(move || drop(folders)).await?;
     outcome
+}
+
+/// Does work that waits for the file system, perhaps for long, while other trials and the user are served.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, TrialError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| TrialError::Panicked(error.to_string()))
 }
 
 async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Outcome, TrialError> {
@@ -255,7 +260,13 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         return Err(io("write the wire log")(std::io::Error::other("the disk is full, or the file is gone")));
     }
 
-    let (change, patch, protected) = after_the_agent(attempt, folders, &before.path, &masker, &mut warnings)?;
+    let after = {
+        let (case, masker) = (case.clone(), masker.clone());
+        let (workspace, trial) = (folders.workspace.clone(), attempt.folder.clone());
+        aside(move || after_the_agent(&case, &workspace, &before.path, &trial, &masker)).await??
+    };
+    let After { change, patch, touched, warnings: more } = after;
+    warnings.extend(more);
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
     let evidence = Evidence {
         header: &finished.header,
@@ -307,7 +318,7 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     };
     if result.error.is_none() {
         judge(&mut result, attempt, &observed);
-        if protected && case.workspace.protect_strict {
+        if touched && case.workspace.protect_strict {
             (result.verdict, result.score) = (Verdict::Fail, Some(crate::values::Fraction::ZERO));
         }
     }
@@ -316,7 +327,8 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         warn_after(&mut result, &stop, left.held_on);
     }
     if engine.keep.keeps(result.verdict) {
-        result.warnings.extend(kept::keep(&folders.workspace, &attempt.folder, &masker));
+        let (workspace, trial, masker) = (folders.workspace.clone(), attempt.folder.clone(), masker.clone());
+        result.warnings.extend(aside(move || kept::keep(&workspace, &trial, &masker)).await?);
     }
     mask_result(&mut result, &masker);
     let wire = attempt.folder.join("wire.jsonl");

@@ -5,7 +5,6 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::beneath::{open_folder, open_own};
 use super::remove::remove;
 use super::walk::{DEEPEST, LONGEST, Next, Unread, walk};
 
@@ -25,7 +24,8 @@ pub struct Done {
 /// # Errors
 /// The file system refused.
 pub fn make_ready(workspace: &Path) -> io::Result<Done> {
-    let mut done = Done { lost: stand(workspace)?, ..Done::default() };
+    let mut done = Done::default();
+    done.stand(workspace)?;
     let left = walk(workspace, |path, meta| {
         done.opened += usize::from(open_up(&workspace.join(path), meta));
         Next::Enter
@@ -37,23 +37,6 @@ pub fn make_ready(workspace: &Path) -> io::Result<Done> {
         }
     }
     Ok(done)
-}
-
-/// Whether a folder had to be made in the place of what was there, if anything was.
-fn stand(workspace: &Path) -> io::Result<bool> {
-    let mut lost = false;
-    // An agent without a sandbox can do away with the folder above it, too.
-    for folder in workspace.parent().into_iter().chain([workspace]) {
-        if !folder.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
-            remove(folder)?;
-            fs::create_dir(folder)?;
-            lost = true;
-        }
-        if let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) {
-            open_folder(open_own(parent)?, name)?;
-        }
-    }
-    Ok(lost)
 }
 
 /// Gives the owner the right to read what lies at a path, if it is missing.
@@ -68,6 +51,21 @@ fn open_up(path: &Path, meta: &Metadata) -> bool {
 }
 
 impl Done {
+    /// Makes sure that the workspace is a folder. An agent without a sandbox can do away with the one above it, too.
+    fn stand(&mut self, workspace: &Path) -> io::Result<()> {
+        for folder in workspace.parent().into_iter().chain([workspace]) {
+            match folder.symlink_metadata() {
+                Ok(meta) if meta.is_dir() => self.opened += usize::from(open_up(folder, &meta)),
+                _ => {
+                    remove(folder)?;
+                    fs::create_dir(folder)?;
+                    self.lost = true;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// What was done, for people.
     pub fn warnings(&self) -> Vec<String> {
         let mut told = Vec::new();

@@ -108,3 +108,81 @@ fn huge_files_are_named_and_take_no_memory() {
     assert!(patch.contains("\n+a\rb\n"), "{patch}");
     assert!(warnings(&project).contains("content of 3 changed files"), "{}", warnings(&project));
 }
+
+/// A user without the rights of root, whom modes do not hold back.
+const NOBODY: &str = "12345";
+
+/// Runs it as a user whom modes hold back. Nothing where this is not possible.
+fn run_as_somebody(project: &Project, args: &[&str]) -> Option<std::process::Output> {
+    let evals = project.command(args);
+    let root = project.path("").parent().unwrap().to_owned();
+    let mut command = if fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) != 0) {
+        std::process::Command::new(evals.get_program())
+    } else {
+        // The program must be found by that user, too.
+        let program = root.join("evals");
+        fs::copy(evals.get_program(), &program).unwrap();
+        let done = std::process::Command::new("chown").args(["-R", NOBODY]).arg(&root).status();
+        if !done.is_ok_and(|status| status.success()) {
+            return None;
+        }
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]).arg(program);
+        command
+    };
+    command.env_clear().envs(evals.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.args(args).current_dir(project.path("")).output().ok()
+}
+
+#[test]
+fn no_mode_and_no_loss_turns_a_fail_into_an_error() {
+    for (harm, warned) in [
+        ("chmod 000 x.py", "opened up"),
+        ("echo a > n; chmod 000 n", "opened up"),
+        ("chmod 000 tests", "opened up"),
+        ("chmod 000 tests/t.py tests", "opened up"),
+        ("echo evil > tests/t.py; chmod 555 tests", "tests/t.py"),
+        ("rm -rf tests; mkdir tests; chmod 000 tests", "tests/t.py"),
+        ("chmod 000 .", "opened up"),
+        ("rm -rf \"$PWD\"", "removed its workspace"),
+        ("rm -rf \"$PWD\"; ln -s / \"$PWD\"", "removed its workspace"),
+        ("chmod 555 . ..", "opened up"),
+    ] {
+        let mut project = project(harm);
+        project.env("SOME_TOKEN", "a-secret-of-the-user");
+        project.write("cases/fix/x.py", "right\n");
+        project.write("cases/fix/tests/t.py", "right\n");
+        project.write("cases/hidden/tests/more/h.py", "hidden\n");
+        let keys = "workspace: {copy: fix, protect: [tests/**]}\nhidden: hidden\ngraders:\n\
+                    - {command: {run: 'cat tests/t.py tests/more/h.py', stdout-contains: right}}\n\
+                    - {files: {contains: {x.py: other}}}";
+        project.case("a", keys, "");
+        let Some(done) = run_as_somebody(&project, &["run", "--harness", "sh"]) else { return };
+        assert_eq!(done.status.code(), Some(1), "{harm}: {done:?}");
+        let result = project.result(TRIAL);
+        let passed = |n: usize| result["grades"][n]["passed"].as_bool();
+        assert_eq!((passed(0), passed(1)), (Some(true), Some(false)), "{harm}: {result}");
+        assert!(warnings(&project).contains(warned), "{harm}: {}", warnings(&project));
+        let patch = project.of_trial(TRIAL, "workspace.patch");
+        let lost = warned.contains("removed");
+        assert_eq!(patch.contains("deleted file mode 100644\n--- a/x.py"), lost, "{harm}: {patch}");
+        assert!(lost || warned.contains("t.py") || !patch.contains("tests/t.py"), "{harm}: {patch}");
+        assert!(project.path(&format!("{}/trials/{TRIAL}/workspace", project.run_folder())).is_dir(), "{harm}");
+        assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new(), "{harm}");
+    }
+}
+
+#[test]
+fn others_are_served_while_a_workspace_is_looked_through() {
+    let mut project = project("if mkdir \"$FIRST\" 2>/dev/null; then truncate -s 3900M large; else sleep 1; fi");
+    project.env("SOME_TOKEN", "a-secret-of-the-user");
+    project.env("TOKIO_WORKER_THREADS", "1");
+    let keys = format!("trials: 2\nenv: {{FIRST: '{}'}}", project.path("first").display());
+    project.case("a", &keys, "");
+    project.evals(&["run", "--harness", "sh", "--jobs", "2", "--keep-workspace", "always"]).exits(0);
+    let journal = project.journal();
+    let finished: Vec<u64> =
+        journal.iter().filter(|line| line["event"] == "finished").map(|line| line["trial"].as_u64().unwrap()).collect();
+    let large = |n: &u64| project.of_trial(&format!("a/sh/default/{n}"), "workspace.patch").contains("large");
+    assert!(!large(&finished[0]) && large(&finished[1]), "{journal:?}");
+}
