@@ -18,27 +18,28 @@ use crate::interaction::{Interaction, Person, Policy};
 use crate::price;
 use crate::process;
 use crate::result::{ErrorRecord, StopRecord, TrialResult};
-use crate::run::{Keep, Part, RunError, TrialRecord, put_in_place, sync_folder, write_part};
+use crate::run::temporary::Vanishing;
+use crate::run::{Keep, RunError, TrialRecord, put_in_place, sync_folder};
 use crate::sandbox::{self, Inside, Places, Sandbox, SandboxError};
 use crate::secrets::{self, Masker};
 use crate::session::{self, Left, Session, Setup};
 use crate::shell::{Command, Shell};
 use crate::trace::recorder::{Finished, Recorder};
 use crate::trace::{ErrorCategory, Event, Header, Model};
-use crate::values::PathGlob;
 use crate::verdict::Verdict;
 use crate::wire::EngineLine;
-use crate::workspace::change::{Change, compare};
-use crate::workspace::tree::{Ignore, Tree};
 use crate::workspace::{copy_as_it_is, copy_folder, git, write_files};
 
+mod after;
 pub mod command;
 mod ending;
 pub mod kept;
 pub mod metrics;
 mod outside;
+mod protected;
 pub mod trace_file;
 
+use after::{After, after_the_agent};
 use ending::{
     error_of, finish_without_agent, judge, mark_flaky, mask_result, message_of, no_stop, tail_worth_keeping,
     warn_after, write_result, wrong_model,
@@ -142,20 +143,21 @@ fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> TrialError {
 
 /// The folders of a trial while it runs, all below one that vanishes with it.
 struct Folders {
-    root: tempfile::TempDir,
+    /// Vanishes with them.
+    _root: Vanishing,
     workspace: PathBuf,
     home: PathBuf,
 }
 
 impl Folders {
     fn make(temporary: &Path) -> Result<Self, TrialError> {
-        let root = tempfile::Builder::new().prefix("trial-").tempdir_in(temporary);
-        let root = root.map_err(io(format!("make a private folder in {}", temporary.display())))?;
+        let root = Vanishing::make(temporary, "trial-")
+            .map_err(io(format!("make a private folder in {}", temporary.display())))?;
         // Agents report real paths, so the workspace's own must be one.
         let path = root.path().canonicalize().map_err(io("find the private folder"))?;
         let (workspace, home) = (path.join("workspace"), path.join("home"));
         fs::create_dir(&home).map_err(io("make the private home"))?;
-        Ok(Self { root, workspace, home })
+        Ok(Self { _root: root, workspace, home })
     }
 
     /// A further folder of the trial's.
@@ -191,8 +193,20 @@ fn graders_shell(shell: &Shell, folders: &Folders, judges: &[Arc<Grader>]) -> Re
 pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialError> {
     make_durable(&attempt.folder)?;
     let folders = Folders::make(&engine.temporary)?;
+    let outcome = run_in(engine, attempt, &folders).await;
+    // It may hold very much, and other trials go on.
+    aside(move || drop(folders)).await?;
+    outcome
+}
+
+/// Does work that waits for the file system, perhaps for long, while other trials and the user are served.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, TrialError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| TrialError::Panicked(error.to_string()))
+}
+
+async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Outcome, TrialError> {
     let case = &attempt.case;
-    let inside = match inside(engine, attempt, &folders) {
+    let inside = match inside(engine, attempt, folders) {
         Ok(inside) => inside,
         Err(error) => {
             let masker = environment::masker(&engine.env, &case.env, &attempt.manifest, &case.mcp_servers);
@@ -207,16 +221,16 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         env: environment::of_commands(&engine.env, &case.env, &folders.home.to_string_lossy()),
         inside: Some(inside.clone()),
     };
-    let placeholders = placeholders(engine, attempt, &folders)?;
+    let placeholders = placeholders(engine, attempt, folders)?;
     let env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &placeholders);
     let masker = Arc::new(environment::masker(&engine.env, &env, &attempt.manifest, &case.mcp_servers));
-    let before = match unless_interrupted(engine, set_up(engine, attempt, &folders, &shell)).await {
+    let before = match unless_interrupted(engine, set_up(engine, attempt, folders, &shell)).await {
         Some(Ok(before)) => before,
         Some(Err(message)) => return finish_without_agent(attempt, &masker, ErrorCategory::Setup, message),
         None => return Ok(Outcome::Interrupted),
     };
     let mut warnings = warnings_before(attempt, &env, &masker);
-    let mut task = task_of(attempt, &folders, &placeholders, env);
+    let mut task = task_of(attempt, folders, &placeholders, env);
     task.policy = task.policy.asking(engine.person.clone(), shown_as(attempt));
     confine(&mut task, inside.clone(), engine, &placeholders);
     if let Some(message) = missing_env(&task) {
@@ -236,7 +250,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         grading: Grading::new(&case.judges, &header),
         observed: Observed::default(),
         file: TraceFile::new(&attempt.folder, masker.clone()),
-        outside: outside(&inside, &folders),
+        outside: outside(&inside, folders),
     }));
     let sink = {
         let judged = judged.clone();
@@ -281,8 +295,14 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         return Err(io("write the wire log")(std::io::Error::other("the disk is full, or the file is gone")));
     }
 
-    let (change, patch, protected) = after_the_agent(attempt, &folders, &before.path, &masker, &mut warnings)?;
-    let graders_shell = graders_shell(&shell, &folders, &case.judges)?;
+    let after = {
+        let (case, masker) = (case.clone(), masker.clone());
+        let (workspace, trial) = (folders.workspace.clone(), attempt.folder.clone());
+        aside(move || after_the_agent(&case, &workspace, &before.path, &trial, &masker)).await??
+    };
+    let After { change, patch, touched, warnings: more } = after;
+    warnings.extend(more);
+    let graders_shell = graders_shell(&shell, folders, &case.judges)?;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
     let evidence = Evidence {
         header: &finished.header,
@@ -334,7 +354,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     };
     if result.error.is_none() {
         judge(&mut result, attempt, &observed);
-        if protected && case.workspace.protect_strict {
+        if touched && case.workspace.protect_strict {
             (result.verdict, result.score) = (Verdict::Fail, Some(crate::values::Fraction::ZERO));
         }
     }
@@ -343,10 +363,8 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
         warn_after(&mut result, &stop, left.held_on);
     }
     if engine.keep.keeps(result.verdict) {
-        let masked = kept::keep(&folders.workspace, &attempt.folder, &masker).map_err(io("keep the workspace"))?;
-        if masked > 0 {
-            result.warnings.push(format!("{masked} files of the kept workspace held secrets and were masked"));
-        }
+        let (workspace, trial, masker) = (folders.workspace.clone(), attempt.folder.clone(), masker.clone());
+        result.warnings.extend(aside(move || kept::keep(&workspace, &trial, &masker)).await?);
     }
     mask_result(&mut result, &masker);
     let wire = attempt.folder.join("wire.jsonl");
@@ -355,7 +373,6 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     }
     put_in_place([trace, patch, write_result(attempt, &result)?])?;
     sync_folder(&attempt.folder)?;
-    kept::remove(folders.root);
     Ok(Outcome::Done(Box::new(result)))
 }
 
@@ -438,7 +455,7 @@ async fn run_session(
 struct Before {
     path: PathBuf,
     /// Vanishes with the trial, where it is a copy of its own.
-    _copy: Option<tempfile::TempDir>,
+    _copy: Option<Vanishing>,
 }
 
 async fn set_up(engine: &Engine, attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<Before, String> {
@@ -477,8 +494,7 @@ async fn set_up(engine: &Engine, attempt: &Attempt, folders: &Folders, shell: &S
         }
         _ => {
             // Not beside the workspace: an agent that looks around must not come upon what it is measured against.
-            let copy = tempfile::Builder::new().prefix("before-").tempdir_in(&engine.temporary);
-            let copy = copy.map_err(|error| error.to_string())?;
+            let copy = Vanishing::make(&engine.temporary, "before-").map_err(|error| error.to_string())?;
             copy_as_it_is(&folders.workspace, copy.path()).map_err(|error| error.to_string())?;
             Ok(Before { path: copy.path().to_owned(), _copy: Some(copy) })
         }
@@ -646,58 +662,6 @@ fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &M
         warnings.push(format!("the value of {name} is under {} characters and is not masked", secrets::SHORTEST));
     }
     warnings
-}
-
-/// The agent is gone: measures what it changed, puts protected files back, and lays the hidden ones over.
-fn after_the_agent(
-    attempt: &Attempt,
-    folders: &Folders,
-    before: &Path,
-    masker: &Masker,
-    warnings: &mut Vec<String>,
-) -> Result<(Change, Part, bool), TrialError> {
-    let case = &attempt.case;
-    let ignore = Ignore::of(before, &case.workspace.ignore);
-    let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
-    let new = Tree::read(&folders.workspace, &ignore).map_err(io("read the workspace"))?;
-    let (change, patch) = compare(&old, &new).map_err(io("compare the workspace"))?;
-    let patch = masker.mask_bytes(&patch);
-    if matches!(patch, std::borrow::Cow::Owned(_)) {
-        warnings.push("workspace.patch held secrets and was masked".to_owned());
-    }
-    let patch = write_part(&attempt.folder.join("workspace.patch"), |out| out.write_all(&patch))?;
-    if new.ignored_bytes > 0 {
-        warnings.push(format!("{} bytes of ignored files are not part of the workspace's change", new.ignored_bytes));
-    }
-    let protect: Vec<PathGlob> = case.workspace.protect.iter().filter_map(|glob| glob.parse().ok()).collect();
-    let mut touched = false;
-    for (path, how) in change.all() {
-        if protect.iter().any(|glob| glob.is_match(path)) {
-            warnings.push(format!("the agent {how} the protected file {path}; it was put back before grading"));
-            touched = true;
-            put_back(&before.join(path), &folders.workspace.join(path)).map_err(io(format!("put {path} back")))?;
-        }
-    }
-    if let Some(hidden) = &case.hidden {
-        copy_folder(hidden, &folders.workspace, true)
-            .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error)))?;
-    }
-    Ok((change, patch, touched))
-}
-
-fn put_back(original: &Path, place: &Path) -> std::io::Result<()> {
-    match place.symlink_metadata() {
-        Ok(meta) if meta.is_dir() => fs::remove_dir_all(place)?,
-        Ok(_) => fs::remove_file(place)?,
-        Err(_) => {}
-    }
-    if original.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
-        if let Some(parent) = place.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        fs::copy(original, place)?;
-    }
-    Ok(())
 }
 
 /// The result of an attempt that failed in the engine itself.

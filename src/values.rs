@@ -146,6 +146,11 @@ impl PathGlob {
     pub fn is_match(&self, path: &str) -> bool {
         self.0.is_match(path)
     }
+
+    /// The same for a path that may be no text.
+    pub fn is_match_path(&self, path: &std::path::Path) -> bool {
+        self.0.is_match(path)
+    }
 }
 
 impl FromStr for PathGlob {

@@ -6,12 +6,17 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
-use crate::trace::view::normalise;
+use walk::{DEEPEST, LONGEST, Next, Unread, walk};
 
+pub mod beneath;
 pub mod change;
 pub mod git;
+pub mod make_ready;
 pub mod patch;
+pub mod remove;
+pub mod restore;
 pub mod tree;
+pub mod walk;
 
 /// Why a workspace could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +42,9 @@ pub enum WorkspaceError {
     /// Something that is no file, folder or link.
     #[error("{0} is neither a file, a folder nor a link, so it cannot be copied")]
     Special(PathBuf),
+    /// A folder that lies too deep.
+    #[error("{0} lies too deep: folders are copied down to {DEEPEST} levels, and paths of {LONGEST} bytes")]
+    TooDeep(PathBuf),
 }
 
 impl WorkspaceError {
@@ -52,15 +60,16 @@ impl WorkspaceError {
 /// # Errors
 /// The file system refused, or the folder holds what cannot be copied.
 pub fn copy_folder(from: &Path, to: &Path, over: bool) -> Result<(), WorkspaceError> {
-    copy_into(from, from, to, How { over, checked: true })
+    copy(from, to, How { over, checked: true })
 }
 
 /// Copies a folder that programs have worked in: links as they are, wherever they point; sockets and pipes not at all.
+/// What cannot be copied is left out, and the rest is there all the same.
 ///
 /// # Errors
-/// The file system refused.
+/// The file system refused, or something lies too deep: the first of it.
 pub fn copy_as_it_is(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
-    copy_into(from, from, to, How { over: false, checked: false })
+    copy(from, to, How { over: false, checked: false })
 }
 
 /// How a folder is copied.
@@ -72,60 +81,84 @@ struct How {
     checked: bool,
 }
 
-fn copy_into(root: &Path, from: &Path, to: &Path, how: How) -> Result<(), WorkspaceError> {
-    let over = how.over;
+fn copy(from: &Path, to: &Path, how: How) -> Result<(), WorkspaceError> {
+    make_folder(to, how.over)?;
+    let mut first = None;
+    let left = walk(from, |path, meta| {
+        if how.checked && first.is_some() {
+            return Next::Skip;
+        }
+        let done = copy_entry(from, &from.join(path), &to.join(path), meta, how);
+        let next = if done.is_ok() { Next::Enter } else { Next::Skip };
+        first = first.take().or(done.err());
+        next
+    });
+    let left = left.map_err(WorkspaceError::io("read the folder", from))?;
+    let left = left.into_iter().next().map(|(path, why)| match why {
+        Unread::TooDeep => WorkspaceError::TooDeep(from.join(path)),
+        Unread::Refused(error) => WorkspaceError::io("read", &from.join(path))(error),
+    });
+    first.or(left).map_or(Ok(()), Err)
+}
+
+fn make_folder(to: &Path, over: bool) -> Result<(), WorkspaceError> {
     match fs::create_dir(to) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && to.is_dir() && !to.is_symlink() => {}
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && to.is_dir() && !to.is_symlink() => Ok(()),
         Err(error) if over && error.kind() == io::ErrorKind::AlreadyExists => {
             fs::remove_file(to).map_err(WorkspaceError::io("replace", to))?;
-            fs::create_dir(to).map_err(WorkspaceError::io("make the folder", to))?;
+            fs::create_dir(to).map_err(WorkspaceError::io("make the folder", to))
         }
-        Err(error) => return Err(WorkspaceError::io("make the folder", to)(error)),
+        Err(error) => Err(WorkspaceError::io("make the folder", to)(error)),
     }
-    for entry in fs::read_dir(from).map_err(WorkspaceError::io("read the folder", from))? {
-        let entry = entry.map_err(WorkspaceError::io("read the folder", from))?;
-        let (source, target) = (entry.path(), to.join(entry.file_name()));
-        let kind = entry.file_type().map_err(WorkspaceError::io("read", &source))?;
-        if kind.is_dir() {
-            copy_into(root, &source, &target, how)?;
-            continue;
-        }
-        if over && target.symlink_metadata().is_ok() {
-            let removed = if target.is_dir() && !target.is_symlink() {
-                fs::remove_dir_all(&target)
-            } else {
-                fs::remove_file(&target)
-            };
-            removed.map_err(WorkspaceError::io("replace", &target))?;
-        }
-        if kind.is_symlink() {
-            copy_link(root, &source, &target, how)?;
-        } else if kind.is_file() {
-            fs::copy(&source, &target).map_err(WorkspaceError::io("copy", &source))?;
-        } else if how.checked {
-            return Err(WorkspaceError::Special(source));
-        }
+}
+
+fn copy_entry(root: &Path, source: &Path, target: &Path, meta: &fs::Metadata, how: How) -> Result<(), WorkspaceError> {
+    if meta.is_dir() {
+        return make_folder(target, how.over);
     }
-    Ok(())
+    if how.over {
+        remove::remove(target).map_err(WorkspaceError::io("replace", target))?;
+    }
+    if meta.is_symlink() {
+        copy_link(root, source, target, how)
+    } else if meta.is_file() {
+        fs::copy(source, target).map(|_| ()).map_err(WorkspaceError::io("copy", source))
+    } else if how.checked {
+        Err(WorkspaceError::Special(source.to_owned()))
+    } else {
+        Ok(())
+    }
 }
 
 fn copy_link(root: &Path, source: &Path, target: &Path, how: How) -> Result<(), WorkspaceError> {
     let points = fs::read_link(source).map_err(WorkspaceError::io("read the link", source))?;
-    let inside = source.parent().and_then(|parent| parent.strip_prefix(root).ok()).map(|parent| parent.join(&points));
-    let escapes = points.is_absolute() || inside.is_none_or(|inside| leaves(&inside));
-    if escapes && how.checked {
+    if how.checked && !stays_within(root, source, &points).map_err(WorkspaceError::io("follow the link", source))? {
         return Err(WorkspaceError::Escapes { link: source.to_owned(), target: points });
     }
     symlink(&points, target).map_err(WorkspaceError::io("make the link", target))
 }
 
-/// Whether a relative path leads out of where it starts.
-fn leaves(path: &Path) -> bool {
-    matches!(
-        normalise(path).components().next(),
-        Some(Component::ParentDir | Component::RootDir | Component::Prefix(_))
-    )
+/// Whether a link leads to a place in a folder, through whatever other links, and nowhere else on the way.
+fn stays_within(root: &Path, link: &Path, points: &Path) -> io::Result<bool> {
+    let root = root.canonicalize()?;
+    let mut at = link.parent().unwrap_or(&root).canonicalize()?;
+    for part in points.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => _ = at.pop(),
+            Component::Normal(name) => {
+                at.push(name);
+                // What is not there is where its name says.
+                at = at.canonicalize().unwrap_or(at);
+            }
+            Component::RootDir | Component::Prefix(_) => return Ok(false),
+        }
+        if !at.starts_with(&root) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Writes files given as text into a folder.
@@ -175,6 +208,26 @@ mod tests {
             symlink(target, from.join("link")).unwrap();
             let error = copy_folder(&from, &root.path().join("to"), false).unwrap_err();
             assert!(matches!(error, WorkspaceError::Escapes { .. }), "{target}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_link_that_leads_out_through_other_links_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let from = root.path().join("from");
+        fs::create_dir_all(from.join("sub/deep")).unwrap();
+        fs::write(root.path().join("secret.txt"), "outside").unwrap();
+        symlink(".", from.join("d")).unwrap();
+        symlink("sub/deep", from.join("s")).unwrap();
+        symlink("d/s/../deep", from.join("good")).unwrap();
+        symlink("not/there", from.join("dangling")).unwrap();
+        symlink("good", from.join("sub/deep/self")).unwrap();
+        copy_folder(&from, &root.path().join("to"), false).unwrap();
+        for target in ["d/../secret.txt", "d/d/../not-there", "s/../../../secret.txt", "dangling/../../x"] {
+            symlink(target, from.join("e")).unwrap();
+            let error = copy_folder(&from, &root.path().join("again"), true).unwrap_err();
+            assert!(matches!(error, WorkspaceError::Escapes { .. }), "{target}: {error}");
+            fs::remove_file(from.join("e")).unwrap();
         }
     }
 

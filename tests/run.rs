@@ -30,3 +30,5 @@ mod resume;
 mod sandbox;
 #[path = "run/secrets.rs"]
 mod secrets;
+#[path = "run/workspaces.rs"]
+mod workspaces;

@@ -1,10 +1,10 @@
 //! `evals prune`: removes old runs, the newest ones are kept.
 
-use std::fs;
 use std::io::Write;
 
 use super::{CliError, RunsFolder};
 use crate::run::folder::{self, RunFolder};
+use crate::workspace::remove::remove;
 
 #[derive(Debug, clap::Args)]
 pub struct PruneArgs {
@@ -31,8 +31,7 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
             writeln!(out, "kept {}: another evals is at work on it", record.run)?;
             continue;
         }
-        fs::remove_dir_all(path)
-            .map_err(|error| CliError::unreadable(format!("could not remove {}: {error}", path.display())))?;
+        remove(path).map_err(|error| CliError::unreadable(format!("could not remove {}: {error}", path.display())))?;
         writeln!(out, "removed {}", record.run)?;
     }
     writeln!(out, "{} of {} runs stay", runs.len().min(args.keep), runs.len())?;

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
+use crate::workspace::remove;
+
 /// How the folders are named, so that they are known again.
 const PREFIX: &str = "evals-run-";
 
@@ -42,12 +44,37 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
+        let _ = remove::remove(&self.path);
         let _ = flock(&self.lock, FlockOperation::Unlock);
         // What was just being started when its engine died held its folder at the time this one was made.
         if let Some(system) = self.path.parent() {
             tidy(system);
         }
+    }
+}
+
+/// A folder that vanishes with its holder, whatever programs left in it.
+#[derive(Debug)]
+pub struct Vanishing(PathBuf);
+
+impl Vanishing {
+    /// Makes a folder in another one, under a name that begins so.
+    ///
+    /// # Errors
+    /// The file system refused.
+    pub fn make(folder: &Path, prefix: &str) -> io::Result<Self> {
+        Ok(Self(tempfile::Builder::new().prefix(prefix).tempdir_in(folder)?.keep()))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Vanishing {
+    fn drop(&mut self) {
+        let _ = remove::remove(&self.0);
     }
 }
 
@@ -77,11 +104,8 @@ fn tidy(system: &Path) {
 /// Removes a folder, its lock last: where an agent of the dead engine still writes, the next try knows the folder again.
 fn remove(folder: &Path) {
     let left = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let all = left.filter(|path| !path.ends_with(".lock")).all(|path| {
-        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
-        removed.is_ok()
-    });
+    let all = left.filter(|path| !path.ends_with(".lock")).all(|path| remove::remove(&path).is_ok());
     if all {
-        let _ = fs::remove_dir_all(folder);
+        let _ = remove::remove(folder);
     }
 }

@@ -1,97 +1,185 @@
-//! A workspace that is kept moves into its trial, with the secrets in its files masked; what is not kept vanishes.
+//! A workspace that is kept moves into its trial, with the secrets in its files masked.
 
 use std::borrow::Cow;
-use std::fs;
-use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::run::write_whole;
 use crate::secrets::Masker;
+use crate::workspace::beneath::open_file;
 use crate::workspace::copy_as_it_is;
+use crate::workspace::make_ready::make_ready;
+use crate::workspace::remove::remove;
+use crate::workspace::walk::{Next, walk};
 
-/// Moves a workspace into the folder of its trial. Gives the number of files that held secrets.
-///
-/// # Errors
-/// The file system refused.
-pub fn keep(workspace: &Path, trial: &Path, masker: &Masker) -> io::Result<usize> {
-    // Before it gets there: no secret may lie in a run folder even for a moment.
-    let masked = if masker.is_empty() { 0 } else { mask(workspace, masker)? };
+/// The largest file that is masked. One that is larger and holds a secret is left out.
+const LARGEST: u64 = 16 << 20;
+/// How much is looked through, or copied to another file system, in all. Files beyond that are left out.
+const WHOLE: u64 = 4 << 30;
+/// How much of a piece is looked at again with the next one: more than any secret has.
+const OVERLAP: usize = 1 << 20;
+
+/// What became of a workspace while it was put into its trial.
+#[derive(Debug, Default)]
+struct Kept {
+    /// Files that held secrets and were masked.
+    masked: usize,
+    /// What was left out because a secret is in its name, or in a file too large to be masked.
+    secret: usize,
+    /// Files that were left out because there was too much, and their bytes.
+    too_much: (usize, u64),
+    /// What could not be read.
+    unread: usize,
+}
+
+/// Moves a workspace into the folder of its trial. Gives what the user is to be warned of; that it could not be kept is
+/// no more than that.
+pub fn keep(workspace: &Path, trial: &Path, masker: &Masker) -> Vec<String> {
     let to = trial.join("workspace");
-    if to.exists() {
-        fs::remove_dir_all(&to)?;
+    let mut warnings = Vec::new();
+    if let Err(error) = move_to(workspace, &to, masker, &mut warnings) {
+        // What is not known to be masked must not lie there.
+        let gone = if remove(&to).is_ok() { "" } else { ", and what is there of it could not be removed" };
+        warnings.push(format!("the workspace could not be kept: {error}{gone}"));
     }
-    if fs::rename(workspace, &to).is_ok() {
-        return Ok(masked);
+    warnings
+}
+
+fn move_to(workspace: &Path, to: &Path, masker: &Masker, warnings: &mut Vec<String>) -> io::Result<()> {
+    // Graders may run what the agent wrote.
+    warnings.extend(make_ready(workspace)?.warnings());
+    let here = fs::metadata(workspace)?.dev() == fs::metadata(to.parent().unwrap_or(to))?.dev();
+    if !here || !masker.is_empty() {
+        // Before it gets there: no secret may lie in a run folder even for a moment.
+        warnings.extend(Kept::prepare(workspace, masker)?.warnings());
+    }
+    remove(to)?;
+    if fs::rename(workspace, to).is_ok() {
+        return Ok(());
     }
     // Another file system: what cannot be copied is left out, the rest is kept.
-    if let Err(error) = copy_as_it_is(workspace, &to) {
-        let note = trial.join("workspace.incomplete.txt");
-        let text = format!("the workspace could not be kept whole: {error}");
-        write_whole(&note, |out| writeln!(out, "{}", masker.mask(&text))).map_err(io::Error::other)?;
+    if let Err(error) = copy_as_it_is(workspace, to) {
+        warnings.push(format!("the workspace could not be kept whole: {error}"));
     }
-    Ok(masked)
+    Ok(())
 }
 
-fn mask(folder: &Path, masker: &Masker) -> io::Result<usize> {
-    // An agent may have taken its own rights away.
-    open_up(folder);
-    let mut masked = 0;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let path = entry.path();
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            masked += mask(&path, masker)?;
-            continue;
+impl Kept {
+    fn prepare(workspace: &Path, masker: &Masker) -> io::Result<Self> {
+        let mut kept = Self::default();
+        let (mut room, mut failed) = (WHOLE, None);
+        let left = walk(workspace, |path, meta| match kept.entry(&workspace.join(path), meta, masker, &mut room) {
+            Ok(next) => next,
+            Err(error) => {
+                failed = Some(error);
+                Next::Skip
+            }
+        })?;
+        for (path, _) in left {
+            kept.unread += 1;
+            remove(&workspace.join(path))?;
         }
-        // A link is not followed: what it points to is not the workspace's.
-        if !kind.is_file() {
-            continue;
+        failed.map_or(Ok(kept), Err)
+    }
+
+    fn entry(&mut self, path: &Path, meta: &Metadata, masker: &Masker, room: &mut u64) -> io::Result<Next> {
+        let finds = |bytes: &[u8]| matches!(masker.mask_bytes(bytes), Cow::Owned(_));
+        let named = path.file_name().is_some_and(|name| finds(name.as_bytes()));
+        if named || meta.is_symlink() && fs::read_link(path).is_ok_and(|to| finds(to.as_os_str().as_bytes())) {
+            self.secret += 1;
+            return remove(path).map(|()| Next::Skip);
         }
-        let mode = fs::metadata(&path)?.permissions();
-        if mode.mode() & 0o400 == 0 {
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode.mode() | 0o600))?;
+        if !meta.is_file() {
+            return Ok(Next::Enter);
         }
-        if let Cow::Owned(bytes) = masker.mask_bytes(&fs::read(&path)?) {
+        if meta.len() > *room {
+            self.too_much = (self.too_much.0 + 1, self.too_much.1.saturating_add(meta.len()));
+            return remove(path).map(|()| Next::Skip);
+        }
+        *room -= meta.len();
+        match self.mask(path, meta, masker) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(_) => {
+                self.unread += 1;
+                remove(path)?;
+            }
+        }
+        Ok(Next::Enter)
+    }
+
+    fn mask(&mut self, path: &Path, meta: &Metadata, masker: &Masker) -> io::Result<()> {
+        if masker.is_empty() {
+            return Ok(());
+        }
+        let file = open_file(path)?;
+        if meta.len() > LARGEST {
+            if holds_secret(file, masker)? {
+                self.secret += 1;
+                remove(path)?;
+            }
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        file.take(LARGEST).read_to_end(&mut bytes)?;
+        if let Cow::Owned(bytes) = masker.mask_bytes(&bytes) {
             // A new file, so that a second name of the old one, outside of the workspace, stays as it is.
-            fs::remove_file(&path)?;
-            fs::write(&path, bytes)?;
-            masked += 1;
+            remove(path)?;
+            fs::write(path, bytes)?;
+            fs::set_permissions(path, meta.permissions())?;
+            self.masked += 1;
         }
-        fs::set_permissions(&path, mode)?;
+        Ok(())
     }
-    Ok(masked)
-}
 
-/// Removes a private folder, also where an agent took away the right to.
-pub fn remove(root: tempfile::TempDir) {
-    let path = root.keep();
-    if fs::remove_dir_all(&path).is_err() {
-        open_all(&path);
-        let _ = fs::remove_dir_all(&path);
-    }
-}
-
-fn open_all(folder: &Path) {
-    open_up(folder);
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_all(&entry.path());
+    fn warnings(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        if self.masked > 0 {
+            told.push(format!("{} files of the kept workspace held secrets and were masked", self.masked));
         }
+        if self.secret > 0 {
+            let n = self.secret;
+            told.push(format!(
+                "{n} files of the workspace were not kept: a secret is in their name, or they hold one and are over {} MiB",
+                LARGEST >> 20
+            ));
+        }
+        if self.too_much.0 > 0 {
+            let (files, bytes) = self.too_much;
+            told.push(format!(
+                "{files} files of the workspace were not kept, {bytes} bytes: it is kept up to {} GiB",
+                WHOLE >> 30
+            ));
+        }
+        if self.unread > 0 {
+            told.push(format!("{} files of the workspace were not kept: they could not be read", self.unread));
+        }
+        told
     }
 }
 
-fn open_up(folder: &Path) {
-    let mode = fs::metadata(folder).map_or(0, |meta| meta.permissions().mode());
-    if mode & 0o700 != 0o700 {
-        let _ = fs::set_permissions(folder, fs::Permissions::from_mode(mode | 0o700));
+/// Whether a secret is in a file, looked at piece by piece.
+fn holds_secret(file: File, masker: &Masker) -> io::Result<bool> {
+    let mut file = file.take(WHOLE);
+    let mut piece = Vec::new();
+    loop {
+        let read = file.by_ref().take(LARGEST).read_to_end(&mut piece)?;
+        if matches!(masker.mask_bytes(&piece), Cow::Owned(_)) {
+            return Ok(true);
+        }
+        if read == 0 {
+            return Ok(false);
+        }
+        piece.drain(..piece.len().saturating_sub(OVERLAP));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
@@ -104,14 +192,47 @@ mod tests {
         fs::write(root.path().join("outside"), "a long secret").unwrap();
         fs::write(workspace.join("deep/a"), b"\xff a long secret").unwrap();
         fs::write(workspace.join("b"), "nothing").unwrap();
-        fs::set_permissions(workspace.join("deep/a"), fs::Permissions::from_mode(0o500)).unwrap();
+        fs::set_permissions(workspace.join("deep/a"), Permissions::from_mode(0o500)).unwrap();
         symlink("../outside", workspace.join("link")).unwrap();
         fs::hard_link(root.path().join("outside"), workspace.join("hard")).unwrap();
         let masker = Masker::new(&[("KEY".to_owned(), "a long secret".to_owned())].into());
-        assert_eq!(keep(&workspace, &trial, &masker).unwrap(), 2);
+        let warnings = keep(&workspace, &trial, &masker);
+        assert!(warnings[0].starts_with("2 files") && warnings.len() == 1, "{warnings:?}");
         assert_eq!(fs::read(trial.join("workspace/deep/a")).unwrap(), b"\xff [redacted:KEY]");
         assert_eq!(fs::metadata(trial.join("workspace/deep/a")).unwrap().permissions().mode() & 0o777, 0o500);
         assert_eq!(fs::read(trial.join("workspace/hard")).unwrap(), b"[redacted:KEY]");
         assert_eq!(fs::read(root.path().join("outside")).unwrap(), b"a long secret");
+    }
+
+    #[test]
+    fn what_is_too_large_to_be_masked_is_left_out_and_told() {
+        let root = tempfile::tempdir().unwrap();
+        let (workspace, trial) = (root.path().join("workspace"), root.path().join("trial"));
+        fs::create_dir_all(workspace.join("d-a long secret")).unwrap();
+        fs::create_dir(&trial).unwrap();
+        let large = |name: &str, len: u64| {
+            let file = File::create(workspace.join(name)).unwrap();
+            file.set_len(len).unwrap();
+            file
+        };
+        large("endless", WHOLE + 1);
+        large("good", LARGEST + 10);
+        // Right over where two pieces meet.
+        std::os::unix::fs::FileExt::write_all_at(&large("bad", LARGEST * 2), b"a long secret", LARGEST - 5).unwrap();
+        symlink("/x/a long secret", workspace.join("link")).unwrap();
+        let masker = Masker::new(&[("KEY".to_owned(), "a long secret".to_owned())].into());
+        let warnings = keep(&workspace, &trial, &masker);
+        assert!(warnings[0].starts_with("3 files") && warnings[1].starts_with("1 files"), "{warnings:?}");
+        let kept: Vec<_> = fs::read_dir(trial.join("workspace")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(kept, ["good"]);
+    }
+
+    #[test]
+    fn that_it_cannot_be_kept_is_a_warning() {
+        let root = tempfile::tempdir().unwrap();
+        let workspace = root.path().join("workspace");
+        fs::create_dir(&workspace).unwrap();
+        let warnings = keep(&workspace, &root.path().join("not/there"), &Masker::default());
+        assert!(warnings[0].contains("could not be kept"), "{warnings:?}");
     }
 }

@@ -1,7 +1,9 @@
 //! What an agent changed in its workspace: which files, and the patch that says how.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::patch;
 use super::tree::{Entry, Tree};
@@ -32,38 +34,188 @@ impl Change {
     }
 }
 
-/// Compares two states of a workspace. The patch is in the form that `git apply` takes.
-///
-/// # Errors
-/// A file could not be read.
-pub fn compare(before: &Tree, after: &Tree) -> io::Result<(Change, Vec<u8>)> {
-    let mut change = Change::default();
-    let mut text = Vec::new();
-    let mut paths: Vec<&PathBuf> = before.entries.keys().chain(after.entries.keys()).collect();
-    paths.sort();
-    paths.dedup();
-    for path in paths {
-        let (old, new) = (before.entries.get(path), after.entries.get(path));
-        if old == new && same_bytes(before, after, path)? {
-            continue;
-        }
-        let name = path.to_string_lossy().into_owned();
-        match (old.is_some(), new.is_some()) {
-            (false, _) => change.created.push(name),
-            (true, true) => change.changed.push(name),
-            (true, false) => change.deleted.push(name),
-        }
-        patch::write(&mut text, path, side(before, path)?, side(after, path)?);
-    }
-    Ok((change, text))
+/// The largest file whose content stands in a patch.
+pub const LARGEST: u64 = 16 << 20;
+/// How large a patch becomes. What comes after that is named in it and no more.
+const WHOLE: u64 = 64 << 20;
+/// How long the smallest differences are looked for, in all files together.
+const TIME: Duration = Duration::from_secs(10);
+
+/// Two states of a workspace, compared.
+#[derive(Debug, Default)]
+pub struct Compared {
+    /// What changed.
+    pub change: Change,
+    /// How, in the form that `git apply` takes. What is left out has a line that says so, which git passes over.
+    pub patch: Vec<u8>,
+    /// Files whose content is left out of the patch, and how many bytes that is.
+    pub left_out: (usize, u64),
+    /// Files and folders that could not be read, each with the reason.
+    pub unread: Vec<String>,
 }
 
-fn same_bytes(before: &Tree, after: &Tree, path: &Path) -> io::Result<bool> {
-    match before.entries.get(path) {
-        // Links that are equal as entries point to the same target.
-        Some(Entry::File { .. }) => Ok(before.bytes(path)? == after.bytes(path)?),
-        _ => Ok(true),
+/// Compares two states of a workspace.
+///
+/// # Errors
+/// A file of the state before could not be read.
+pub fn compare(before: &Tree, after: &Tree) -> io::Result<Compared> {
+    let mut compared = Compared::default();
+    let deadline = Instant::now() + TIME;
+    for (path, how) in differences(before, after)? {
+        let name = path.to_string_lossy().into_owned();
+        match how {
+            How::Created => compared.change.created.push(name),
+            How::Changed | How::Unread => compared.change.changed.push(name),
+            How::Deleted => compared.change.deleted.push(name),
+        }
+        compared.describe(before, after, path, how, deadline)?;
     }
+    Ok(compared)
+}
+
+impl Compared {
+    fn describe(&mut self, before: &Tree, after: &Tree, path: &Path, how: How, deadline: Instant) -> io::Result<()> {
+        let room = self.patch.len() as u64;
+        if how == How::Unread {
+            let reason = after.unread.get(path).map_or("it could not be read".to_owned(), ToString::to_string);
+            return self.not_read(path, &reason, room);
+        }
+        let sizes = [before, after].map(|tree| tree.entries.get(path).map(Entry::len));
+        let bytes: u64 = sizes.iter().flatten().sum();
+        if sizes.iter().flatten().any(|size| *size > LARGEST) || room + bytes > WHOLE {
+            self.left_out.0 += 1;
+            self.left_out.1 += bytes;
+            if room <= WHOLE {
+                patch::left_out(&mut self.patch, path, &said(sizes));
+            }
+            return Ok(());
+        }
+        let old = side(before, path)?;
+        match side(after, path) {
+            Ok(new) => patch::write(&mut self.patch, path, old, new, deadline),
+            Err(error) => self.not_read(path, &error.to_string(), room)?,
+        }
+        Ok(())
+    }
+
+    fn not_read(&mut self, path: &Path, reason: &str, room: u64) -> io::Result<()> {
+        self.unread.push(format!("{}: {reason}", path.display()));
+        if room <= WHOLE {
+            patch::left_out(&mut self.patch, path, reason);
+        }
+        Ok(())
+    }
+
+    /// What is not in the patch, for people.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        if self.left_out.0 > 0 {
+            let (files, bytes) = self.left_out;
+            told.push(format!(
+                "workspace.patch leaves out the content of {files} changed files, {bytes} bytes: it holds files up to {} \
+                 MiB, and {} MiB in all",
+                LARGEST >> 20,
+                WHOLE >> 20
+            ));
+        }
+        if let Some(first) = self.unread.first() {
+            let n = self.unread.len();
+            told.push(format!("{n} files and folders could not be read and count as changed, the first: {first}"));
+        }
+        told
+    }
+}
+
+/// How large a file is on either side.
+fn said(sizes: [Option<u64>; 2]) -> String {
+    match sizes {
+        [None, Some(new)] => format!("created, {new} bytes"),
+        [Some(old), None] => format!("deleted, {old} bytes"),
+        [Some(old), Some(new)] => format!("changed, {old} bytes before and {new} now"),
+        [None, None] => "not known".to_owned(),
+    }
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// It is new.
+    Created,
+    /// Its bytes, mode or target differ.
+    Changed,
+    /// It is gone.
+    Deleted,
+    /// What it is now could not be read.
+    Unread,
+}
+
+impl How {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            How::Created => "created",
+            How::Changed | How::Unread => "changed",
+            How::Deleted => "deleted",
+        }
+    }
+}
+
+/// The paths in which two states differ, sorted.
+///
+/// # Errors
+/// A file of the state before could not be read.
+pub fn differences<'a>(before: &'a Tree, after: &'a Tree) -> io::Result<Vec<(&'a Path, How)>> {
+    let mut paths: Vec<&PathBuf> = before.entries.keys().chain(after.entries.keys()).collect();
+    paths.extend(after.unread.keys());
+    paths.sort();
+    paths.dedup();
+    let mut found = Vec::new();
+    for path in paths {
+        let how = match (before.entries.get(path), after.entries.get(path)) {
+            _ if after.unread.contains_key(path) => How::Unread,
+            // What lies in a folder that cannot be read is not known; the folder stands for it.
+            _ if after.is_unknown(path) => continue,
+            (None, _) => How::Created,
+            (Some(_), None) => How::Deleted,
+            (Some(old), Some(new)) if old != new => How::Changed,
+            (Some(Entry::Link(_)), Some(_)) => continue,
+            (Some(_), Some(_)) => match after.open(path) {
+                Ok(new) if same(&before.open(path)?, &new)? => continue,
+                Ok(_) => How::Changed,
+                Err(_) => How::Unread,
+            },
+        };
+        found.push((path.as_path(), how));
+    }
+    Ok(found)
+}
+
+/// Whether two files hold the same, piece by piece.
+fn same(old: &File, new: &File) -> io::Result<bool> {
+    let (mut a, mut b) = (vec![0; PIECE], vec![0; PIECE]);
+    loop {
+        let (read, other) = (fill(old, &mut a)?, fill(new, &mut b)?);
+        if a[..read] != b[..other] {
+            return Ok(false);
+        }
+        if read < PIECE {
+            return Ok(true);
+        }
+    }
+}
+
+const PIECE: usize = 64 << 10;
+
+/// Reads until a piece is full or the file is at its end.
+fn fill(mut file: &File, piece: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < piece.len() {
+        match file.read(&mut piece[filled..])? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    Ok(filled)
 }
 
 fn side(tree: &Tree, path: &Path) -> io::Result<Option<patch::Side>> {
@@ -73,5 +225,5 @@ fn side(tree: &Tree, path: &Path) -> io::Result<Option<patch::Side>> {
         Entry::File { executable: true, .. } => "100755",
         Entry::File { executable: false, .. } => "100644",
     };
-    Ok(Some(patch::Side { mode, bytes: tree.bytes(path)? }))
+    Ok(Some(patch::Side { mode, bytes: tree.bytes(path, LARGEST)? }))
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::copy_folder;
+use super::remove::remove;
 use crate::case::{GitRepository, GitSource};
 use crate::shell::{Command, Shell};
 
@@ -37,7 +38,7 @@ pub async fn check_out(source: &GitSource, to: &Path, shell: &Shell) -> Result<(
         return Err(format!("{from} has no folder {} at {rev}", subdir.display()));
     }
     copy_folder(&folder, to, false).map_err(|error| error.to_string())?;
-    fs::remove_dir_all(&clone).map_err(|error| error.to_string())
+    remove(&clone).map_err(|error| error.to_string())
 }
 
 async fn git(shell: &Shell, words: &[&str]) -> Result<(), String> {

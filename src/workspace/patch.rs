@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::Instant;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use similar::TextDiff;
+use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
 
 /// A file on one side of a change.
 pub struct Side {
@@ -17,14 +18,18 @@ pub struct Side {
     pub bytes: Vec<u8>,
 }
 
-/// Appends the patch for one path to `out`.
-pub fn write(out: &mut Vec<u8>, path: &Path, old: Option<Side>, new: Option<Side>) {
+/// Texts of more lines than this, both sides together, are written as binary files are: finding their differences would
+/// take too much.
+const MOST_LINES: usize = 1_000_000;
+
+/// Appends the patch for one path to `out`. After the deadline differences are found fast, and may be more than need be.
+pub fn write(out: &mut Vec<u8>, path: &Path, old: Option<Side>, new: Option<Side>, deadline: Instant) {
     // A file that becomes a link, or a link that becomes a file, is deleted and created: git has no other way to say it.
     if let (Some(a), Some(b)) = (&old, &new)
         && (a.mode == "120000") != (b.mode == "120000")
     {
-        write(out, path, old, None);
-        write(out, path, None, new);
+        write(out, path, old, None, deadline);
+        write(out, path, None, new, deadline);
         return;
     }
     let (a, b) = (quoted("a/", path), quoted("b/", path));
@@ -42,13 +47,12 @@ pub fn write(out: &mut Vec<u8>, path: &Path, old: Option<Side>, new: Option<Side
     if before == after {
         return;
     }
-    match (std::str::from_utf8(before), std::str::from_utf8(after)) {
-        (Ok(before), Ok(after)) if !before.contains('\0') && !after.contains('\0') => {
+    match (lines_of(before), lines_of(after)) {
+        (Some(before), Some(after)) if before.len() + after.len() <= MOST_LINES => {
             let from = if old.is_some() { a.as_str() } else { "/dev/null" };
             let to = if new.is_some() { b.as_str() } else { "/dev/null" };
-            let diff = TextDiff::from_lines(before, after);
-            let text = diff.unified_diff().context_radius(3).header(from, to).to_string();
-            out.extend_from_slice(text.as_bytes());
+            let _ = writeln!(out, "--- {from}\n+++ {to}");
+            hunks(out, &before, &after, deadline);
         }
         _ => {
             let zeros = "0".repeat(40);
@@ -66,8 +70,61 @@ pub fn write(out: &mut Vec<u8>, path: &Path, old: Option<Side>, new: Option<Side
     }
 }
 
+/// Says in a line of its own that a file's change is left out. Git passes over such a line.
+pub fn left_out(out: &mut Vec<u8>, path: &Path, why: &str) {
+    let _ = writeln!(out, "# left out: {} ({why})", quoted("", path));
+}
+
 fn bytes_of(side: &Option<Side>) -> &[u8] {
     side.as_ref().map_or(&[], |side| &side.bytes)
+}
+
+/// The lines of a text, each with its end. A line ends at `\n` and nowhere else: so git has it.
+fn lines_of(bytes: &[u8]) -> Option<Vec<&[u8]>> {
+    let text = std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0);
+    text.then(|| bytes.split_inclusive(|byte| *byte == b'\n').collect())
+}
+
+/// How many lines that are the same stand around a difference.
+const AROUND: usize = 3;
+
+fn hunks(out: &mut Vec<u8>, before: &[&[u8]], after: &[&[u8]], deadline: Instant) {
+    let ops = capture_diff_slices_deadline(Algorithm::Myers, before, after, Some(deadline));
+    for group in group_diff_ops(ops, AROUND) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+        let old = span(first.old_range().start, last.old_range().end);
+        let new = span(first.new_range().start, last.new_range().end);
+        let _ = writeln!(out, "@@ -{old} +{new} @@");
+        group.iter().for_each(|op| lines(out, op, before, after));
+    }
+}
+
+/// Where a hunk begins, from 1, and its length; one without lines stands after the line before it.
+fn span(start: usize, end: usize) -> String {
+    match end - start {
+        0 => format!("{start},0"),
+        1 => format!("{}", start + 1),
+        length => format!("{},{length}", start + 1),
+    }
+}
+
+fn lines(out: &mut Vec<u8>, op: &DiffOp, before: &[&[u8]], after: &[&[u8]]) {
+    let mut each = |sign: u8, lines: &[&[u8]]| {
+        for line in lines {
+            out.push(sign);
+            out.extend_from_slice(line);
+            if !line.ends_with(b"\n") {
+                out.extend_from_slice(b"\n\\ No newline at end of file\n");
+            }
+        }
+    };
+    match op.tag() {
+        DiffTag::Equal => each(b' ', &before[op.old_range()]),
+        DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => {
+            each(b'-', &before[op.old_range()]);
+            each(b'+', &after[op.new_range()]);
+        }
+    }
 }
 
 /// A path as git writes it: quoted where it holds what would break a line.
@@ -131,7 +188,9 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::process::Command;
 
-    use crate::workspace::change::{Change, compare};
+    use proptest::prelude::*;
+
+    use crate::workspace::change::{Change, Compared, LARGEST, compare};
     use crate::workspace::tree::{Ignore, Tree};
     use crate::workspace::{copy_folder, tree};
 
@@ -145,7 +204,7 @@ mod tests {
         after(&new);
         let ignore = Ignore::of(&old, &[]);
         let (tree_old, tree_new) = (Tree::read(&old, &ignore).unwrap(), Tree::read(&new, &ignore).unwrap());
-        let (change, patch) = compare(&tree_old, &tree_new).unwrap();
+        let Compared { change, patch, .. } = compare(&tree_old, &tree_new).unwrap();
         if !patch.is_empty() {
             let file = root.path().join("p.patch");
             fs::write(&file, &patch).unwrap();
@@ -153,8 +212,8 @@ mod tests {
             let said = String::from_utf8_lossy(&git.stderr).into_owned();
             assert!(git.status.success(), "{said}\n{}", String::from_utf8_lossy(&patch));
         }
-        let (again, rest) = compare(&Tree::read(&old, &ignore).unwrap(), &tree_new).unwrap();
-        assert!(again.is_empty(), "{again:?}\n{}", String::from_utf8_lossy(&rest));
+        let again = compare(&Tree::read(&old, &ignore).unwrap(), &tree_new).unwrap();
+        assert!(again.change.is_empty(), "{again:?}\n{}", String::from_utf8_lossy(&again.patch));
         change
     }
 
@@ -195,6 +254,74 @@ mod tests {
         assert_eq!(change.created, ["new/binary", "new/deep/file", "new/empty"]);
         assert_eq!(change.deleted, ["binary-gone", "empty-gone", "gone"]);
         assert_eq!(change.changed.len(), 7);
+    }
+
+    #[test]
+    fn a_line_ends_where_git_ends_it() {
+        let both = |old: &'static [u8], new: &'static [u8]| {
+            let change =
+                round_trip(|dir| fs::write(dir.join("f"), old).unwrap(), |dir| fs::write(dir.join("f"), new).unwrap());
+            assert_eq!(change.changed, ["f"]);
+        };
+        both(b"one\rtwo\rthree\n", b"one\r2\rthree\n");
+        both(b"a\r\nb\r\n", b"a\r\nc\r\n");
+        both(b"a\n", b"a\nx\r\n\r");
+        both(b"a\rb", b"a\r");
+        both(b"", b"\r");
+        both(b"\r\r\n", b"");
+        both("a\u{c}b\u{b}c\n\u{2028}d\u{85}e\n".as_bytes(), "a\u{c}b\u{b}d\n\u{2028}d\u{85}f\n".as_bytes());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+        #[test]
+        fn git_applies_any_change_of_a_text(old in "[ab\r\n]{0,40}", new in "[ab\r\n]{0,40}") {
+            round_trip(
+                |dir| fs::write(dir.join("f"), &old).unwrap(),
+                |dir| fs::write(dir.join("f"), &new).unwrap(),
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_is_named_and_git_applies_the_rest() {
+        let root = tempfile::tempdir().unwrap();
+        let (old, new) = (root.path().join("old"), root.path().join("new"));
+        fs::create_dir(&old).unwrap();
+        fs::create_dir(&new).unwrap();
+        for (name, before, after) in [("a", "1\n", "2\n"), ("z", "", "new\n")] {
+            fs::write(old.join(name), before).unwrap();
+            fs::write(new.join(name), after).unwrap();
+        }
+        let sparse = |path: std::path::PathBuf, len| fs::File::create(path).unwrap().set_len(len).unwrap();
+        sparse(old.join("same"), LARGEST + 1);
+        sparse(new.join("same"), LARGEST + 1);
+        sparse(new.join("huge"), 1 << 42);
+        let ignore = Ignore::of(&old, &[]);
+        let compared = compare(&Tree::read(&old, &ignore).unwrap(), &Tree::read(&new, &ignore).unwrap()).unwrap();
+        assert_eq!(compared.change.created, ["huge"]);
+        assert_eq!(compared.change.changed, ["a", "z"]);
+        assert_eq!(compared.left_out, (1, 1 << 42));
+        let text = String::from_utf8(compared.patch).unwrap();
+        assert!(text.contains("# left out: huge (created, 4398046511104 bytes)\n"), "{text}");
+        fs::write(root.path().join("p.patch"), text).unwrap();
+        let git = Command::new("git").args(["apply", "../p.patch"]).current_dir(&old).output().unwrap();
+        assert!(git.status.success(), "{}", String::from_utf8_lossy(&git.stderr));
+        assert_eq!(
+            fs::read_to_string(old.join("a")).unwrap() + &fs::read_to_string(old.join("z")).unwrap(),
+            "2\nnew\n"
+        );
+    }
+
+    #[test]
+    fn very_different_texts_are_compared_in_bounded_time() {
+        let lines = |step: u64| (0..200_000u64).map(|n| format!("{}\n", n * step % 200_003)).collect::<String>();
+        let begun = std::time::Instant::now();
+        round_trip(
+            |dir| fs::write(dir.join("f"), lines(7919)).unwrap(),
+            |dir| fs::write(dir.join("f"), lines(104_729)).unwrap(),
+        );
+        assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! The files of a folder as they are now, without what is ignored: what two states are compared by.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::beneath::open_file;
+use super::walk::{Next, Unread, walk};
 
 /// What lies at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +34,8 @@ pub struct Tree {
     pub entries: BTreeMap<PathBuf, Entry>,
     /// Bytes of files that were left out as ignored.
     pub ignored_bytes: u64,
+    /// Folders whose content is not known, and why.
+    pub unread: BTreeMap<PathBuf, Unread>,
 }
 
 /// What is left out of a [`Tree`]. `.git` always is.
@@ -85,52 +90,94 @@ impl Tree {
     /// # Errors
     /// The folder could not be read. What vanishes while it is read is left out.
     pub fn read(root: &Path, ignore: &Ignore) -> io::Result<Self> {
-        let mut tree = Self { root: root.to_owned(), entries: BTreeMap::new(), ignored_bytes: 0 };
-        tree.read_folder(Path::new(""), ignore)?;
+        let mut ignored_bytes = 0;
+        let mut tree = Self::gather(root, |path, meta| {
+            if ignore.covers(path, meta.is_dir()) {
+                ignored_bytes += if meta.is_dir() { size_of(&root.join(path)) } else { meta.len() };
+                return false;
+            }
+            true
+        })?;
+        tree.ignored_bytes = ignored_bytes;
         Ok(tree)
     }
 
-    fn read_folder(&mut self, folder: &Path, ignore: &Ignore) -> io::Result<()> {
-        let entries = match fs::read_dir(self.root.join(folder)) {
-            Ok(entries) => entries,
-            Err(error) if folder.as_os_str().is_empty() => return Err(error),
-            Err(_) => return Ok(()),
-        };
-        for entry in entries.flatten() {
-            let path = folder.join(entry.file_name());
-            let Ok(meta) = entry.metadata() else { continue };
-            if ignore.covers(&path, meta.is_dir()) {
-                self.ignored_bytes += size_of(&entry.path());
-            } else if meta.is_dir() {
-                self.read_folder(&path, ignore)?;
-            } else if meta.is_symlink() {
-                let target = fs::read_link(entry.path()).unwrap_or_default();
-                self.entries.insert(path, Entry::Link(target));
-            } else if meta.is_file() {
-                let executable = meta.permissions().mode() & 0o100 != 0;
-                self.entries.insert(path, Entry::File { len: meta.len(), executable });
-            }
-        }
-        Ok(())
+    /// Reads of a folder what is wanted, ignored or not.
+    ///
+    /// # Errors
+    /// As [`Tree::read`].
+    pub fn only(root: &Path, wanted: impl Fn(&Path) -> bool) -> io::Result<Self> {
+        Self::gather(root, |path, meta| meta.is_dir() || wanted(path))
     }
 
-    /// The bytes of an entry: a file's content, a link's target.
+    fn gather(root: &Path, mut wanted: impl FnMut(&Path, &Metadata) -> bool) -> io::Result<Self> {
+        let mut entries = BTreeMap::new();
+        let left = walk(root, |path, meta| {
+            if !wanted(path, meta) {
+                return Next::Skip;
+            }
+            if meta.is_symlink() {
+                let target = fs::read_link(root.join(path)).unwrap_or_default();
+                entries.insert(path.to_owned(), Entry::Link(target));
+            } else if meta.is_file() {
+                let executable = meta.permissions().mode() & 0o100 != 0;
+                entries.insert(path.to_owned(), Entry::File { len: meta.len(), executable });
+            }
+            Next::Enter
+        })?;
+        Ok(Self { root: root.to_owned(), entries, ignored_bytes: 0, unread: left.into_iter().collect() })
+    }
+
+    /// Whether a path lies in a folder that could not be read.
+    pub fn is_unknown(&self, path: &Path) -> bool {
+        !self.unread.is_empty() && path.ancestors().skip(1).any(|folder| self.unread.contains_key(folder))
+    }
+
+    /// Opens a file, to be read piece by piece.
+    ///
+    /// # Errors
+    /// It could not be read.
+    pub fn open(&self, path: &Path) -> io::Result<File> {
+        open_file(&self.root.join(path))
+    }
+
+    /// The bytes of an entry: a file's content, up to a bound, or a link's target.
     ///
     /// # Errors
     /// The file could not be read.
-    pub fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
+    pub fn bytes(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         match self.entries.get(path) {
             Some(Entry::Link(target)) => Ok(target.as_os_str().as_bytes().to_vec()),
-            Some(Entry::File { .. }) => fs::read(self.root.join(path)),
+            Some(Entry::File { .. }) => {
+                let mut bytes = Vec::new();
+                self.open(path)?.take(most).read_to_end(&mut bytes)?;
+                Ok(bytes)
+            }
             None => Ok(Vec::new()),
         }
     }
 }
 
-fn size_of(path: &Path) -> u64 {
-    let Ok(meta) = path.symlink_metadata() else { return 0 };
-    if !meta.is_dir() {
-        return meta.len();
+impl Entry {
+    /// Its size in bytes.
+    pub fn len(&self) -> u64 {
+        match self {
+            Entry::File { len, .. } => *len,
+            Entry::Link(target) => target.as_os_str().len() as u64,
+        }
     }
-    fs::read_dir(path).map_or(0, |entries| entries.flatten().map(|entry| size_of(&entry.path())).sum())
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+fn size_of(folder: &Path) -> u64 {
+    let mut size = 0;
+    let _ = walk(folder, |_, meta| {
+        size += if meta.is_dir() { 0 } else { meta.len() };
+        Next::Enter
+    });
+    size
 }

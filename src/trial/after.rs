@@ -1,0 +1,60 @@
+//! What happens to the workspace when the agent is gone: it is measured, put in order, and made ready for the graders.
+
+use std::path::Path;
+
+use super::{TrialError, io, protected};
+use crate::case::Case;
+use crate::run::{Part, write_part};
+use crate::secrets::Masker;
+use crate::workspace::change::{Change, compare};
+use crate::workspace::copy_folder;
+use crate::workspace::make_ready::make_ready;
+use crate::workspace::tree::{Ignore, Tree};
+
+/// What there is to know of a workspace when the agent is gone.
+pub(super) struct After {
+    /// What the agent changed.
+    pub change: Change,
+    /// How, in a file that is not yet in its place.
+    pub patch: Part,
+    /// Whether protected files had to be put back.
+    pub touched: bool,
+    /// What the user is to know.
+    pub warnings: Vec<String>,
+}
+
+/// The agent is gone: measures what it changed, puts protected files back, and lays the hidden ones over. The agent decides
+/// how long that takes, so it has to be done aside.
+pub(super) fn after_the_agent(
+    case: &Case,
+    workspace: &Path,
+    before: &Path,
+    trial: &Path,
+    masker: &Masker,
+) -> Result<After, TrialError> {
+    let mut warnings = Vec::new();
+    let ready = make_ready(workspace).map_err(io("make the workspace ready"))?;
+    warnings.extend(ready.warnings());
+    let ignore = Ignore::of(before, &case.workspace.ignore);
+    let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
+    let new = Tree::read(workspace, &ignore).map_err(io("read the workspace"))?;
+    let compared = compare(&old, &new).map_err(io("compare the workspace"))?;
+    warnings.extend(compared.warnings());
+    let patch = masker.mask_bytes(&compared.patch);
+    if matches!(patch, std::borrow::Cow::Owned(_)) {
+        warnings.push("workspace.patch held secrets and was masked".to_owned());
+    }
+    let patch = write_part(&trial.join("workspace.patch"), |out| out.write_all(&patch))?;
+    if new.ignored_bytes > 0 {
+        warnings.push(format!("{} bytes of ignored files are not part of the workspace's change", new.ignored_bytes));
+    }
+    let put_back =
+        protected::restore(&case.workspace.protect, before, workspace, &new).map_err(io("put protected files back"))?;
+    let touched = !put_back.is_empty();
+    warnings.extend(put_back);
+    if let Some(hidden) = &case.hidden {
+        copy_folder(hidden, workspace, true)
+            .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error)))?;
+    }
+    Ok(After { change: compared.change, patch, touched, warnings })
+}

@@ -1,0 +1,138 @@
+//! Makes a workspace ready to be looked at when its agent is gone: it is there, it can be read, it is not endless.
+
+use std::fs::{self, Metadata, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::remove::remove;
+use super::walk::{DEEPEST, LONGEST, Next, Unread, walk};
+
+/// What had to be done.
+#[derive(Debug, Default)]
+pub struct Done {
+    /// It was no folder any more; an empty one is in its place.
+    pub lost: bool,
+    /// How many files and folders got back the right to be read.
+    pub opened: usize,
+    /// What lay too deep and was removed.
+    pub removed: Vec<PathBuf>,
+}
+
+/// Makes a workspace ready. What its owner may not read, others' files for example, stays as it is.
+///
+/// # Errors
+/// The file system refused.
+pub fn make_ready(workspace: &Path) -> io::Result<Done> {
+    let mut done = Done::default();
+    done.stand(workspace)?;
+    let left = walk(workspace, |path, meta| {
+        done.opened += usize::from(open_up(&workspace.join(path), meta));
+        Next::Enter
+    })?;
+    for (path, why) in left {
+        if matches!(why, Unread::TooDeep) {
+            remove(&workspace.join(&path))?;
+            done.removed.push(path);
+        }
+    }
+    Ok(done)
+}
+
+/// Gives the owner the right to read what lies at a path, if it is missing.
+fn open_up(path: &Path, meta: &Metadata) -> bool {
+    let needed = match meta {
+        meta if meta.is_dir() => 0o700,
+        meta if meta.is_file() => 0o400,
+        _ => return false,
+    };
+    let mode = meta.permissions().mode();
+    mode & needed != needed && fs::set_permissions(path, Permissions::from_mode(mode | needed)).is_ok()
+}
+
+impl Done {
+    /// Makes sure that the workspace is a folder. An agent without a sandbox can do away with the one above it, too.
+    fn stand(&mut self, workspace: &Path) -> io::Result<()> {
+        for folder in workspace.parent().into_iter().chain([workspace]) {
+            match folder.symlink_metadata() {
+                Ok(meta) if meta.is_dir() => self.opened += usize::from(open_up(folder, &meta)),
+                _ => {
+                    remove(folder)?;
+                    fs::create_dir(folder)?;
+                    self.lost = true;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What was done, for people.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        if self.lost {
+            told.push("the agent removed its workspace; an empty one was put in its place".to_owned());
+        }
+        if self.opened > 0 {
+            let n = self.opened;
+            told.push(format!("{n} files and folders of the workspace could not be read; they were opened up"));
+        }
+        if let Some(first) = self.removed.first() {
+            let first: String = first.to_string_lossy().chars().take(100).collect();
+            told.push(format!(
+                "{} folders lay below {DEEPEST} levels, or had paths of over {LONGEST} bytes, and were removed with what \
+                 was in them, the first in {first}…",
+                self.removed.len()
+            ));
+        }
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_place_of_a_workspace_is_not_followed() {
+        for lost in ["", "a link", "a file"] {
+            let root = tempfile::tempdir().unwrap();
+            let (elsewhere, trial) = (root.path().join("elsewhere"), root.path().join("trial"));
+            let workspace = trial.join("workspace");
+            fs::create_dir(&elsewhere).unwrap();
+            fs::write(elsewhere.join("x"), "mine").unwrap();
+            fs::set_permissions(elsewhere.join("x"), Permissions::from_mode(0o200)).unwrap();
+            fs::create_dir(&trial).unwrap();
+            match lost {
+                "a link" => symlink(&elsewhere, &workspace).unwrap(),
+                "a file" => fs::write(&workspace, "").unwrap(),
+                _ => {}
+            }
+            let done = make_ready(&workspace).unwrap();
+            assert!(done.lost && done.opened == 0, "{lost}: {done:?}");
+            assert_eq!(fs::read_dir(&workspace).unwrap().count(), 0);
+            assert!(elsewhere.join("x").exists());
+        }
+    }
+
+    #[test]
+    fn what_is_closed_is_opened_and_what_is_endless_is_cut() {
+        let root = tempfile::tempdir().unwrap();
+        let workspace = root.path().join("workspace");
+        let deep: PathBuf = vec!["d"; DEEPEST + 5].iter().collect();
+        let long: PathBuf = vec!["n".repeat(200); 16].iter().collect();
+        fs::create_dir_all(workspace.join(&deep)).unwrap();
+        fs::create_dir_all(workspace.join(&long)).unwrap();
+        fs::create_dir(workspace.join("closed")).unwrap();
+        fs::write(workspace.join("closed/x"), "").unwrap();
+        fs::set_permissions(workspace.join("closed/x"), Permissions::from_mode(0o010)).unwrap();
+        fs::set_permissions(workspace.join("closed"), Permissions::from_mode(0o000)).unwrap();
+        let done = make_ready(&workspace).unwrap();
+        assert_eq!((done.lost, done.opened, done.removed.len()), (false, 2, 2));
+        assert_eq!(fs::metadata(workspace.join("closed/x")).unwrap().permissions().mode() & 0o777, 0o410);
+        let again = make_ready(&workspace).unwrap();
+        assert!(again.warnings().is_empty(), "{again:?}");
+        assert_eq!(done.warnings().len(), 2);
+    }
+}

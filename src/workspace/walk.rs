@@ -1,0 +1,89 @@
+//! Goes through a folder, without following links, as deep as is worth it.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The deepest that folders are looked into.
+pub const DEEPEST: usize = 256;
+/// The longest path within a folder that is looked at, in bytes: with what stands before it, it can be named.
+pub const LONGEST: usize = 3000;
+
+/// Whether a folder is gone into. For what is no folder it says nothing.
+pub enum Next {
+    /// It is.
+    Enter,
+    /// It is not.
+    Skip,
+}
+
+/// Why the content of a folder is not known.
+#[derive(Debug, thiserror::Error)]
+pub enum Unread {
+    /// It lies deeper than [`DEEPEST`], or its path is longer than [`LONGEST`].
+    #[error("it lies too deep")]
+    TooDeep,
+    /// The system refused.
+    #[error("{0}")]
+    Refused(io::Error),
+}
+
+/// Shows everything below a folder, a folder before what is in it. Gives the folders that could not be gone into.
+///
+/// # Errors
+/// The folder itself could not be read. What vanishes meanwhile is left out.
+pub fn walk(root: &Path, mut visit: impl FnMut(&Path, &Metadata) -> Next) -> io::Result<Vec<(PathBuf, Unread)>> {
+    let mut left = Vec::new();
+    let mut folders = vec![(PathBuf::new(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        if depth > DEEPEST || folder.as_os_str().as_bytes().len() > LONGEST {
+            left.push((folder, Unread::TooDeep));
+            continue;
+        }
+        let entries = match fs::read_dir(root.join(&folder)) {
+            Ok(entries) => entries,
+            Err(error) if depth == 0 => return Err(error),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => {
+                left.push((folder, Unread::Refused(error)));
+                continue;
+            }
+        };
+        for entry in entries.flatten() {
+            let meta = match entry.metadata() {
+                Ok(meta) => meta,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => {
+                    left.push((folder.join(entry.file_name()), Unread::Refused(error)));
+                    continue;
+                }
+            };
+            let path = folder.join(entry.file_name());
+            if matches!(visit(&path, &meta), Next::Enter) && meta.is_dir() {
+                folders.push((path, depth + 1));
+            }
+        }
+    }
+    Ok(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_deep_is_named_and_not_entered() {
+        let root = tempfile::tempdir().unwrap();
+        let chain: PathBuf = vec!["d"; DEEPEST + 10].iter().collect();
+        fs::create_dir_all(root.path().join(&chain)).unwrap();
+        let mut seen = 0;
+        let left = walk(root.path(), |_, _| {
+            seen += 1;
+            Next::Enter
+        });
+        let left = left.unwrap();
+        assert_eq!(seen, DEEPEST + 1);
+        assert!(matches!(&left[..], [(path, Unread::TooDeep)] if path.components().count() == DEEPEST + 1));
+    }
+}
