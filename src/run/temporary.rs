@@ -31,8 +31,12 @@ impl Temporary {
             .map(|n| system.join(format!("{PREFIX}{}-{n}", std::process::id())))
             .find(|path| fs::DirBuilder::new().mode(0o700).create(path).is_ok())
             .ok_or_else(|| io::Error::other(format!("no folder could be made in {}", system.display())))?;
-        let lock = File::create(path.join(".lock"))?;
+        // Locked before it has the name by which other engines look for it: one that tidies up at this moment would
+        // take the folder for a dead engine's.
+        let unnamed = path.join(".lock.new");
+        let lock = File::create(&unnamed)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        fs::rename(&unnamed, path.join(".lock"))?;
         Ok(Self { path, lock })
     }
 
