@@ -1,5 +1,6 @@
 //! What happens to the workspace when the agent is gone: it is measured, put in order, and made ready for the graders.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use super::{TrialError, io, protected};
@@ -38,10 +39,14 @@ pub(super) fn after_the_agent(
     let ignore = Ignore::of(before, &case.workspace.ignore);
     let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
     let new = Tree::read(workspace, &ignore).map_err(io("read the workspace"))?;
-    let compared = compare(&old, &new).map_err(io("compare the workspace"))?;
+    let hide = |bytes: &[u8]| match masker.mask_bytes(bytes) {
+        Cow::Owned(masked) => Some(masked),
+        Cow::Borrowed(_) => None,
+    };
+    let compared = compare(&old, &new, &hide).map_err(io("compare the workspace"))?;
     warnings.extend(compared.warnings());
     let patch = masker.mask_bytes(&compared.patch);
-    if matches!(patch, std::borrow::Cow::Owned(_)) {
+    if compared.hidden || matches!(patch, Cow::Owned(_)) {
         warnings.push("workspace.patch held secrets and was masked".to_owned());
     }
     let patch = write_part(&trial.join("workspace.patch"), |out| out.write_all(&patch))?;

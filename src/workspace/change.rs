@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::patch;
+use super::patch::{self, Side};
 use super::tree::{Entry, Tree};
 
 /// The change between two states of a workspace; paths are relative to it, sorted, `/` between.
@@ -52,13 +52,19 @@ pub struct Compared {
     pub left_out: (usize, u64),
     /// Files and folders that could not be read, each with the reason.
     pub unread: Vec<String>,
+    /// Whether something in a binary file was hidden.
+    pub hidden: bool,
 }
 
-/// Compares two states of a workspace.
+/// Hides what must not stand in a patch; nothing where there is nothing to hide.
+pub type Hide<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
+
+/// Compares two states of a workspace. A patch packs binary files, so what must not stand in one is hidden before that;
+/// in text it can be found afterwards.
 ///
 /// # Errors
 /// A file of the state before could not be read.
-pub fn compare(before: &Tree, after: &Tree) -> io::Result<Compared> {
+pub fn compare(before: &Tree, after: &Tree, hide: Hide<'_>) -> io::Result<Compared> {
     let mut compared = Compared::default();
     let deadline = Instant::now() + TIME;
     for (path, how) in differences(before, after)? {
@@ -68,13 +74,20 @@ pub fn compare(before: &Tree, after: &Tree) -> io::Result<Compared> {
             How::Changed | How::Unread => compared.change.changed.push(name),
             How::Deleted => compared.change.deleted.push(name),
         }
-        compared.describe(before, after, path, how, deadline)?;
+        compared.describe(before, after, path, how, (hide, deadline))?;
     }
     Ok(compared)
 }
 
 impl Compared {
-    fn describe(&mut self, before: &Tree, after: &Tree, path: &Path, how: How, deadline: Instant) -> io::Result<()> {
+    fn describe(
+        &mut self,
+        before: &Tree,
+        after: &Tree,
+        path: &Path,
+        how: How,
+        (hide, deadline): (Hide<'_>, Instant),
+    ) -> io::Result<()> {
         let room = self.patch.len() as u64;
         if how == How::Unread {
             let reason = after.unread.get(path).map_or("it could not be read".to_owned(), ToString::to_string);
@@ -90,11 +103,21 @@ impl Compared {
             }
             return Ok(());
         }
-        let old = side(before, path)?;
-        match side(after, path) {
-            Ok(new) => patch::write(&mut self.patch, path, old, new, deadline),
-            Err(error) => self.not_read(path, &error.to_string(), room)?,
+        let mut old = side(before, path)?;
+        let mut new = match side(after, path) {
+            Ok(new) => new,
+            Err(error) => return self.not_read(path, &error.to_string(), room),
+        };
+        let binary = |side: &Option<Side>| side.as_ref().is_some_and(|side| patch::is_binary(&side.bytes));
+        if binary(&old) || binary(&new) {
+            for side in [&mut old, &mut new].into_iter().flatten() {
+                if let Some(masked) = hide(&side.bytes) {
+                    side.bytes = masked;
+                    self.hidden = true;
+                }
+            }
         }
+        patch::write(&mut self.patch, path, old, new, deadline);
         Ok(())
     }
 

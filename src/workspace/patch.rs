@@ -75,6 +75,11 @@ pub fn left_out(out: &mut Vec<u8>, path: &Path, why: &str) {
     let _ = writeln!(out, "# left out: {} ({why})", quoted("", path));
 }
 
+/// Whether a file has no lines that a patch could show.
+pub fn is_binary(bytes: &[u8]) -> bool {
+    lines_of(bytes).is_none()
+}
+
 fn bytes_of(side: &Option<Side>) -> &[u8] {
     side.as_ref().map_or(&[], |side| &side.bytes)
 }
@@ -204,7 +209,7 @@ mod tests {
         after(&new);
         let ignore = Ignore::of(&old, &[]);
         let (tree_old, tree_new) = (Tree::read(&old, &ignore).unwrap(), Tree::read(&new, &ignore).unwrap());
-        let Compared { change, patch, .. } = compare(&tree_old, &tree_new).unwrap();
+        let Compared { change, patch, .. } = compare(&tree_old, &tree_new, &|_| None).unwrap();
         if !patch.is_empty() {
             let file = root.path().join("p.patch");
             fs::write(&file, &patch).unwrap();
@@ -212,7 +217,7 @@ mod tests {
             let said = String::from_utf8_lossy(&git.stderr).into_owned();
             assert!(git.status.success(), "{said}\n{}", String::from_utf8_lossy(&patch));
         }
-        let again = compare(&Tree::read(&old, &ignore).unwrap(), &tree_new).unwrap();
+        let again = compare(&Tree::read(&old, &ignore).unwrap(), &tree_new, &|_| None).unwrap();
         assert!(again.change.is_empty(), "{again:?}\n{}", String::from_utf8_lossy(&again.patch));
         change
     }
@@ -298,7 +303,8 @@ mod tests {
         sparse(new.join("same"), LARGEST + 1);
         sparse(new.join("huge"), 1 << 42);
         let ignore = Ignore::of(&old, &[]);
-        let compared = compare(&Tree::read(&old, &ignore).unwrap(), &Tree::read(&new, &ignore).unwrap()).unwrap();
+        let compared =
+            compare(&Tree::read(&old, &ignore).unwrap(), &Tree::read(&new, &ignore).unwrap(), &|_| None).unwrap();
         assert_eq!(compared.change.created, ["huge"]);
         assert_eq!(compared.change.changed, ["a", "z"]);
         assert_eq!(compared.left_out, (1, 1 << 42));

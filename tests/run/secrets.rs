@@ -208,3 +208,29 @@ say(ascii[9:])"#;
     assert!(!wire.contains("hunter2"), "{wire}");
     assert!(wire.contains(r"it is [redacted:MY_TOKEN] \\u00e4; "), "what is no secret stays as it was spelled: {wire}");
 }
+
+#[test]
+fn a_binary_file_in_a_patch_holds_no_secret() {
+    let mut project = Project::new();
+    project.env("MY_API_KEY", "binary-secret-0451");
+    project.case(
+        "a",
+        "",
+        "steps: [{run: {command: 'printf \"a\\\\000b%s\\\\000c\" $MY_API_KEY > a.bin'}}, {say: done}]",
+    );
+    project.demo("mine", "env: {pass: [MY_API_KEY]}");
+    project.evals(&["run", "--harness", "mine"]).exits(0);
+    assert!(project.result("a/mine/default/1")["warnings"].to_string().contains("held secrets"));
+    // What git makes of the patch is the file without the secret.
+    let patch = project.path(&format!("{}/trials/a/mine/default/1/workspace.patch", project.run_folder()));
+    let there = project.path("applied");
+    std::fs::create_dir(&there).unwrap();
+    let git = |args: &[&str]| {
+        let ran = std::process::Command::new("git").args(args).current_dir(&there).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    };
+    git(&["init", "-q"]);
+    git(&["apply", patch.to_str().unwrap()]);
+    let bytes = std::fs::read(there.join("a.bin")).unwrap();
+    assert_eq!(bytes, b"a\0b[redacted:MY_API_KEY]\0c");
+}
