@@ -171,13 +171,13 @@ mod tests {
             workspace: "/tmp/run/trial/workspace".into(),
             home: "/tmp/run/trial/home".into(),
             scratch: "/tmp/run/trial/tmp".into(),
-            reads: vec!["/work/cases/a.demo.yaml".into()],
-            hides: vec!["/usr/share".into(), "/tmp/run".into(), "/work/cases".into()],
+            reads: vec!["/project/cases/a.demo.yaml".into()],
+            hides: vec!["/usr/share".into(), "/tmp/run".into(), "/project/cases".into()],
         }
     }
 
     fn line(network: Network, mounts: &[Mount], places: &Places) -> String {
-        around(network, mounts, places, vec!["/work/agent".into(), "acp".into()], &BTreeMap::new()).join(" ")
+        around(network, mounts, places, vec!["/project/agent".into(), "acp".into()], &BTreeMap::new()).join(" ")
     }
 
     #[test]
@@ -186,9 +186,9 @@ mod tests {
         let writable: Vec<&str> = line.split(" --bind ").skip(1).map(|rest| rest.split(' ').next().unwrap()).collect();
         assert_eq!(writable, ["/tmp/run/trial/tmp", "/tmp/run/trial/home", "/tmp/run/trial/workspace"]);
         assert!(line.contains("--unshare-net"));
-        assert!(line.contains("--ro-bind /work/agent /work/agent"));
-        assert!(line.contains("--ro-bind /work/cases/a.demo.yaml /work/cases/a.demo.yaml"));
-        assert!(line.ends_with("-- /work/agent acp"), "{line}");
+        assert!(line.contains("--ro-bind /project/agent /project/agent"));
+        assert!(line.contains("--ro-bind /project/cases/a.demo.yaml /project/cases/a.demo.yaml"));
+        assert!(line.ends_with("-- /project/agent acp"), "{line}");
         assert!(
             !super::super::Inside { sandbox: super::super::Sandbox::None, places: places() }
                 .around(vec!["agent".into()], &BTreeMap::new())
@@ -198,10 +198,10 @@ mod tests {
 
     #[test]
     fn what_is_hidden_lies_over_what_is_mounted_and_the_trial_s_own_over_that() {
-        let mounts = [Mount { path: "/work".into(), write: false }, Mount { path: "/tmp/run".into(), write: true }];
+        let mounts = [Mount { path: "/project".into(), write: false }, Mount { path: "/tmp/run".into(), write: true }];
         let line = line(Network::All, &mounts, &places());
         let at = |text: &str| line.find(text).unwrap_or_else(|| panic!("no {text} in {line}"));
-        assert!(at("--ro-bind /work /work") < at("--tmpfs /usr/share"));
+        assert!(at("--ro-bind /project /project") < at("--tmpfs /usr/share"));
         assert!(at("--bind /tmp/run /tmp/run") < at("--tmpfs /tmp/run"));
         assert!(at("--tmpfs /tmp/run") < at("--bind /tmp/run/trial/home"));
         assert!(!line.contains("--unshare-net"));
