@@ -8,6 +8,7 @@ use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
 use crate::run::{RunRecord, TrialRecord};
 use crate::sandbox::Kind;
+use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
 
 pub mod cells;
@@ -193,7 +194,12 @@ fn not_sandboxed(report: &Report) -> Option<String> {
                 == (&result.case, &result.harness, &result.arm, result.trial)
         })
     };
-    let ran: Vec<&TrialResult> = report.results.iter().filter(|result| result.stop.is_some()).collect();
+    // An agent that never started could read nothing.
+    let began = |result: &&TrialResult| {
+        let error = result.error.as_ref().map(|error| error.category);
+        result.stop.is_some() && !matches!(error, Some(ErrorCategory::NotInstalled | ErrorCategory::StartFailed))
+    };
+    let ran: Vec<&TrialResult> = report.results.iter().filter(began).collect();
     let free = ran.iter().filter(|result| planned(result).is_some_and(|trial| trial.sandbox == Kind::None)).count();
     let who = match free {
         0 => return None,

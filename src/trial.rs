@@ -4,48 +4,51 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::adapter::drive::{Task, drive};
 use crate::adapter::{Adapter, Translation, replay};
-use crate::case::{Case, WorkspaceSource};
-use crate::environment::{self, Placeholders};
-use crate::grader::{Evidence, Grader, Grading, Kind};
-use crate::harness::{Home, HomeName, Manifest, PromptVia};
-use crate::interaction::{Interaction, Person, Policy};
+use crate::case::Case;
+use crate::environment::{self};
+use crate::grader::{Evidence, Grading};
+use crate::harness::Manifest;
+use crate::interaction::{Interaction, Person};
 use crate::price;
-use crate::process;
 use crate::result::{ErrorRecord, StopRecord, TrialResult};
 use crate::run::temporary::Vanishing;
 use crate::run::{Keep, RunError, TrialRecord, put_in_place, sync_folder};
-use crate::sandbox::{self, Inside, Places, Sandbox, SandboxError};
-use crate::secrets::{self, Masker};
+use crate::sandbox::{self};
+use crate::secrets::{self};
 use crate::session::{self, Left, Session, Setup};
-use crate::shell::{Command, Shell};
+use crate::shell::Shell;
 use crate::trace::recorder::{Finished, Recorder};
-use crate::trace::{ErrorCategory, Event, Header, Model};
+use crate::trace::{ErrorCategory, Event, Header};
 use crate::verdict::Verdict;
 use crate::wire::EngineLine;
-use crate::workspace::{copy_as_it_is, copy_folder, git, write_files};
 
 mod after;
+mod before;
 pub mod command;
+mod confined;
 mod ending;
 pub mod kept;
 pub mod metrics;
 mod outside;
 mod protected;
+mod task;
 pub mod trace_file;
 
 use after::{After, after_the_agent};
+use before::set_up;
+use confined::{confine, graders_shell, inside, outside};
 use ending::{
     error_of, finish_without_agent, judge, mark_flaky, mask_result, message_of, no_stop, tail_worth_keeping,
     warn_after, write_result, wrong_model,
 };
 use metrics::Observed;
 use outside::Outside;
+use task::{header_of, missing_env, model_asked, placeholders, shown_as, task_of, trace_of_recording, warnings_before};
 use trace_file::TraceFile;
 
 /// What every trial of a run shares.
@@ -164,26 +167,6 @@ impl Folders {
     fn beside(&self, name: &str) -> PathBuf {
         self.home.with_file_name(name)
     }
-}
-
-/// The shell in which graders run their commands: what the agent left in its home, and in its scratch, has no say there.
-fn graders_shell(shell: &Shell, folders: &Folders, judges: &[Arc<Grader>]) -> Result<Shell, TrialError> {
-    let mut shell = shell.clone();
-    if !judges.iter().any(|judge| matches!(judge.kind, Kind::Command(_))) {
-        return Ok(shell);
-    }
-    // As setup left it; where it left nothing, empty.
-    let home = folders.beside("graders-home");
-    if !home.exists() {
-        fs::create_dir(&home).map_err(io("make a home for the graders"))?;
-    }
-    shell.env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
-    if let Some(inside) = shell.inside.as_mut().filter(|inside| inside.sandbox.kind() == sandbox::Kind::Bwrap) {
-        inside.places.scratch = folders.beside("graders-tmp");
-        fs::create_dir_all(&inside.places.scratch).map_err(io("make a scratch folder"))?;
-        inside.places.home = home;
-    }
-    Ok(shell)
 }
 
 /// Runs an attempt to its result.
@@ -449,219 +432,6 @@ async fn run_session(
         ended.engine(&EngineLine::Notice { code: "secret_split".to_owned(), text });
     }
     Ok(ended.finish())
-}
-
-/// The state of the workspace that its change is measured against.
-struct Before {
-    path: PathBuf,
-    /// Vanishes with the trial, where it is a copy of its own.
-    _copy: Option<Vanishing>,
-}
-
-async fn set_up(engine: &Engine, attempt: &Attempt, folders: &Folders, shell: &Shell) -> Result<Before, String> {
-    let case = &attempt.case;
-    let made = match &case.workspace.source {
-        WorkspaceSource::Empty => fs::create_dir(&folders.workspace).map_err(|error| error.to_string()),
-        WorkspaceSource::Copy(from) => copy_folder(from, &folders.workspace, false).map_err(|e| e.to_string()),
-        WorkspaceSource::Files(files) => write_files(files, &folders.workspace).map_err(|e| e.to_string()),
-        WorkspaceSource::Git(source) => git::check_out(source, &folders.workspace, shell).await,
-    };
-    made.map_err(|error| format!("the workspace could not be made: {error}"))?;
-    // What the author of the case runs may need the network, as installing does.
-    let shell = &Shell { inside: shell.inside.clone().map(Inside::with_network), ..shell.clone() };
-    for line in &case.workspace.setup {
-        let ran = shell.run(&Command::Line(line.clone()), None, SETUP_TIME).await;
-        let ran = ran.map_err(|error| format!("setup command `{line}` could not be started: {error}"))?;
-        let code = ran.exit.and_then(|exit| exit.code);
-        if code != Some(0) {
-            let said =
-                String::from_utf8_lossy(if ran.stderr.is_empty() { &ran.stdout } else { &ran.stderr }).into_owned();
-            let how = code.map_or_else(|| "did not end in time".to_owned(), |code| format!("exited {code}"));
-            return Err(format!("setup command `{line}` {how}: {}", last_lines(&said)));
-        }
-    }
-    if fs::read_dir(&folders.home).is_ok_and(|mut left| left.next().is_some()) {
-        // What setup left there the graders' commands find, too, and not what the agent makes of it.
-        copy_as_it_is(&folders.home, &folders.beside("graders-home")).map_err(|error| error.to_string())?;
-    }
-    match &case.workspace.source {
-        // The fixture itself is the state before, unless setup changed it.
-        WorkspaceSource::Copy(from) if case.workspace.setup.is_empty() => {
-            Ok(Before { path: from.clone(), _copy: None })
-        }
-        WorkspaceSource::Empty if case.workspace.setup.is_empty() => {
-            Ok(Before { path: engine.empty.clone(), _copy: None })
-        }
-        _ => {
-            // Not beside the workspace: an agent that looks around must not come upon what it is measured against.
-            let copy = Vanishing::make(&engine.temporary, "before-").map_err(|error| error.to_string())?;
-            copy_as_it_is(&folders.workspace, copy.path()).map_err(|error| error.to_string())?;
-            Ok(Before { path: copy.path().to_owned(), _copy: Some(copy) })
-        }
-    }
-}
-
-/// How long one setup command may take.
-const SETUP_TIME: Duration = Duration::from_secs(600);
-
-fn last_lines(text: &str) -> String {
-    let lines: Vec<&str> = text.trim_end().lines().collect();
-    lines[lines.len().saturating_sub(5)..].join("\n")
-}
-
-fn placeholders(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Placeholders, TrialError> {
-    let case = &attempt.case;
-    let mut placeholders = Placeholders {
-        prompt: turns(case).into_iter().next().unwrap_or_default(),
-        model: attempt.trial.model.clone().or_else(|| attempt.manifest.model.default.clone()),
-        workspace: folders.workspace.to_string_lossy().into_owned(),
-        home: folders.home.to_string_lossy().into_owned(),
-        this_program: engine.this_program.to_string_lossy().into_owned(),
-        scripts: BTreeMap::new(),
-        prompt_file: None,
-    };
-    for variant in attempt.manifest.script_variants() {
-        if let Some(path) = case.script(&variant) {
-            placeholders.scripts.insert(variant, path.to_string_lossy().into_owned());
-        }
-    }
-    if attempt.manifest.prompt_via == PromptVia::File {
-        let path = folders.home.join("prompt.txt");
-        fs::write(&path, &placeholders.prompt).map_err(io("write the prompt to a file"))?;
-        placeholders.prompt_file = Some(path.to_string_lossy().into_owned());
-    }
-    Ok(placeholders)
-}
-
-/// The prompts of a case, its system prompt before the first.
-fn turns(case: &Case) -> Vec<String> {
-    let mut turns = case.turns.clone();
-    if let (Some(system), Some(first)) = (&case.system_prompt, turns.first_mut()) {
-        *first = format!("{system}\n\n{first}");
-    }
-    turns
-}
-
-fn task_of(attempt: &Attempt, folders: &Folders, placeholders: &Placeholders, env: BTreeMap<String, String>) -> Task {
-    let (case, manifest) = (&attempt.case, &attempt.manifest);
-    Task {
-        turns: turns(case),
-        model: placeholders.model.clone(),
-        command: command::line(manifest, placeholders),
-        folder: folders.workspace.clone(),
-        env,
-        manifest: manifest.clone(),
-        policy: Policy::new(attempt.interaction.clone(), case.answers.clone()),
-        mcp_servers: case.mcp_servers.clone(),
-        recording: manifest.recording.clone(),
-    }
-}
-
-/// The trial as a person is told of it.
-fn shown_as(attempt: &Attempt) -> String {
-    let TrialRecord { case, harness, arm, trial, .. } = &attempt.trial;
-    format!("{case}  {}  trial {trial}", crate::report::cells::column_name(harness, arm))
-}
-
-fn header_of(attempt: &Attempt, workspace: &Path) -> Header {
-    let manifest = &attempt.manifest;
-    let mut header = Header::new(manifest.adapter.word(), manifest.seen());
-    header.case = Some(attempt.case.id.clone());
-    header.harness = Some(manifest.name.clone());
-    header.trial = Some(attempt.trial.trial);
-    header.cwd = Some(workspace.to_string_lossy().into_owned());
-    header.model = model_asked(attempt);
-    header.started = Some(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string());
-    header
-}
-
-fn model_asked(attempt: &Attempt) -> Model {
-    let requested = attempt.trial.model.clone().or_else(|| attempt.manifest.model.default.clone());
-    Model { requested, effective: None }
-}
-
-fn trace_of_recording(task: &Task) -> Option<PathBuf> {
-    task.recording.clone().filter(|path| replay::is_trace(path))
-}
-
-/// The sandbox of a trial's commands.
-fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Inside, SandboxError> {
-    let (case, manifest) = (attempt.case.sandbox.as_ref(), attempt.manifest.sandbox.as_ref());
-    let mut hides = engine.hides.clone();
-    hides.push(engine.temporary.clone());
-    hides.retain(|path| path.exists());
-    let places = Places {
-        workspace: folders.workspace.clone(),
-        home: folders.home.clone(),
-        scratch: folders.beside("tmp"),
-        reads: Vec::new(),
-        hides,
-    };
-    Ok(Inside { sandbox: Sandbox::decide(engine.sandbox, case, manifest)?, places })
-}
-
-/// Without a sandbox nothing keeps an agent from looking around; that it did is to be known.
-fn outside(inside: &Inside, folders: &Folders) -> Outside {
-    match inside.sandbox {
-        Sandbox::None => {
-            let own = folders.workspace.parent().unwrap_or(&folders.workspace);
-            Outside::new(&inside.places.hides, own, &folders.workspace)
-        }
-        Sandbox::Bwrap { .. } | Sandbox::Command(_) => Outside::default(),
-    }
-}
-
-/// Puts the agent's command into its sandbox. Of what its manifest names by its whole path it can read that.
-/// A program that is not there stays as it is, so that it is told by its name.
-fn confine(task: &mut Task, mut inside: Inside, engine: &Engine, placeholders: &Placeholders) {
-    let path = task.env.get("PATH").map(String::as_str);
-    if task.command.first().is_none_or(|program| process::find(program, &task.folder, path).is_none()) {
-        return;
-    }
-    let named = task.manifest.command.iter().filter(|word| word.starts_with('/') && !word.contains('{'));
-    inside.places.reads = named.chain(placeholders.scripts.values()).map(PathBuf::from).collect();
-    // A folder may hold what is hidden; it takes a mount of its own.
-    inside.places.reads.retain(|path| path.is_file());
-    if task.manifest.command.iter().any(|word| word.contains("{self}")) {
-        inside.places.reads.push(engine.this_program.clone());
-    }
-    if let Some(home) = task.env.get("HOME") {
-        inside.places.home = PathBuf::from(home);
-    }
-    task.command = inside.around(std::mem::take(&mut task.command), &task.env);
-}
-
-/// What the agent needs and has not; nothing where its program is missing, since that is to be told first.
-fn missing_env(task: &Task) -> Option<String> {
-    let Task { manifest, env, .. } = task;
-    let missing: Vec<&str> =
-        manifest.requires_env.iter().filter(|name| !env.contains_key(*name)).map(String::as_str).collect();
-    let path = env.get("PATH").map(String::as_str);
-    let startable = task.command.first().is_none_or(|program| process::find(program, &task.folder, path).is_some());
-    (startable && !missing.is_empty())
-        .then(|| format!("harness `{}` needs {} in the environment", manifest.name, missing.join(", ")))
-}
-
-fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &Masker) -> Vec<String> {
-    let manifest = &attempt.manifest;
-    let mut warnings = Vec::new();
-    if manifest.home == Home::Named(HomeName::User) {
-        warnings.push("the agent had the user's own home, as its manifest asks".to_owned());
-    }
-    if !manifest.seen().interaction {
-        warnings.push(format!(
-            "harness `{}` does not ask for permission; it ran with its own default in the place of `{}`",
-            manifest.name,
-            attempt.interaction.word()
-        ));
-    }
-    if attempt.case.system_prompt.is_some() {
-        warnings.push("the system prompt was put before the first prompt".to_owned());
-    }
-    for name in environment::unmasked(masker, env, manifest, &attempt.case.mcp_servers) {
-        warnings.push(format!("the value of {name} is under {} characters and is not masked", secrets::SHORTEST));
-    }
-    warnings
 }
 
 /// The result of an attempt that failed in the engine itself.

@@ -47,6 +47,34 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     }
 }
 
+/// Why a conversation with an agent did not come to its end.
+pub enum Broken {
+    /// A step of the handshake was refused or not answered.
+    Handshake(String),
+    /// A request was answered with an error, which the translation has seen.
+    Refused,
+    /// The agent is gone.
+    Gone,
+    /// The engine ends the session: a limit, or an interrupt.
+    Ended,
+}
+
+impl Broken {
+    /// Leaves the agent to exit, and says how long it may take; nothing where the engine has to end its turn first.
+    pub fn leave(self, session: &mut Session) -> Option<Duration> {
+        match self {
+            Broken::Ended => return None,
+            Broken::Handshake(message) => {
+                session.engine(&EngineLine::Handshake { message });
+                session.close_stdin();
+            }
+            Broken::Refused => session.close_stdin(),
+            Broken::Gone => {}
+        }
+        Some(Duration::from_millis(500))
+    }
+}
+
 /// What is asked about a call that is open; nothing of a call that nobody knows or that has ended.
 pub fn asked_about(session: &mut Session, call: &str, workspace: &Path) -> Option<(Asked, Vec<FileDiff>)> {
     let workspace = workspace.to_string_lossy().into_owned();

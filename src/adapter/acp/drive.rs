@@ -7,7 +7,7 @@ use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
 use super::rpc::{self, Message, RpcError};
-use crate::adapter::drive::{Task, asked_about};
+use crate::adapter::drive::{Broken, Task, asked_about};
 use crate::harness::ModelVia;
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Session};
@@ -34,17 +34,10 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
             client.session.close_stdin();
             EXIT
         }
-        Err(Broken::Handshake(message)) => {
-            client.session.engine(&EngineLine::Handshake { message });
-            client.session.close_stdin();
-            Duration::from_millis(500)
-        }
-        Err(Broken::Refused) => {
-            client.session.close_stdin();
-            Duration::from_millis(500)
-        }
-        Err(Broken::Gone) => Duration::from_millis(500),
-        Err(Broken::Ended) => {
+        Err(broken) => {
+            if let Some(patience) = broken.leave(client.session) {
+                return patience;
+            }
             let grace = client.task.manifest.timeouts.grace.0;
             if client.cancel(grace).await {
                 client.session.close_stdin();
@@ -53,18 +46,6 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
             Duration::ZERO
         }
     }
-}
-
-/// Why a conversation did not come to its end.
-enum Broken {
-    /// A step of the handshake was refused or not answered.
-    Handshake(String),
-    /// A request was answered with an error, which the translation has seen.
-    Refused,
-    /// The agent is gone.
-    Gone,
-    /// The engine ends the session: a limit, or an interrupt.
-    Ended,
 }
 
 struct Client<'a> {

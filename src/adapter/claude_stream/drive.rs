@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::control::{ALLOW, ALLOW_ALWAYS, CanUseTool};
-use crate::adapter::drive::{Task, asked_about};
+use crate::adapter::drive::{Broken, Task, asked_about};
 use crate::harness::ModelVia;
 use crate::interaction::{Decision, Reply};
 use crate::process::Stdin;
@@ -30,13 +30,10 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
             client.session.close_stdin();
             EXIT
         }
-        Err(Broken::Handshake(message)) => {
-            client.session.engine(&EngineLine::Handshake { message });
-            client.session.close_stdin();
-            Duration::from_millis(500)
-        }
-        Err(Broken::Gone) => Duration::from_millis(500),
-        Err(Broken::Ended) => {
+        Err(broken) => {
+            if let Some(patience) = broken.leave(client.session) {
+                return patience;
+            }
             let grace = client.task.manifest.timeouts.grace.0;
             if client.interrupt(grace).await {
                 client.session.close_stdin();
@@ -45,16 +42,6 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
             Duration::ZERO
         }
     }
-}
-
-/// Why a conversation did not come to its end.
-enum Broken {
-    /// A step of the handshake was refused or not answered.
-    Handshake(String),
-    /// The program is gone.
-    Gone,
-    /// The engine ends the session: a limit, or an interrupt.
-    Ended,
 }
 
 struct Client<'a> {

@@ -1,0 +1,75 @@
+//! Makes a trial's workspace, runs its setup, and keeps the state that the change is measured against.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{Attempt, Engine, Folders};
+use crate::case::WorkspaceSource;
+use crate::run::temporary::Vanishing;
+use crate::sandbox::Inside;
+use crate::shell::{Command, Shell};
+use crate::workspace::{copy_as_it_is, copy_folder, git, write_files};
+
+/// The state of the workspace that its change is measured against.
+pub(super) struct Before {
+    pub(super) path: PathBuf,
+    /// Vanishes with the trial, where it is a copy of its own.
+    _copy: Option<Vanishing>,
+}
+
+pub(super) async fn set_up(
+    engine: &Engine,
+    attempt: &Attempt,
+    folders: &Folders,
+    shell: &Shell,
+) -> Result<Before, String> {
+    let case = &attempt.case;
+    let made = match &case.workspace.source {
+        WorkspaceSource::Empty => fs::create_dir(&folders.workspace).map_err(|error| error.to_string()),
+        WorkspaceSource::Copy(from) => copy_folder(from, &folders.workspace, false).map_err(|e| e.to_string()),
+        WorkspaceSource::Files(files) => write_files(files, &folders.workspace).map_err(|e| e.to_string()),
+        WorkspaceSource::Git(source) => git::check_out(source, &folders.workspace, shell).await,
+    };
+    made.map_err(|error| format!("the workspace could not be made: {error}"))?;
+    // What the author of the case runs may need the network, as installing does.
+    let shell = &Shell { inside: shell.inside.clone().map(Inside::with_network), ..shell.clone() };
+    for line in &case.workspace.setup {
+        let ran = shell.run(&Command::Line(line.clone()), None, SETUP_TIME).await;
+        let ran = ran.map_err(|error| format!("setup command `{line}` could not be started: {error}"))?;
+        let code = ran.exit.and_then(|exit| exit.code);
+        if code != Some(0) {
+            let said =
+                String::from_utf8_lossy(if ran.stderr.is_empty() { &ran.stdout } else { &ran.stderr }).into_owned();
+            let how = code.map_or_else(|| "did not end in time".to_owned(), |code| format!("exited {code}"));
+            return Err(format!("setup command `{line}` {how}: {}", last_lines(&said)));
+        }
+    }
+    if fs::read_dir(&folders.home).is_ok_and(|mut left| left.next().is_some()) {
+        // What setup left there the graders' commands find, too, and not what the agent makes of it.
+        copy_as_it_is(&folders.home, &folders.beside("graders-home")).map_err(|error| error.to_string())?;
+    }
+    match &case.workspace.source {
+        // The fixture itself is the state before, unless setup changed it.
+        WorkspaceSource::Copy(from) if case.workspace.setup.is_empty() => {
+            Ok(Before { path: from.clone(), _copy: None })
+        }
+        WorkspaceSource::Empty if case.workspace.setup.is_empty() => {
+            Ok(Before { path: engine.empty.clone(), _copy: None })
+        }
+        _ => {
+            // Not beside the workspace: an agent that looks around must not come upon what it is measured against.
+            let copy = Vanishing::make(&engine.temporary, "before-").map_err(|error| error.to_string())?;
+            copy_as_it_is(&folders.workspace, copy.path()).map_err(|error| error.to_string())?;
+            Ok(Before { path: copy.path().to_owned(), _copy: Some(copy) })
+        }
+    }
+}
+
+/// How long one setup command may take.
+const SETUP_TIME: Duration = Duration::from_secs(600);
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(5)..].join("\n")
+}

@@ -1,0 +1,81 @@
+//! A trial's sandbox: what the agent, setup and graders run in, and what without one is watched instead.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::outside::Outside;
+use super::{Attempt, Engine, Folders, TrialError, io};
+use crate::adapter::drive::Task;
+use crate::environment::Placeholders;
+use crate::grader::{Grader, Kind};
+use crate::process;
+use crate::sandbox::{self, Inside, Places, Sandbox, SandboxError};
+use crate::shell::Shell;
+
+/// The sandbox of a trial's commands.
+pub(super) fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Inside, SandboxError> {
+    let (case, manifest) = (attempt.case.sandbox.as_ref(), attempt.manifest.sandbox.as_ref());
+    let mut hides = engine.hides.clone();
+    hides.push(engine.temporary.clone());
+    hides.retain(|path| path.exists());
+    let places = Places {
+        workspace: folders.workspace.clone(),
+        home: folders.home.clone(),
+        scratch: folders.beside("tmp"),
+        reads: Vec::new(),
+        hides,
+    };
+    Ok(Inside { sandbox: Sandbox::decide(engine.sandbox, case, manifest)?, places })
+}
+
+/// The shell in which graders run their commands: what the agent left in its home, and in its scratch, has no say there.
+pub(super) fn graders_shell(shell: &Shell, folders: &Folders, judges: &[Arc<Grader>]) -> Result<Shell, TrialError> {
+    let mut shell = shell.clone();
+    if !judges.iter().any(|judge| matches!(judge.kind, Kind::Command(_))) {
+        return Ok(shell);
+    }
+    // As setup left it; where it left nothing, empty.
+    let home = folders.beside("graders-home");
+    if !home.exists() {
+        fs::create_dir(&home).map_err(io("make a home for the graders"))?;
+    }
+    shell.env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
+    if let Some(inside) = shell.inside.as_mut().filter(|inside| inside.sandbox.kind() == sandbox::Kind::Bwrap) {
+        inside.places.scratch = folders.beside("graders-tmp");
+        fs::create_dir_all(&inside.places.scratch).map_err(io("make a scratch folder"))?;
+        inside.places.home = home;
+    }
+    Ok(shell)
+}
+
+/// Without a sandbox nothing keeps an agent from looking around; that it did is to be known.
+pub(super) fn outside(inside: &Inside, folders: &Folders) -> Outside {
+    match inside.sandbox {
+        Sandbox::None => {
+            let own = folders.workspace.parent().unwrap_or(&folders.workspace);
+            Outside::new(&inside.places.hides, own, &folders.workspace)
+        }
+        Sandbox::Bwrap { .. } | Sandbox::Command(_) => Outside::default(),
+    }
+}
+
+/// Puts the agent's command into its sandbox. Of what its manifest names by its whole path it can read that.
+/// A program that is not there stays as it is, so that it is told by its name.
+pub(super) fn confine(task: &mut Task, mut inside: Inside, engine: &Engine, placeholders: &Placeholders) {
+    let path = task.env.get("PATH").map(String::as_str);
+    if task.command.first().is_none_or(|program| process::find(program, &task.folder, path).is_none()) {
+        return;
+    }
+    let named = task.manifest.command.iter().filter(|word| word.starts_with('/') && !word.contains('{'));
+    inside.places.reads = named.chain(placeholders.scripts.values()).map(PathBuf::from).collect();
+    // A folder may hold what is hidden; it takes a mount of its own.
+    inside.places.reads.retain(|path| path.is_file());
+    if task.manifest.command.iter().any(|word| word.contains("{self}")) {
+        inside.places.reads.push(engine.this_program.clone());
+    }
+    if let Some(home) = task.env.get("HOME") {
+        inside.places.home = PathBuf::from(home);
+    }
+    task.command = inside.around(std::mem::take(&mut task.command), &task.env);
+}

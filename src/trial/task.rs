@@ -1,0 +1,130 @@
+//! What the agent of a trial is given: prompts, command line, environment, and what is known before it starts.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Attempt, Engine, Folders, TrialError, command, io};
+use crate::adapter::drive::Task;
+use crate::adapter::replay;
+use crate::case::Case;
+use crate::environment::{self, Placeholders};
+use crate::harness::{Home, HomeName, PromptVia};
+use crate::interaction::Policy;
+use crate::process;
+use crate::run::TrialRecord;
+use crate::secrets::{self, Masker};
+use crate::trace::{Header, Model};
+
+pub(super) fn placeholders(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Placeholders, TrialError> {
+    let case = &attempt.case;
+    let mut placeholders = Placeholders {
+        prompt: turns(case).into_iter().next().unwrap_or_default(),
+        model: attempt.trial.model.clone().or_else(|| attempt.manifest.model.default.clone()),
+        workspace: folders.workspace.to_string_lossy().into_owned(),
+        home: folders.home.to_string_lossy().into_owned(),
+        this_program: engine.this_program.to_string_lossy().into_owned(),
+        scripts: BTreeMap::new(),
+        prompt_file: None,
+    };
+    for variant in attempt.manifest.script_variants() {
+        if let Some(path) = case.script(&variant) {
+            placeholders.scripts.insert(variant, path.to_string_lossy().into_owned());
+        }
+    }
+    if attempt.manifest.prompt_via == PromptVia::File {
+        let path = folders.home.join("prompt.txt");
+        fs::write(&path, &placeholders.prompt).map_err(io("write the prompt to a file"))?;
+        placeholders.prompt_file = Some(path.to_string_lossy().into_owned());
+    }
+    Ok(placeholders)
+}
+
+/// The prompts of a case, its system prompt before the first.
+fn turns(case: &Case) -> Vec<String> {
+    let mut turns = case.turns.clone();
+    if let (Some(system), Some(first)) = (&case.system_prompt, turns.first_mut()) {
+        *first = format!("{system}\n\n{first}");
+    }
+    turns
+}
+
+pub(super) fn task_of(
+    attempt: &Attempt,
+    folders: &Folders,
+    placeholders: &Placeholders,
+    env: BTreeMap<String, String>,
+) -> Task {
+    let (case, manifest) = (&attempt.case, &attempt.manifest);
+    Task {
+        turns: turns(case),
+        model: placeholders.model.clone(),
+        command: command::line(manifest, placeholders),
+        folder: folders.workspace.clone(),
+        env,
+        manifest: manifest.clone(),
+        policy: Policy::new(attempt.interaction.clone(), case.answers.clone()),
+        mcp_servers: case.mcp_servers.clone(),
+        recording: manifest.recording.clone(),
+    }
+}
+
+/// The trial as a person is told of it.
+pub(super) fn shown_as(attempt: &Attempt) -> String {
+    let TrialRecord { case, harness, arm, trial, .. } = &attempt.trial;
+    format!("{case}  {}  trial {trial}", crate::report::cells::column_name(harness, arm))
+}
+
+pub(super) fn header_of(attempt: &Attempt, workspace: &Path) -> Header {
+    let manifest = &attempt.manifest;
+    let mut header = Header::new(manifest.adapter.word(), manifest.seen());
+    header.case = Some(attempt.case.id.clone());
+    header.harness = Some(manifest.name.clone());
+    header.trial = Some(attempt.trial.trial);
+    header.cwd = Some(workspace.to_string_lossy().into_owned());
+    header.model = model_asked(attempt);
+    header.started = Some(jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string());
+    header
+}
+
+pub(super) fn model_asked(attempt: &Attempt) -> Model {
+    let requested = attempt.trial.model.clone().or_else(|| attempt.manifest.model.default.clone());
+    Model { requested, effective: None }
+}
+
+pub(super) fn trace_of_recording(task: &Task) -> Option<PathBuf> {
+    task.recording.clone().filter(|path| replay::is_trace(path))
+}
+
+/// What the agent needs and has not; nothing where its program is missing, since that is to be told first.
+pub(super) fn missing_env(task: &Task) -> Option<String> {
+    let Task { manifest, env, .. } = task;
+    let missing: Vec<&str> =
+        manifest.requires_env.iter().filter(|name| !env.contains_key(*name)).map(String::as_str).collect();
+    let path = env.get("PATH").map(String::as_str);
+    let startable = task.command.first().is_none_or(|program| process::find(program, &task.folder, path).is_some());
+    (startable && !missing.is_empty())
+        .then(|| format!("harness `{}` needs {} in the environment", manifest.name, missing.join(", ")))
+}
+
+pub(super) fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &Masker) -> Vec<String> {
+    let manifest = &attempt.manifest;
+    let mut warnings = Vec::new();
+    if manifest.home == Home::Named(HomeName::User) {
+        warnings.push("the agent had the user's own home, as its manifest asks".to_owned());
+    }
+    if !manifest.seen().interaction {
+        warnings.push(format!(
+            "harness `{}` does not ask for permission; it ran with its own default in the place of `{}`",
+            manifest.name,
+            attempt.interaction.word()
+        ));
+    }
+    if attempt.case.system_prompt.is_some() {
+        warnings.push("the system prompt was put before the first prompt".to_owned());
+    }
+    for name in environment::unmasked(masker, env, manifest, &attempt.case.mcp_servers) {
+        warnings.push(format!("the value of {name} is under {} characters and is not masked", secrets::SHORTEST));
+    }
+    warnings
+}
