@@ -206,7 +206,11 @@ impl Translation {
                 .recorder
                 .notice("escaped", format!("{processes} processes had left the agent's process group and were ended")),
             EngineLine::Unknown => self.recorder.notice("unknown_engine_line", "an engine line of an unknown kind"),
-            EngineLine::Permission { .. } | EngineLine::CloseStdin | EngineLine::Signal { .. } => {}
+            EngineLine::Permission { .. }
+            | EngineLine::Restart
+            | EngineLine::Terminal { .. }
+            | EngineLine::CloseStdin
+            | EngineLine::Signal { .. } => {}
         }
         self.translator.engine(line, &mut self.recorder);
     }

@@ -325,6 +325,15 @@ pub struct Capabilities {
     /// It takes several prompts in one session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multi_turn: Option<bool>,
+    /// Over ACP: whether it is offered the files of its workspace; it is, where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fs: Option<bool>,
+    /// Over ACP: whether it is offered terminals; it is, where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<bool>,
+    /// Over ACP: whether it may ask the user questions; it may, where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elicitation: Option<bool>,
 }
 
 /// How long to wait for an agent.

@@ -12,12 +12,14 @@ use crate::values::{NameGlob, PathGlob, Pattern};
 
 mod choice;
 mod engine;
+mod form;
 mod named;
 mod person;
 mod policy;
 
 pub use choice::{Chosen, choose};
 pub use engine::{Asked, Counters, Decision, decide, decide_by_rule};
+pub use form::{Field, Form};
 pub use named::{NamedPolicy, PolicyFolder};
 pub use person::{Person, Question};
 pub use policy::{Policy, Reply};

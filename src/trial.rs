@@ -48,7 +48,9 @@ use ending::{
 };
 use metrics::Observed;
 use outside::Outside;
-use task::{header_of, missing_env, model_asked, placeholders, shown_as, task_of, trace_of_recording, warnings_before};
+use task::{
+    attach, header_of, missing_env, model_asked, placeholders, shown_as, task_of, trace_of_recording, warnings_before,
+};
 use trace_file::TraceFile;
 
 /// What every trial of a run shares.
@@ -213,8 +215,11 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         None => return Ok(Outcome::Interrupted),
     };
     let mut warnings = warnings_before(attempt, &env, &masker);
-    let mut task = task_of(attempt, folders, &placeholders, env);
+    let mut task = task_of(attempt, folders, &placeholders, env, shell.clone());
     task.policy = task.policy.asking(engine.person.clone(), shown_as(attempt));
+    if let Err(message) = attach(&mut task, attempt, folders) {
+        return finish_without_agent(attempt, &masker, ErrorCategory::Setup, message);
+    }
     confine(&mut task, inside.clone(), engine, &placeholders);
     if let Some(message) = missing_env(&task) {
         return finish_without_agent(attempt, &masker, ErrorCategory::Auth, message);

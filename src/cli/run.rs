@@ -247,7 +247,6 @@ fn refuse_what_is_not_served(
     let mut refused: Option<CliError> = None;
     for case in cases.iter().filter(|case| trials.iter().any(|trial| trial.case == case.id)) {
         let asks = [
-            (!case.attachments.is_empty(), "attachments", "put the files into the workspace"),
             (case.model_script.is_some(), "model", "name a harness that runs without a scripted model"),
             (
                 matches!(interaction.unwrap_or(&case.interaction), Interaction::Llm(_)),

@@ -38,6 +38,9 @@ async fn run(script: &str, prompt: &str, max_wire: u64, time_ms: u64) -> (Vec<Ev
         manifest,
         policy: Policy::new(Interaction::AutoApprove, Vec::new()),
         mcp_servers: Vec::new(),
+        session: Default::default(),
+        attachments: Vec::new(),
+        terminals: Default::default(),
         recording: None,
     };
     let patience = drive(&mut session, &mut task).await;

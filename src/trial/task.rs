@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Attempt, Engine, Folders, TrialError, command, io};
 use crate::adapter::drive::Task;
-use crate::adapter::replay;
+use crate::adapter::{Adapter, claude_stream, replay};
+use crate::attachment;
 use crate::case::Case;
 use crate::environment::{self, Placeholders};
 use crate::harness::{Home, HomeName, PromptVia};
@@ -14,6 +15,7 @@ use crate::interaction::Policy;
 use crate::process;
 use crate::run::TrialRecord;
 use crate::secrets::{self, Masker};
+use crate::shell::Shell;
 use crate::trace::{Header, Model};
 
 pub(super) fn placeholders(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Placeholders, TrialError> {
@@ -54,6 +56,7 @@ pub(super) fn task_of(
     folders: &Folders,
     placeholders: &Placeholders,
     env: BTreeMap<String, String>,
+    terminals: Shell,
 ) -> Task {
     let (case, manifest) = (&attempt.case, &attempt.manifest);
     Task {
@@ -65,8 +68,28 @@ pub(super) fn task_of(
         manifest: manifest.clone(),
         policy: Policy::new(attempt.interaction.clone(), case.answers.clone()),
         mcp_servers: case.mcp_servers.clone(),
+        session: case.session.clone(),
+        attachments: Vec::new(),
+        terminals,
         recording: manifest.recording.clone(),
     }
+}
+
+/// Puts the case's files where the agent can reach them, beside what it finds in its home.
+pub(super) fn attach(task: &mut Task, attempt: &Attempt, folders: &Folders) -> Result<(), String> {
+    let adapter = attempt.manifest.adapter;
+    if adapter == Adapter::Replay {
+        return Ok(());
+    }
+    let attached = attachment::copy(&attempt.case.attachments, &folders.home.join("attachments"));
+    let attached = attached.map_err(|error| format!("an attachment could not be copied: {error}"))?;
+    if adapter == Adapter::ClaudeCodeControl
+        && let Err(why) = claude_stream::drive::takes(&attached)
+    {
+        return Err(why);
+    }
+    task.attachments = attached;
+    Ok(())
 }
 
 /// The trial as a person is told of it.

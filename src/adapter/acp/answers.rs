@@ -35,7 +35,7 @@ impl Translator {
             "initialize" => Asked::Initialize,
             "session/new" => self.ask_session("session/new", &params, false, recorder),
             "session/load" => self.ask_session("session/load", &params, true, recorder),
-            "session/resume" => self.ask_session("session/resume", &params, false, recorder),
+            "session/resume" => self.ask_session("session/resume", &params, true, recorder),
             "session/fork" => self.ask_session("session/fork", &params, false, recorder),
             "session/set_config_option" => match text_at(&params, "configId") {
                 Some(config) if self.model.is_chosen_by(&config) => self.ask_model(text_at(&params, "value"), recorder),

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::rpc;
+use super::updates::gives_events;
 use super::{Translator, text_at};
 use crate::trace::recorder::Recorder;
 
@@ -105,11 +106,23 @@ impl Translator {
             let id = id.unwrap_or_default();
             return recorder.notice("foreign_session", format!("an update {word} for the session {id}: {update}"));
         }
-        if self.session.loading {
+        let word = update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default();
+        if self.session.loading && gives_events(word) {
             let text = || "updates before the session was loaded are the history of an earlier one".to_owned();
             return self.once("history", "", text, recorder);
         }
         self.update(update, recorder);
+    }
+
+    /// The agent's process was ended after a turn. What was answered before says nothing of how the session ends.
+    pub(super) fn restarted(&mut self, recorder: &mut Recorder) {
+        self.calls.flush(recorder);
+        recorder.end_calls();
+        self.requests.forget();
+        self.calls.forget();
+        self.asked.clear();
+        self.turn.answer = None;
+        self.turn.open = 0;
     }
 
     /// Takes the updates that came before an id: nothing says any more that they are not ours.

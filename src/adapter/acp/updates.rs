@@ -167,7 +167,7 @@ pub(super) fn parent_of(meta: &Value) -> Option<&str> {
 }
 
 /// Whether updates of this kind are something that the agent did.
-fn gives_events(word: &str) -> bool {
+pub(super) fn gives_events(word: &str) -> bool {
     matches!(
         word,
         "user_message_chunk"

@@ -1,0 +1,183 @@
+//! Opens an agent's session: initialize, new or loaded, its model and its mode.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::drive::{Client, EXIT};
+use super::rpc::RpcError;
+use crate::adapter::drive::Broken;
+use crate::case::BetweenTurns;
+use crate::harness::ModelVia;
+use crate::process::Stdin;
+use crate::wire::EngineLine;
+
+impl Client<'_> {
+    fn start(&self) -> Duration {
+        self.task.manifest.timeouts.start.0
+    }
+
+    /// The agent's answer to `initialize`. What the case needs and the agent does not offer is found out here.
+    pub(super) async fn initialize(&mut self) -> Result<(), Broken> {
+        let answer = self.ask("initialize", &self.hello(), Some(self.start())).await?;
+        let mut answer = answer.map_err(|error| refused("initialize", &error))?;
+        if answer.get("protocolVersion").and_then(Value::as_f64) != Some(1.0) {
+            let version = answer.get("protocolVersion").cloned().unwrap_or(Value::Null);
+            return Err(Broken::Handshake(format!("the agent speaks protocol version {version}, and not 1")));
+        }
+        self.can = answer.get_mut("agentCapabilities").map(Value::take).unwrap_or_default();
+        let lacks = |word: &str, method: &str, key: &str| {
+            let why = format!("the case says `between-turns: {word}`, and the agent offers no {method} (`{key}`)");
+            Err(Broken::Handshake(why))
+        };
+        match self.goes_on_by() {
+            Some(BetweenTurns::Load) if self.can.get("loadSession").and_then(Value::as_bool) != Some(true) => {
+                lacks("load", "session/load", "agentCapabilities.loadSession")
+            }
+            Some(BetweenTurns::Resume) if !is_offered(self.can.pointer("/sessionCapabilities/resume")) => {
+                lacks("resume", "session/resume", "agentCapabilities.sessionCapabilities.resume")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How the session goes on in another process, where a turn needs one.
+    fn goes_on_by(&self) -> Option<BetweenTurns> {
+        self.task.session.between_turns.filter(|by| *by != BetweenTurns::Keep && self.task.turns.len() > 1)
+    }
+
+    /// Makes a new session, on its model and in its mode.
+    pub(super) async fn open(&mut self) -> Result<(), Broken> {
+        let new = json!({"cwd": self.task.folder, "mcpServers": mcp_servers(&self.task.mcp_servers)});
+        let answer = self.ask("session/new", &new, Some(self.start())).await?;
+        let answer = answer.map_err(|error| refused("session/new", &error))?;
+        let Some(id) = answer.get("sessionId").filter(|id| !id.is_null()) else {
+            return Err(Broken::Handshake("session/new was answered without a sessionId".to_owned()));
+        };
+        self.session_id = Some(id.clone());
+        self.set_up(&answer).await
+    }
+
+    /// Where the case wants it, ends the agent's process and goes on with the session in another one.
+    pub(super) async fn between_turns(&mut self) -> Result<(), Broken> {
+        let method = match self.goes_on_by() {
+            Some(BetweenTurns::Load) => "session/load",
+            Some(BetweenTurns::Resume) => "session/resume",
+            Some(BetweenTurns::Keep) | None => return Ok(()),
+        };
+        self.drain().await;
+        self.session.close_stdin();
+        self.session.end_for_another(EXIT).await;
+        self.waiting.clear();
+        self.mode = None;
+        let task = &*self.task;
+        if self.session.spawn(&task.command, &task.folder, &task.env, Stdin::Piped).is_err() {
+            return Err(Broken::Gone);
+        }
+        self.initialize().await?;
+        let servers = mcp_servers(&self.task.mcp_servers);
+        let params = json!({"sessionId": self.session_id, "cwd": self.task.folder, "mcpServers": servers});
+        let answer = self.ask(method, &params, Some(self.start())).await?;
+        let answer = answer.map_err(|error| refused(method, &error))?;
+        self.set_up(&answer).await
+    }
+
+    async fn set_up(&mut self, opened: &Value) -> Result<(), Broken> {
+        self.choose_model(opened).await?;
+        self.choose_mode(opened).await
+    }
+
+    /// Asks for the model the way the manifest says. A model that cannot be set must not be run under its name.
+    async fn choose_model(&mut self, opened: &Value) -> Result<(), Broken> {
+        let Some(model) = self.task.model.clone() else { return Ok(()) };
+        let via = self.task.manifest.model.via;
+        if !matches!(via, ModelVia::ConfigOption | ModelVia::SetModel) {
+            return Ok(());
+        }
+        let refused = |error: RpcError| Broken::Handshake(format!("model `{model}` was refused: {}", error.detail()));
+        let start = Some(self.start());
+        if via == ModelVia::ConfigOption
+            && let Some(option) = option_of(opened, "model").and_then(|option| option.get("id"))
+        {
+            let params = json!({"sessionId": self.session_id, "configId": option, "value": model});
+            let answer = self.ask("session/set_config_option", &params, start).await?.map_err(refused)?;
+            let now = option_of(&answer, "model").and_then(current);
+            if let Some(now) = now.filter(|now| *now != model) {
+                let text = format!("model `{model}` was asked for and accepted, and the agent says it is `{now}`");
+                self.session.engine(&EngineLine::Notice { code: "model_mismatch".to_owned(), text });
+            }
+            return Ok(());
+        }
+        let params = json!({"sessionId": self.session_id, "modelId": model});
+        self.ask("session/set_model", &params, start).await?.map_err(refused)?;
+        Ok(())
+    }
+
+    /// Puts the session into the case's mode. In another one it would be another case.
+    async fn choose_mode(&mut self, opened: &Value) -> Result<(), Broken> {
+        let Some(mode) = self.task.session.mode.clone() else { return Ok(()) };
+        let wrong = |why: String| Broken::Handshake(format!("mode `{mode}` {why}"));
+        let refused = |error: RpcError| wrong(format!("was refused: {}", error.detail()));
+        let start = Some(self.start());
+        self.mode = None;
+        let told = if let Some(id) = option_of(opened, "mode").and_then(|option| option.get("id")) {
+            let params = json!({"sessionId": self.session_id, "configId": id, "value": mode});
+            let answer = self.ask("session/set_config_option", &params, start).await?.map_err(refused)?;
+            option_of(&answer, "mode").and_then(current).map(str::to_owned)
+        } else {
+            let modes = opened.pointer("/modes/availableModes").and_then(Value::as_array);
+            let Some(modes) = modes else {
+                return Err(wrong("cannot be set: the agent offers no modes".to_owned()));
+            };
+            let ids: Vec<&str> = modes.iter().filter_map(|mode| mode.get("id")?.as_str()).collect();
+            if !ids.contains(&mode.as_str()) {
+                return Err(wrong(format!("is not one of the agent's: {}", ids.join(", "))));
+            }
+            let params = json!({"sessionId": self.session_id, "modeId": mode});
+            self.ask("session/set_mode", &params, start).await?.map_err(refused)?;
+            None
+        };
+        match told.or_else(|| self.mode.take()).filter(|now| *now != mode) {
+            Some(now) => Err(wrong(format!("was asked for and accepted, and the agent says it is in `{now}`"))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn refused(method: &str, error: &RpcError) -> Broken {
+    Broken::Handshake(format!("{method} was refused: {}", error.detail()))
+}
+
+/// A capability that is an object, which may be empty, or `true`.
+fn is_offered(capability: Option<&Value>) -> bool {
+    capability.is_some_and(|value| !value.is_null() && *value != Value::Bool(false))
+}
+
+/// The case's MCP servers in the protocol's form, where an environment is a list of names and values.
+fn mcp_servers(written: &[Value]) -> Vec<Value> {
+    let mut servers = written.to_vec();
+    for server in servers.iter_mut().filter_map(Value::as_object_mut) {
+        for key in ["env", "headers"] {
+            if let Some(Value::Object(pairs)) = server.get(key) {
+                let list = pairs.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+                server.insert(key.to_owned(), Value::Array(list));
+            }
+        }
+        if server.contains_key("command") {
+            server.entry("args").or_insert_with(|| json!([]));
+            server.entry("env").or_insert_with(|| json!([]));
+        }
+    }
+    servers
+}
+
+/// The config option of a category; one without a category goes by its id.
+fn option_of<'a>(answer: &'a Value, category: &str) -> Option<&'a Value> {
+    let options = answer.get("configOptions")?.as_array()?;
+    let by = |key: &str| options.iter().find(|option| option.get(key).and_then(Value::as_str) == Some(category));
+    by("category").or_else(|| by("id"))
+}
+
+fn current(option: &Value) -> Option<&str> {
+    option.get("currentValue")?.as_str()
+}
