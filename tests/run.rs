@@ -30,5 +30,9 @@ mod resume;
 mod sandbox;
 #[path = "run/secrets.rs"]
 mod secrets;
+#[path = "run/services.rs"]
+mod services;
+#[path = "run/sessions.rs"]
+mod sessions;
 #[path = "run/workspaces.rs"]
 mod workspaces;
