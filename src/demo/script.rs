@@ -447,7 +447,7 @@ mod tests {
     fn every_kind_of_step_is_read() {
         let script = parse(include_str!("../../tests/demo/every-step.demo.yaml")).unwrap();
         let words: Vec<&Step> = script.turn(0).unwrap().iter().collect();
-        assert_eq!(words.len(), 15);
+        assert_eq!(words.len(), 19);
         assert!(script.turn(1).is_none());
         assert_eq!(script.own_model(), "demo-1");
         assert!(script.accepts("demo-2") && !script.accepts("demo-3"));

@@ -124,14 +124,11 @@ impl Session {
             let message = format!("{MOST_TERMINALS} terminals are open; release one first");
             return Err(SpawnError { category: ErrorCategory::StartFailed, message });
         }
-        let mut env = shell.env.clone();
-        env.extend(wanted.env);
-        let folder = wanted.folder.unwrap_or(&shell.folder);
-        let (command, folder) = confined(shell, wanted.command, &env, folder)?;
+        let keep = wanted.keep.and_then(|keep| usize::try_from(keep).ok()).unwrap_or(MOST_OUTPUT).min(MOST_OUTPUT);
+        let Start { command, folder, env } = Start::of(shell, wanted)?;
         let (group, output) = Group::spawn_in_one_pipe(&command, &shell.folder, folder, &env)?;
         self.terminals.count += 1;
         let id = format!("evals-terminal-{}", self.terminals.count);
-        let keep = wanted.keep.and_then(|keep| usize::try_from(keep).ok()).unwrap_or(MOST_OUTPUT).min(MOST_OUTPUT);
         let shared = Arc::new(Mutex::new(Shown { keep, ..Shown::default() }));
         let (orders, taken) = unbounded_channel();
         let ended = Ended { id: id.clone(), to: self.terminals.ended.0.clone() };
@@ -195,30 +192,45 @@ impl Session {
     }
 }
 
-/// The command in the trial's sandbox, and the folder it is started in.
-fn confined<'a>(
-    shell: &'a Shell,
+/// How a command is started.
+struct Start<'a> {
     command: Vec<String>,
-    env: &BTreeMap<String, String>,
     folder: &'a Path,
-) -> Result<(Vec<String>, &'a Path), SpawnError> {
-    let Some(inside) = shell.inside.as_ref().filter(|inside| inside.sandbox.kind() != Kind::None) else {
-        return Ok((command, folder));
-    };
-    let program = command.first().map(String::as_str).unwrap_or_default();
-    // What another machine's image holds nobody can tell here.
-    let here = inside.sandbox.kind() == Kind::Bwrap;
-    if here && process::find(program, folder, env.get("PATH").map(String::as_str)).is_none() {
-        let message = format!("program `{program}` was not found on PATH");
-        return Err(SpawnError { category: ErrorCategory::NotInstalled, message });
+    env: BTreeMap<String, String>,
+}
+
+impl<'a> Start<'a> {
+    /// The command in the trial's sandbox. The agent's own variables are set in there: around it they could change
+    /// what the sandbox is.
+    fn of(shell: &'a Shell, wanted: Wanted<'a>) -> Result<Self, SpawnError> {
+        let Wanted { command, folder, env: own, .. } = wanted;
+        let folder = folder.unwrap_or(&shell.folder);
+        let mut env = shell.env.clone();
+        let Some(inside) = shell.inside.as_ref().filter(|inside| inside.sandbox.kind() != Kind::None) else {
+            env.extend(own);
+            return Ok(Self { command, folder, env });
+        };
+        let program = command.first().map(String::as_str).unwrap_or_default();
+        let path = own.iter().rfind(|(name, _)| name == "PATH").map(|(_, path)| path).or(env.get("PATH"));
+        // What another machine's image holds nobody can tell here.
+        let here = inside.sandbox.kind() == Kind::Bwrap;
+        if here && process::find(program, folder, path.map(String::as_str)).is_none() {
+            let message = format!("program `{program}` was not found on PATH");
+            return Err(SpawnError { category: ErrorCategory::NotInstalled, message });
+        }
+        let mut words = Vec::new();
+        if folder != shell.folder {
+            // The sandbox begins in the workspace, wherever it is started.
+            words.extend(["sh", "-c", r#"cd -- "$1" && shift && exec "$@""#, "sh"].map(str::to_owned));
+            words.push(folder.to_string_lossy().into_owned());
+        }
+        if !own.is_empty() {
+            words.push("env".to_owned());
+            words.extend(own.iter().map(|(name, value)| format!("{name}={value}")));
+        }
+        words.extend(command);
+        Ok(Self { command: inside.around(words, &env), folder: &shell.folder, env })
     }
-    let mut words = command;
-    if folder != shell.folder {
-        // The sandbox begins in the workspace, wherever it is started.
-        let there = ["sh", "-c", r#"cd -- "$1" && shift && exec "$@""#, "sh"].map(str::to_owned);
-        words.splice(0..0, there.into_iter().chain([folder.to_string_lossy().into_owned()]));
-    }
-    Ok((inside.around(words, env), &shell.folder))
 }
 
 /// Who is told that a command has ended.

@@ -109,7 +109,8 @@ while True:
                 update("user_message_chunk", content={"type": "text", "text": turn})
                 say("I said something then")
                 call("old", title="an old call", kind="execute", status="completed")
-        send({"id": id, "result": opened()})
+        # What there is to choose from is not said again.
+        send({"id": id, "result": None})
     elif method == "session/set_mode":
         told.append(params["modeId"])
         update("current_mode_update", currentModeId=os.environ.get("MODE_AFTER", params["modeId"]))

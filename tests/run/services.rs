@@ -353,7 +353,9 @@ def shown(line, **params):
     exit = get("terminal/wait_for_exit", terminalId=t)["exitCode"]
     return [get("terminal/output", terminalId=t)["output"].strip(), exit]
 here = os.getcwd()
+own = [{"name": "WRAPPED", "value": "no"}, {"name": "LD_PRELOAD", "value": here + "/x.so"}]
 say(json.dumps([shown("echo $WRAPPED; cat PRECIOUS; pwd"), shown("pwd; echo x > made", cwd=here + "/sub"),
+    shown("test -z \"$LD_PRELOAD\" || echo $WRAPPED | tail -n 1", cwd=here + "/sub", env=own)[0].splitlines()[-1],
     ask("terminal/create", command="no-such-program", args=["x"]).get("error", {}).get("message")]))
 "#;
     let wrapped = "sandbox: {kind: command, command: [env, WRAPPED=yes, '{command}']}";
@@ -370,11 +372,13 @@ say(json.dumps([shown("echo $WRAPPED; cat PRECIOUS; pwd"), shown("pwd; echo x > 
         let (first, second) = (told[0][0].as_str().unwrap(), told[1][0].as_str().unwrap());
         assert!(first.ends_with("/workspace") && second.ends_with("/workspace/sub"), "{text}");
         assert_eq!((&told[0][1], &told[1][1]), (&json!(0), &json!(0)), "{text}");
+        // Its own variables are the command's, and not those of what stands around it.
+        assert_eq!(told[2], "no", "{text}");
         if sandbox == wrapped {
             assert!(first.starts_with("yes\nmine"), "{text}");
         } else {
             assert!(
-                !first.contains("mine") && told[2].as_str().unwrap().contains("`no-such-program` was not found"),
+                !first.contains("mine") && told[3].as_str().unwrap().contains("`no-such-program` was not found"),
                 "{text}"
             );
         }

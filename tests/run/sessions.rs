@@ -1,6 +1,10 @@
 //! What a case asks of an agent's session: its mode, other processes between turns, files with the first prompt, and
 //! answers to its questions.
 
+use std::collections::HashMap;
+
+use agent_client_protocol_schema::v1 as schema;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::project::{Project, of_type};
@@ -115,15 +119,96 @@ fn a_session_that_is_lost_between_turns_is_no_answer() {
     assert_eq!((&result["verdict"], &result["error"]["category"]), (&json!("errored"), &json!("crashed")), "{result}");
 }
 
+/// Whether the protocol's own types read what was said.
+fn reads<T: DeserializeOwned>(value: &Value) -> bool {
+    serde_json::from_value::<T>(value.clone()).is_ok()
+}
+
+#[test]
+fn what_we_say_is_what_the_protocol_has_words_for() {
+    let program = r#"
+t = terminal("echo x; kill -9 $$", cwd=os.getcwd(), env=[{"name": "A", "value": "b"}], outputByteLimit=10)
+before = get("terminal/output", terminalId=t)
+get("terminal/wait_for_exit", terminalId=t)
+get("terminal/output", terminalId=t)
+get("terminal/kill", terminalId=t); get("terminal/release", terminalId=t)
+get("fs/write_text_file", path=os.getcwd() + "/a", content="x"); get("fs/read_text_file", path=os.getcwd() + "/a")
+one = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}, "c": {"type": "boolean"}, "d": {"type": "array", "items": {"enum": ["1"]}}}}
+for message in ("1", "?"): get("elicitation/create", mode="form", message=message, requestedSchema=one)
+code("fs/read_text_file", path="/etc/passwd")
+"#;
+    let project = project("");
+    for name in ["x.png", "x.wav", "x.md"] {
+        project.write(&format!("cases/{name}"), "x");
+    }
+    let can = r#"{"loadSession": true, "promptCapabilities": {"image": true, "audio": true, "embeddedContext": true}}"#;
+    let keys = "session: {mode: plan, between-turns: load}\nattachments: [x.png, x.wav, x.md]\nanswers: [{question: '[a-d1]', answer: '1'}]";
+    case(&project, &[program, "say(1)"], &format!("{keys}\nenv: {{CAN: '{can}', {MODES}}}"));
+    let (_, result) = run(&project, &[]);
+    assert_eq!(result["verdict"], "pass", "{result}");
+    let mut asked: HashMap<String, String> = HashMap::new();
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for line in wire(&project).lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let Ok(message) = serde_json::from_str::<Value>(line["line"].as_str().unwrap()) else { continue };
+        let method = message["method"].as_str().map(str::to_owned);
+        if line["dir"] == "recv"
+            && let Some(method) = method
+        {
+            asked.insert(message["id"].to_string(), method);
+            continue;
+        }
+        if line["dir"] != "send" {
+            continue;
+        }
+        let (word, fits) = match &method {
+            Some(method) => {
+                let params = &message["params"];
+                let fits = match method.as_str() {
+                    "initialize" => reads::<schema::InitializeRequest>(params),
+                    "session/new" => reads::<schema::NewSessionRequest>(params),
+                    "session/load" => reads::<schema::LoadSessionRequest>(params),
+                    "session/set_mode" => reads::<schema::SetSessionModeRequest>(params),
+                    "session/prompt" => reads::<schema::PromptRequest>(params),
+                    _ => false,
+                };
+                (method.clone(), fits)
+            }
+            None => {
+                let (method, result) = (&asked[&message["id"].to_string()], &message["result"]);
+                let fits = match method.as_str() {
+                    _ if message["error"].is_object() => reads::<schema::Error>(&message["error"]),
+                    "terminal/create" => reads::<schema::CreateTerminalResponse>(result),
+                    "terminal/output" => reads::<schema::TerminalOutputResponse>(result),
+                    "terminal/wait_for_exit" => reads::<schema::WaitForTerminalExitResponse>(result),
+                    "terminal/kill" => reads::<schema::KillTerminalResponse>(result),
+                    "terminal/release" => reads::<schema::ReleaseTerminalResponse>(result),
+                    "fs/read_text_file" => reads::<schema::ReadTextFileResponse>(result),
+                    "fs/write_text_file" => reads::<schema::WriteTextFileResponse>(result),
+                    "elicitation/create" => reads::<schema::CreateElicitationResponse>(result),
+                    _ => false,
+                };
+                (format!("answer to {method}"), fits)
+            }
+        };
+        assert!(fits, "{word}: {message}");
+        *seen.entry(word).or_default() += 1;
+    }
+    assert_eq!(seen.len(), 13, "{seen:?}");
+}
+
 const MODES: &str = r#"MODES: '{"currentModeId": "code", "availableModes": [{"id": "code", "name": "Code"}, {"id": "plan", "name": "Plan"}]}'"#;
-const OPTIONS: &str =
-    r#"OPTIONS: '[{"id": "how", "category": "mode", "type": "select", "currentValue": "code", "options": []}]'"#;
+const OPTIONS: &str = r#"OPTIONS: '[{"id": "how", "category": "mode", "type": "select", "currentValue": "code", "options": [{"group": "g", "name": "G", "options": [{"value": "plan", "name": "Plan it"}]}]}]'"#;
 
 #[test]
 fn the_session_is_put_into_the_mode_of_the_case() {
-    for (env, told) in [(MODES, "plan"), (OPTIONS, "how=plan")] {
+    for (mode, env, told) in [
+        ("plan", MODES, "plan"),
+        ("Plan", MODES, "plan"),
+        ("plan", OPTIONS, "how=plan"),
+        ("Plan it", OPTIONS, "how=plan"),
+    ] {
         let project = project("");
-        case(&project, &["say(told[0])"], &format!("session: {{mode: plan}}\nenv: {{{env}}}"));
+        case(&project, &["say(told[0])"], &format!("session: {{mode: {mode}}}\nenv: {{{env}}}"));
         let (trace, result) = run(&project, &[]);
         assert_eq!(
             (&result["verdict"], messages(&trace, "agent")),

@@ -33,6 +33,7 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
         asked_at: 0,
         session_id: None,
         can: Value::Null,
+        opened: Value::Null,
         mode: None,
         prompting: false,
         cancelled: false,
@@ -71,6 +72,8 @@ pub(super) struct Client<'a> {
     pub(super) session_id: Option<Value>,
     /// The agent's `agentCapabilities`.
     pub(super) can: Value,
+    /// The answer that made the session.
+    pub(super) opened: Value,
     /// The mode that the agent last said it is in.
     pub(super) mode: Option<String>,
     prompting: bool,

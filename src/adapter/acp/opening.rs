@@ -10,6 +10,7 @@ use crate::adapter::drive::Broken;
 use crate::case::BetweenTurns;
 use crate::harness::ModelVia;
 use crate::process::Stdin;
+use crate::session::Incoming;
 use crate::wire::EngineLine;
 
 impl Client<'_> {
@@ -55,7 +56,9 @@ impl Client<'_> {
             return Err(Broken::Handshake("session/new was answered without a sessionId".to_owned()));
         };
         self.session_id = Some(id.clone());
-        self.set_up(&answer).await
+        self.set_up(&answer).await?;
+        self.opened = answer;
+        Ok(())
     }
 
     /// Where the case wants it, ends the agent's process and goes on with the session in another one.
@@ -70,6 +73,9 @@ impl Client<'_> {
         self.session.end_for_another(EXIT).await;
         self.waiting.clear();
         self.mode = None;
+        if matches!(self.session.next(Some(Duration::ZERO)).await, Incoming::End(_)) {
+            return Err(Broken::Ended);
+        }
         let task = &*self.task;
         if self.session.spawn(&task.command, &task.folder, &task.env, Stdin::Piped).is_err() {
             return Err(Broken::Gone);
@@ -79,7 +85,10 @@ impl Client<'_> {
         let params = json!({"sessionId": self.session_id, "cwd": self.task.folder, "mcpServers": servers});
         let answer = self.ask(method, &params, Some(self.start())).await?;
         let answer = answer.map_err(|error| refused(method, &error))?;
-        self.set_up(&answer).await
+        // What an agent does not say again holds as it was.
+        let says = ["modes", "configOptions"].iter().any(|key| answer.get(key).is_some_and(|value| !value.is_null()));
+        let opened = if says { answer } else { self.opened.clone() };
+        self.set_up(&opened).await
     }
 
     async fn set_up(&mut self, opened: &Value) -> Result<(), Broken> {
@@ -120,28 +129,44 @@ impl Client<'_> {
         let refused = |error: RpcError| wrong(format!("was refused: {}", error.detail()));
         let start = Some(self.start());
         self.mode = None;
-        let told = if let Some(id) = option_of(opened, "mode").and_then(|option| option.get("id")) {
-            let params = json!({"sessionId": self.session_id, "configId": id, "value": mode});
+        let (wanted, told) = if let Some(option) = option_of(opened, "mode") {
+            let wanted = named(option.get("options"), "value", &mode).unwrap_or_else(|| mode.clone());
+            let params = json!({"sessionId": self.session_id, "configId": option.get("id"), "value": wanted});
             let answer = self.ask("session/set_config_option", &params, start).await?.map_err(refused)?;
-            option_of(&answer, "mode").and_then(current).map(str::to_owned)
+            (wanted, option_of(&answer, "mode").and_then(current).map(str::to_owned))
         } else {
-            let modes = opened.pointer("/modes/availableModes").and_then(Value::as_array);
+            let modes = opened.pointer("/modes/availableModes").filter(|modes| modes.is_array());
             let Some(modes) = modes else {
                 return Err(wrong("cannot be set: the agent offers no modes".to_owned()));
             };
-            let ids: Vec<&str> = modes.iter().filter_map(|mode| mode.get("id")?.as_str()).collect();
-            if !ids.contains(&mode.as_str()) {
+            let Some(wanted) = named(Some(modes), "id", &mode) else {
+                let ids: Vec<&str> =
+                    modes.as_array().into_iter().flatten().filter_map(|it| it.get("id")?.as_str()).collect();
                 return Err(wrong(format!("is not one of the agent's: {}", ids.join(", "))));
-            }
-            let params = json!({"sessionId": self.session_id, "modeId": mode});
+            };
+            let params = json!({"sessionId": self.session_id, "modeId": wanted});
             self.ask("session/set_mode", &params, start).await?.map_err(refused)?;
-            None
+            (wanted, None)
         };
-        match told.or_else(|| self.mode.take()).filter(|now| *now != mode) {
+        match told.or_else(|| self.mode.take()).filter(|now| *now != wanted) {
             Some(now) => Err(wrong(format!("was asked for and accepted, and the agent says it is in `{now}`"))),
             None => Ok(()),
         }
     }
+}
+
+/// The id of an entry in a list, or in its groups: the entry with this id, else the first of this name.
+fn named(list: Option<&Value>, key: &str, name: &str) -> Option<String> {
+    let entries: Vec<&Value> = list?
+        .as_array()?
+        .iter()
+        .flat_map(|entry| match entry.get("options").and_then(Value::as_array) {
+            Some(group) => group.iter().collect(),
+            None => vec![entry],
+        })
+        .collect();
+    let by = |by: &str| entries.iter().find(|entry| entry.get(by).and_then(Value::as_str) == Some(name));
+    by(key).or_else(|| by("name"))?.get(key)?.as_str().map(str::to_owned)
 }
 
 fn refused(method: &str, error: &RpcError) -> Broken {

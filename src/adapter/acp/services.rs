@@ -262,8 +262,10 @@ fn command(params: &Value, folder: &Path, path: Option<&str>) -> Result<Vec<Stri
 
 fn variables(params: &Value) -> Result<Vec<(String, String)>, Refusal> {
     let wrong = || refusal(INVALID_PARAMS, "`env` is no list of names and values");
+    // A name that begins with a dash would be an option to the program that sets it.
+    let is_name = |name: &&str| !name.is_empty() && !name.starts_with('-') && !name.contains(['=', '\0']);
     let pair = |variable: &Value| {
-        let name = variable.get("name")?.as_str().filter(|name| !name.is_empty() && !name.contains(['=', '\0']))?;
+        let name = variable.get("name")?.as_str().filter(is_name)?;
         Some((name.to_owned(), variable.get("value")?.as_str()?.to_owned()))
     };
     list(params, "env")?.iter().map(|variable| pair(variable).ok_or_else(wrong)).collect()
