@@ -4,6 +4,7 @@ use super::metrics::{self, Observed};
 use super::{Attempt, Outcome, TrialError, model_asked};
 use crate::case::OnLimit;
 use crate::harness::Manifest;
+use crate::models;
 use crate::result::{ErrorRecord, Metrics, TrialResult};
 use crate::run::{Part, RunError, put_in_place, sync_folder, write_part};
 use crate::secrets::Masker;
@@ -21,7 +22,7 @@ pub(super) fn tail_worth_keeping(left: &Left, stop: &Stop) -> Option<String> {
 pub(super) fn wrong_model(model: &Model) -> Option<String> {
     let requested = model.requested.as_ref()?;
     match &model.effective {
-        Some(effective) if effective == requested => None,
+        Some(effective) if models::same(requested, effective) => None,
         Some(effective) => Some(format!("the case requires model `{requested}`, and `{effective}` answered")),
         None => Some(format!("the case requires model `{requested}`, and the agent did not tell which one answered")),
     }

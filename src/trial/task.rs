@@ -88,7 +88,9 @@ pub(super) fn header_of(attempt: &Attempt, workspace: &Path) -> Header {
 }
 
 pub(super) fn model_asked(attempt: &Attempt) -> Model {
-    let requested = attempt.trial.model.clone().or_else(|| attempt.manifest.model.default.clone());
+    // A default that no route takes to the agent was not asked of it.
+    let default = || attempt.manifest.model.default.clone().filter(|_| attempt.manifest.model_selection());
+    let requested = attempt.trial.model.clone().or_else(default);
     Model { requested, effective: None }
 }
 

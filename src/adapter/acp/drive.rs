@@ -6,6 +6,7 @@ use std::time::Duration;
 use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
+use super::models;
 use super::rpc::{self, Message, RpcError};
 use crate::adapter::drive::{Broken, Task, asked_about};
 use crate::harness::ModelVia;
@@ -107,20 +108,15 @@ impl Client<'_> {
             return Ok(());
         }
         let refused = |error: RpcError| Broken::Handshake(format!("model `{model}` was refused: {}", error.detail()));
-        if via == ModelVia::ConfigOption
-            && let Some(option) = model_option(opened)
-        {
-            let params = json!({"sessionId": self.session_id, "configId": option, "value": model});
-            let answer = self.ask("session/set_config_option", &params, Some(start)).await?.map_err(refused)?;
-            let now = current_model(&answer);
-            if let Some(now) = now.filter(|now| *now != model) {
-                let text = format!("model `{model}` was asked for and accepted, and the agent says it is `{now}`");
-                self.session.engine(&EngineLine::Notice { code: "model_mismatch".to_owned(), text });
+        // Whether the agent means what it answers the translation tells.
+        let (method, params) = match models::option_for(opened, &model).and_then(|option| option.get("id")) {
+            Some(option) if via == ModelVia::ConfigOption => {
+                let params = json!({"sessionId": self.session_id, "configId": option, "value": model});
+                ("session/set_config_option", params)
             }
-            return Ok(());
-        }
-        let params = json!({"sessionId": self.session_id, "modelId": model});
-        self.ask("session/set_model", &params, Some(start)).await?.map_err(refused)?;
+            _ => ("session/set_model", json!({"sessionId": self.session_id, "modelId": model})),
+        };
+        self.ask(method, &params, Some(start)).await?.map_err(refused)?;
         Ok(())
     }
 
@@ -308,20 +304,6 @@ fn options_of(params: &Value) -> Vec<PermissionOption> {
             label: text(option, "name"),
         })
         .collect()
-}
-
-/// The config option by which the model is chosen.
-fn model_option(answer: &Value) -> Option<Value> {
-    let options = answer.get("configOptions")?.as_array()?;
-    let by = |key: &str| options.iter().find(|option| option.get(key).and_then(Value::as_str) == Some("model"));
-    by("category").or_else(|| by("id"))?.get("id").cloned()
-}
-
-fn current_model(answer: &Value) -> Option<String> {
-    let id = model_option(answer)?;
-    let options = answer.get("configOptions")?.as_array()?;
-    let option = options.iter().find(|option| option.get("id") == Some(&id))?;
-    option.get("currentValue")?.as_str().map(str::to_owned)
 }
 
 fn as_json(value: &impl serde::Serialize) -> Value {
