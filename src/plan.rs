@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::adapter::Adapter;
 use crate::case::Case;
-use crate::harness::Manifest;
+use crate::harness::{Manifest, ServersVia};
 use crate::interaction::Interaction;
 use crate::run::TrialRecord;
 use crate::sandbox;
@@ -202,8 +201,8 @@ fn check_script(case: &Case, manifest: &Manifest) -> Result<(), PlanError> {
 
 /// What a harness is not offered though the case has it: run without, it would be another case.
 fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
-    let offers = !case.mcp_servers.is_empty() && !matches!(manifest.adapter, Adapter::Acp | Adapter::Replay);
-    offers.then(|| format!("the case offers MCP servers, and `{}` takes none", manifest.adapter.word()))
+    let offers = !case.mcp_servers.is_empty() && manifest.servers_via() == ServersVia::None;
+    offers.then(|| format!("the case offers MCP servers, and harness `{}` takes none", manifest.name))
 }
 
 /// The columns of a harness: one for each model asked of it, or one without a model.

@@ -36,6 +36,7 @@ pub mod kept;
 pub mod metrics;
 mod outside;
 mod protected;
+mod servers;
 mod task;
 pub mod trace_file;
 

@@ -210,6 +210,9 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
         }
         _ => {}
     }
+    for (key, message, help) in manifest.lost_routes() {
+        add(&[Key(key)], Part::Key, message, help);
+    }
     for name in manifest.files.keys() {
         if leaves_home(Path::new(name)) {
             let message = format!("the file `{}` does not lie in the home", words::short(name));

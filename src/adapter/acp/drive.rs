@@ -72,7 +72,10 @@ impl Client<'_> {
             let version = answer.get("protocolVersion").cloned().unwrap_or(Value::Null);
             return Err(Broken::Handshake(format!("the agent speaks protocol version {version}, and not 1")));
         }
-        let new = json!({"cwd": self.task.folder, "mcpServers": mcp_servers(&self.task.mcp_servers)});
+        let mut new = json!({"cwd": self.task.folder, "mcpServers": mcp_servers(&self.task.mcp_servers)});
+        if let Some(system) = &self.task.system_prompt {
+            new["_meta"] = json!({"systemPrompt": {"append": system}});
+        }
         let answer = self.ask("session/new", &new, Some(start)).await?;
         let answer =
             answer.map_err(|error| Broken::Handshake(format!("session/new was refused: {}", error.detail())))?;
