@@ -4,6 +4,7 @@ use super::metrics::{self, Observed};
 use super::{Attempt, Outcome, TrialError, model_asked};
 use crate::case::OnLimit;
 use crate::harness::Manifest;
+use crate::interaction::Interaction;
 use crate::models;
 use crate::result::{ErrorRecord, Metrics, TrialResult};
 use crate::run::{Part, RunError, put_in_place, sync_folder, write_part};
@@ -115,6 +116,11 @@ pub(super) fn write_result(attempt: &Attempt, result: &TrialResult) -> Result<Pa
     })
 }
 
+/// Whether a person answers what the agent asks, or would if one were there.
+pub(super) fn is_manual(attempt: &Attempt) -> bool {
+    attempt.interaction == Interaction::Manual && attempt.manifest.seen().interaction
+}
+
 /// No agent ran: the result says why.
 pub(super) fn finish_without_agent(
     attempt: &Attempt,
@@ -139,6 +145,7 @@ pub(super) fn finish_without_agent(
         warnings: Vec::new(),
         skipped: None,
         flaky: false,
+        manual: is_manual(attempt),
     };
     mask_result(&mut result, masker);
     put_in_place([write_result(attempt, &result)?])?;
