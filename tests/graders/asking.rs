@@ -424,10 +424,9 @@ fn keys_about_answers_are_read_like_the_others_and_refused_where_they_mean_nothi
     // What is read is written the same.
     let written = "permissions: {asked: [{kind: edit, outcome: [allowed, cancelled], answer: allow-once, option: y, policy: s*, rule: 'a[0]'}]}";
     let graders = read(&format!("[{written}]"));
-    let json = serde_json::to_value(
-        &serde_yaml::from_str::<Vec<evals::grader::GraderEntry>>(&format!("[{written}]")).unwrap(),
-    )
-    .unwrap();
+    let json =
+        serde_json::to_value(serde_yaml::from_str::<Vec<evals::grader::GraderEntry>>(&format!("[{written}]")).unwrap())
+            .unwrap();
     let again: Vec<evals::grader::GraderEntry> = serde_json::from_value(json).unwrap();
     assert_eq!(evals::grader::expand(&again, &evals::grader::Library::default()).unwrap(), graders);
 }

@@ -211,9 +211,8 @@ impl fmt::Display for RequestMatcher {
         if self.call != Matcher::default() {
             parts.push(self.call.to_string().trim_matches('`').to_owned());
         }
-        let list = |words: Vec<String>| words::any_of(words);
-        parts.extend(outcome.as_ref().map(|it| list(it.iter().map(|word| word_of(word)).collect())));
-        parts.extend(answer.as_ref().map(|it| list(it.iter().map(|word| word_of(word)).collect())));
+        parts.extend(outcome.as_ref().map(|it| words::any_of(it.iter().map(word_of))));
+        parts.extend(answer.as_ref().map(|it| words::any_of(it.iter().map(word_of))));
         parts.extend(option.as_ref().map(|it| format!("by option {it}")));
         parts.extend(policy.as_ref().map(|it| format!("by policy {it}")));
         parts.extend(rule.as_ref().map(|it| format!("by rule {it}")));
