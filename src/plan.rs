@@ -8,7 +8,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use crate::adapter::Adapter;
 use crate::attachment::{self, Kind};
 use crate::case::{BetweenTurns, Case};
-use crate::harness::Manifest;
+use crate::harness::{Manifest, ServersVia};
 use crate::interaction::Interaction;
 use crate::run::TrialRecord;
 use crate::sandbox;
@@ -204,6 +204,9 @@ fn check_script(case: &Case, manifest: &Manifest) -> Result<(), PlanError> {
 
 /// What a harness is not offered though the case has it: run without, it would be another case.
 fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
+    if !case.mcp_servers.is_empty() && manifest.servers_via() == ServersVia::None {
+        return Some(format!("the case offers MCP servers, and harness `{}` takes none", manifest.name));
+    }
     let adapter = manifest.adapter;
     if matches!(adapter, Adapter::Acp | Adapter::Replay) {
         return None;
@@ -215,9 +218,7 @@ fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
         adapter == Adapter::ClaudeCodeControl && matches!(kind, Kind::Image | Kind::Pdf | Kind::Text)
     };
     let goes_on_elsewhere = case.session.between_turns.is_some_and(|by| by != BetweenTurns::Keep);
-    if !case.mcp_servers.is_empty() {
-        Some(format!("the case offers MCP servers, and `{word}` takes none"))
-    } else if let Some(file) = case.attachments.iter().find(|file| !takes(file)) {
+    if let Some(file) = case.attachments.iter().find(|file| !takes(file)) {
         let name = file.file_name().unwrap_or_default().display();
         Some(format!("the case sends `{name}` along, and `{word}` takes no such file"))
     } else if let Some(mode) = &case.session.mode {

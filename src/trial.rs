@@ -36,6 +36,7 @@ pub mod kept;
 pub mod metrics;
 mod outside;
 mod protected;
+mod servers;
 mod task;
 pub mod trace_file;
 
@@ -43,7 +44,7 @@ use after::{After, after_the_agent};
 use before::set_up;
 use confined::{confine, graders_shell, inside, outside};
 use ending::{
-    error_of, finish_without_agent, judge, mark_flaky, mask_result, message_of, no_stop, tail_worth_keeping,
+    error_of, finish_without_agent, is_manual, judge, mark_flaky, mask_result, message_of, no_stop, tail_worth_keeping,
     warn_after, write_result, wrong_model,
 };
 use metrics::Observed;
@@ -338,6 +339,7 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         warnings,
         skipped: None,
         flaky: false,
+        manual: is_manual(attempt),
         grades,
     };
     if result.error.is_none() {

@@ -26,6 +26,8 @@ mod policies;
 mod replay;
 #[path = "run/resume.rs"]
 mod resume;
+#[path = "run/routes.rs"]
+mod routes;
 #[path = "run/sandbox.rs"]
 mod sandbox;
 #[path = "run/secrets.rs"]

@@ -20,6 +20,7 @@ mod calls;
 pub mod content;
 pub mod drive;
 pub mod known;
+mod models;
 mod opening;
 mod permissions;
 mod prompts;
@@ -36,10 +37,11 @@ pub use known::by_agent_info;
 use answers::Asked;
 use calls::Calls;
 use known::Conventions;
+use models::ModelSeen;
 use permissions::Requests;
 use prompts::{Echo, Turn};
 use rpc::Message;
-use sessions::{ModelSeen, Session};
+use sessions::Session;
 
 /// Oddities that are told once each; beyond so many the rest is not told apart any more.
 const MAX_TOLD: usize = 1000;

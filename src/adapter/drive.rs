@@ -22,6 +22,8 @@ use crate::wire::EngineLine;
 pub struct Task {
     /// The prompts, in order.
     pub turns: Vec<String>,
+    /// The system prompt, where the protocol has a place for it.
+    pub system_prompt: Option<String>,
     /// The model to ask for.
     pub model: Option<String>,
     /// Program and arguments, ready to run.

@@ -5,13 +5,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::drive::{Client, EXIT};
+use super::models;
 use super::rpc::RpcError;
 use crate::adapter::drive::Broken;
 use crate::case::BetweenTurns;
 use crate::harness::ModelVia;
 use crate::process::Stdin;
 use crate::session::Incoming;
-use crate::wire::EngineLine;
 
 impl Client<'_> {
     fn start(&self) -> Duration {
@@ -49,7 +49,7 @@ impl Client<'_> {
 
     /// Makes a new session, on its model and in its mode.
     pub(super) async fn open(&mut self) -> Result<(), Broken> {
-        let new = json!({"cwd": self.task.folder, "mcpServers": mcp_servers(&self.task.mcp_servers)});
+        let new = self.session_params();
         let answer = self.ask("session/new", &new, Some(self.start())).await?;
         let answer = answer.map_err(|error| refused("session/new", &error))?;
         let Some(id) = answer.get("sessionId").filter(|id| !id.is_null()) else {
@@ -59,6 +59,15 @@ impl Client<'_> {
         self.set_up(&answer).await?;
         self.opened = answer;
         Ok(())
+    }
+
+    /// What a session is opened with, be it new or one that goes on.
+    fn session_params(&self) -> Value {
+        let mut params = json!({"cwd": self.task.folder, "mcpServers": mcp_servers(&self.task.mcp_servers)});
+        if let Some(system) = &self.task.system_prompt {
+            params["_meta"] = json!({"systemPrompt": {"append": system}});
+        }
+        params
     }
 
     /// Where the case wants it, ends the agent's process and goes on with the session in another one.
@@ -81,8 +90,8 @@ impl Client<'_> {
             return Err(Broken::Gone);
         }
         self.initialize().await?;
-        let servers = mcp_servers(&self.task.mcp_servers);
-        let params = json!({"sessionId": self.session_id, "cwd": self.task.folder, "mcpServers": servers});
+        let mut params = self.session_params();
+        params["sessionId"] = self.session_id.clone().unwrap_or(Value::Null);
         let answer = self.ask(method, &params, Some(self.start())).await?;
         let answer = answer.map_err(|error| refused(method, &error))?;
         // What an agent does not say again holds as it was.
@@ -104,21 +113,15 @@ impl Client<'_> {
             return Ok(());
         }
         let refused = |error: RpcError| Broken::Handshake(format!("model `{model}` was refused: {}", error.detail()));
-        let start = Some(self.start());
-        if via == ModelVia::ConfigOption
-            && let Some(option) = option_of(opened, "model").and_then(|option| option.get("id"))
-        {
-            let params = json!({"sessionId": self.session_id, "configId": option, "value": model});
-            let answer = self.ask("session/set_config_option", &params, start).await?.map_err(refused)?;
-            let now = option_of(&answer, "model").and_then(current);
-            if let Some(now) = now.filter(|now| *now != model) {
-                let text = format!("model `{model}` was asked for and accepted, and the agent says it is `{now}`");
-                self.session.engine(&EngineLine::Notice { code: "model_mismatch".to_owned(), text });
+        // Whether the agent means what it answers the translation tells.
+        let (method, params) = match models::option_for(opened, &model).and_then(|option| option.get("id")) {
+            Some(option) if via == ModelVia::ConfigOption => {
+                let params = json!({"sessionId": self.session_id, "configId": option, "value": model});
+                ("session/set_config_option", params)
             }
-            return Ok(());
-        }
-        let params = json!({"sessionId": self.session_id, "modelId": model});
-        self.ask("session/set_model", &params, start).await?.map_err(refused)?;
+            _ => ("session/set_model", json!({"sessionId": self.session_id, "modelId": model})),
+        };
+        self.ask(method, &params, Some(self.start())).await?.map_err(refused)?;
         Ok(())
     }
 

@@ -56,7 +56,8 @@ impl Client<'_> {
     async fn converse(&mut self) -> Result<(), Broken> {
         let start = self.task.manifest.timeouts.start.0;
         self.request(json!({"subtype": "initialize", "hooks": null}), "initialize", start).await?;
-        if let (ModelVia::SetModel, Some(model)) = (self.task.manifest.model.via, self.task.model.clone()) {
+        let over_the_protocol = matches!(self.task.manifest.model.via, ModelVia::SetModel | ModelVia::ConfigOption);
+        if let (true, Some(model)) = (over_the_protocol, self.task.model.clone()) {
             self.request(json!({"subtype": "set_model", "model": model}), &format!("model `{model}`"), start).await?;
         }
         for (number, turn) in self.task.turns.clone().into_iter().enumerate() {
