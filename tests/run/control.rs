@@ -189,7 +189,7 @@ fn several_turns_are_one_session_and_what_nobody_serves_is_refused() {
 #[test]
 fn a_limit_interrupts_the_turn() {
     let project = project("timeouts: {grace: 2s}");
-    project.write("cases/a.yaml", "prompt: '[{\"wait\": {}}]'\nlimits: {time: 300ms}\ngraders: [{use: finished}]\n");
+    project.write("cases/a.yaml", "prompt: '[{\"wait\": {}}]'\nlimits: {time: 1500ms}\ngraders: [{use: finished}]\n");
     let (trace, result) = run(&project);
     let stop = trace.last().unwrap();
     assert_eq!((&stop["reason"], &stop["exit"]["code"]), (&"timed_out".into(), &1.into()), "{stop}");
