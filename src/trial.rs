@@ -284,10 +284,12 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         masked.map_err(|error| io("mask the wire log")(std::io::Error::other(error)))??;
     }
     let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
+    let mut not_played = None;
     let model_log = match scripted.map(|scripted| scripted.end(attempt, &masker)).transpose()? {
-        Some((part, more)) => {
-            warnings.extend(more);
-            Some(part)
+        Some(ended) => {
+            warnings.extend(ended.warnings);
+            not_played = ended.not_played;
+            Some(ended.part)
         }
         None => None,
     };
@@ -320,7 +322,9 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         shell: &graders_shell,
     };
     let wrong_model = case.require_model.then(|| wrong_model(&finished.header.model)).flatten();
-    let error = error_of(&stop).or(wrong_model.as_ref().map(|_| ErrorCategory::Handshake));
+    let error = error_of(&stop)
+        .or(wrong_model.as_ref().map(|_| ErrorCategory::Handshake))
+        .or(not_played.as_ref().map(|_| ErrorCategory::Setup));
     let grades = if error.is_some() {
         Vec::new()
     } else {
@@ -344,7 +348,7 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
             stderr_tail: tail_worth_keeping(&left, &stop),
         }),
         error: error.map(|category| {
-            let message = wrong_model.unwrap_or_else(|| message_of(category, &stop, &attempt.manifest));
+            let message = wrong_model.or(not_played).unwrap_or_else(|| message_of(category, &stop, &attempt.manifest));
             ErrorRecord { category, message }
         }),
         attempt: attempt.attempt,

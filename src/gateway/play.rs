@@ -73,7 +73,9 @@ pub fn play(script: &Script, api: Api, asked: &Asked, workspace: Option<&str>, b
     let Some(turn) = turns.get(number) else {
         let last = turns.last().filter(|last| last.calls.is_empty()).and_then(|last| last.text.clone());
         let text = last.unwrap_or_else(|| NEUTRAL.to_owned());
-        let reply = Reply { model: model(turns.last()), text: Some(text), ..Reply::default() };
+        // A model that refuses goes on refusing; agents ask once more, with that noted.
+        let stop = turns.last().map(Turn::stop).filter(|stop| *stop == Stop::Refusal).unwrap_or_default();
+        let reply = Reply { model: model(turns.last()), text: Some(text), stop, ..Reply::default() };
         return Played { sub_agent, ..Played::of(What::AfterTheLast, Answer::Whole(reply)) };
     };
     let played = Played {
