@@ -51,7 +51,7 @@ fn a_refused_request_looks_as_the_api_makes_it() {
 
 #[test]
 fn a_request_that_may_be_tried_again_says_when_and_is_then_answered() {
-    let script = "turns: [{text: at last, fault: {http-error: {status: 429, retry-after: 1500ms, times: 2}}}]";
+    let script = "turns: [{text: at last, fault: {http-error: {status: 429, retry-after: 1500ms}}, fault-times: 2}]";
     for api in APIS {
         let (gateway, first) = asked_of(script, api, false);
         assert_eq!(first.status, 429);
@@ -91,6 +91,16 @@ fn a_cut_stream_ends_in_the_middle() {
         assert_eq!(gateway.log()[0]["fault"], "cut");
         let (_, whole) = asked_of(&LONG.replace("FAULT", "cut"), api, false);
         assert!(whole.cut && serde_json::from_str::<Value>(&whole.body).is_err(), "{whole:?}");
+    }
+}
+
+#[test]
+fn a_stream_that_is_cut_once_is_whole_the_next_time() {
+    for api in APIS {
+        let (gateway, first) = asked_of(&LONG.replace("FAULT", "cut, fault-times: 1"), api, true);
+        let (path, body) = request(api, true, &USUAL, &[]);
+        let second = gateway.post(&path, &body);
+        assert!(first.cut && !second.cut && second.body.contains("some are lost"), "{second:?}");
     }
 }
 
