@@ -10,6 +10,7 @@ use crate::demo::{self, DemoArgs};
 mod ask;
 mod check;
 mod errors;
+mod gateway;
 mod harness;
 mod import;
 mod init;
@@ -54,6 +55,8 @@ enum Command {
     Prune(prune::PruneArgs),
     /// List harnesses, or show one
     Harness(harness::HarnessArgs),
+    /// Serve a model on loopback: play a script
+    Gateway(gateway::GatewayArgs),
     /// Print a JSON Schema, for editors
     Schema(schema::SchemaArgs),
     /// Make a first suite that runs at once
@@ -89,6 +92,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Prune(args) => prune::run(&args),
         Command::Harness(args) => harness::run(&args),
+        Command::Gateway(args) => gateway::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Completions { shell } => {

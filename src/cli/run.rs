@@ -29,6 +29,8 @@ mod resume;
 mod sandboxes;
 mod scripts;
 
+pub use scripts::model_script;
+
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
     /// Cases, or folders of them (default: cases/)
@@ -249,24 +251,19 @@ fn refuse_what_is_not_served(
 ) -> Result<(), CliError> {
     let mut refused: Option<CliError> = None;
     for case in cases.iter().filter(|case| trials.iter().any(|trial| trial.case == case.id)) {
-        let asks = [
-            (case.model_script.is_some(), "model", "name a harness that runs without a scripted model"),
-            (
-                matches!(interaction.unwrap_or(&case.interaction), Interaction::Llm(_)),
-                "interaction: {llm: …}",
-                "write rules, `interaction: {scripted: {rules: […]}}`, take a policy such as `{use: read-only}`, or run it with --interaction auto-reject",
-            ),
-        ];
-        for (_, key, way_out) in asks.iter().filter(|(asked, ..)| *asked) {
-            let error = CliError::unreadable(format!(
-                "{}: this version of evals does not serve `{key}`, and the case needs it; {way_out}",
-                case.shown().display()
-            ));
-            refused = Some(match refused {
-                Some(before) => before.and(error),
-                None => error,
-            });
+        if !matches!(interaction.unwrap_or(&case.interaction), Interaction::Llm(_)) {
+            continue;
         }
+        let error = CliError::unreadable(format!(
+            "{}: this version of evals does not serve `interaction: {{llm: …}}`, and the case needs it; write rules, \
+             `interaction: {{scripted: {{rules: […]}}}}`, take a policy such as `{{use: read-only}}`, or run it with \
+             --interaction auto-reject",
+            case.shown().display()
+        ));
+        refused = Some(match refused {
+            Some(before) => before.and(error),
+            None => error,
+        });
     }
     refused.map_or(Ok(()), Err)
 }
@@ -314,7 +311,8 @@ fn hides(prepared: &Prepared) -> Result<Vec<PathBuf>, CliError> {
         let oracle = case.oracle.as_ref().map(|oracle| match oracle {
             Oracle::Copy(path) | Oracle::Script(path) => path.clone(),
         });
-        hides.extend([Some(case.cases_root.clone()), case.hidden.clone(), oracle].into_iter().flatten());
+        let named = [Some(case.cases_root.clone()), case.hidden.clone(), oracle, case.model_script.clone()];
+        hides.extend(named.into_iter().flatten());
     }
     hides.sort();
     hides.dedup();

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::outside::Outside;
+use super::scripted::Relay;
 use super::{Attempt, Engine, Folders, TrialError, io};
 use crate::adapter::drive::Task;
 use crate::environment::Placeholders;
@@ -24,6 +25,7 @@ pub(super) fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> R
         home: folders.home.clone(),
         scratch: folders.beside("tmp"),
         reads: Vec::new(),
+        through: Vec::new(),
         hides,
     };
     Ok(Inside { sandbox: Sandbox::decide(engine.sandbox, case, manifest)?, places })
@@ -62,7 +64,13 @@ pub(super) fn outside(inside: &Inside, folders: &Folders) -> Outside {
 
 /// Puts the agent's command into its sandbox. Of what its manifest names by its whole path it can read that.
 /// A program that is not there stays as it is, so that it is told by its name.
-pub(super) fn confine(task: &mut Task, mut inside: Inside, engine: &Engine, placeholders: &Placeholders) {
+pub(super) fn confine(
+    task: &mut Task,
+    mut inside: Inside,
+    engine: &Engine,
+    placeholders: &Placeholders,
+    relay: Option<&Relay>,
+) {
     let path = task.env.get("PATH").map(String::as_str);
     if task.command.first().is_none_or(|program| process::find(program, &task.folder, path).is_none()) {
         return;
@@ -78,6 +86,11 @@ pub(super) fn confine(task: &mut Task, mut inside: Inside, engine: &Engine, plac
     }
     if let Some(home) = task.env.get("HOME") {
         inside.places.home = PathBuf::from(home);
+    }
+    if let Some(Relay { port, socket }) = relay {
+        let words = ["gateway", "relay", "--port", &port.to_string(), "--socket", &socket.to_string_lossy(), "--"];
+        inside.places.through = vec![engine.this_program.to_string_lossy().into_owned()];
+        inside.places.through.extend(words.map(str::to_owned));
     }
     task.command = inside.around(std::mem::take(&mut task.command), &task.env);
 }
