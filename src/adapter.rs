@@ -13,6 +13,7 @@ pub mod claude_stream;
 mod decisions;
 pub mod drive;
 pub mod errors;
+pub mod json_stream;
 pub mod output_only;
 pub mod replay;
 
@@ -26,6 +27,8 @@ pub enum Adapter {
     ClaudeCodeStream,
     /// Claude Code both ways: its stream, and its control protocol on standard input.
     ClaudeCodeControl,
+    /// A stream of JSON lines, whose meaning the manifest tells.
+    JsonStream,
     /// Any command: its standard output is the final message.
     OutputOnly,
     /// A stored wire log or Trace in the place of an agent.
@@ -34,8 +37,14 @@ pub enum Adapter {
 
 impl Adapter {
     /// Every adapter.
-    pub const ALL: [Adapter; 5] =
-        [Adapter::Acp, Adapter::ClaudeCodeStream, Adapter::ClaudeCodeControl, Adapter::OutputOnly, Adapter::Replay];
+    pub const ALL: [Adapter; 6] = [
+        Adapter::Acp,
+        Adapter::ClaudeCodeStream,
+        Adapter::ClaudeCodeControl,
+        Adapter::JsonStream,
+        Adapter::OutputOnly,
+        Adapter::Replay,
+    ];
 
     /// The adapter's name, as it stands in manifests and traces.
     pub fn word(self) -> &'static str {
@@ -43,6 +52,7 @@ impl Adapter {
             Adapter::Acp => "acp",
             Adapter::ClaudeCodeStream => "claude-code-stream",
             Adapter::ClaudeCodeControl => "claude-code-control",
+            Adapter::JsonStream => "json-stream",
             Adapter::OutputOnly => "output-only",
             Adapter::Replay => "replay",
         }
@@ -54,6 +64,7 @@ impl Adapter {
             Adapter::Acp => AdapterCan { tracing: true, interaction: true, multi_turn: true },
             Adapter::ClaudeCodeStream => AdapterCan { tracing: true, interaction: false, multi_turn: false },
             Adapter::ClaudeCodeControl => AdapterCan { tracing: true, interaction: true, multi_turn: true },
+            Adapter::JsonStream => AdapterCan { tracing: true, interaction: false, multi_turn: false },
             Adapter::OutputOnly => AdapterCan { tracing: false, interaction: false, multi_turn: false },
             Adapter::Replay => AdapterCan { tracing: true, interaction: true, multi_turn: true },
         }
@@ -65,6 +76,7 @@ impl Adapter {
             Adapter::Acp | Adapter::Replay => Box::new(acp::Translator::new(manifest)),
             Adapter::ClaudeCodeStream => Box::new(claude_stream::Translator::new(manifest)),
             Adapter::ClaudeCodeControl => Box::new(claude_stream::Translator::both_ways(manifest)),
+            Adapter::JsonStream => Box::new(json_stream::Translator::new(manifest)),
             Adapter::OutputOnly => Box::new(output_only::Translator::new(manifest)),
         }
     }
@@ -95,6 +107,11 @@ pub trait Translate: Send {
     /// Whether a line from the agent says how its turn or the session ends: what is kept when nothing else is.
     fn ends(&self, _line: &WireLine) -> bool {
         false
+    }
+
+    /// The rule of the manifest that took the last line, where lines are taken by rules.
+    fn taken_by(&self) -> Option<&str> {
+        None
     }
 
     /// The session is over. Says how the agent itself ended it.
@@ -214,6 +231,11 @@ impl Translation {
     /// Whether a line from the agent says how its turn or the session ends.
     pub fn ends(&self, line: &WireLine) -> bool {
         self.translator.ends(line)
+    }
+
+    /// The rule of the manifest that took the last line, where lines are taken by rules.
+    pub fn taken_by(&self) -> Option<&str> {
+        self.translator.taken_by()
     }
 
     /// The recorder, to ask what is known so far.

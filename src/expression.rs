@@ -12,6 +12,7 @@ use serde_json::Value;
 mod functions;
 mod names;
 pub mod place;
+mod quick;
 mod value;
 
 use value::Json;
@@ -27,6 +28,9 @@ const MAX_DEPTH: usize = 64;
 pub struct Expression {
     text: Arc<str>,
     program: Arc<Program>,
+    /// What it cannot hold without, and whether that is all of it.
+    musts: Arc<[quick::Must]>,
+    only_musts: bool,
 }
 
 /// What is wrong with an expression, and where in it.
@@ -68,7 +72,8 @@ impl Expression {
         }
         let program = functions::env().compile(text).map_err(|errors| syntax(text, &errors))?;
         names::check(text, &program, variables, MAX_DEPTH)?;
-        Ok(Self { text: text.into(), program: Arc::new(program) })
+        let (musts, only_musts) = quick::musts(program.expression());
+        Ok(Self { text: text.into(), program: Arc::new(program), musts: musts.into(), only_musts })
     }
 
     /// The expression as it was written.
@@ -82,6 +87,29 @@ impl Expression {
     /// What it asks for is not there, or makes no sense, or is too much work.
     pub fn run(&self, scope: &Scope<'_>) -> Result<Value, Failed> {
         self.with(scope, |value| value::to_json(value))
+    }
+
+    /// Whether it holds. One that asks for what is not there does not; comparisons of a key with a text are decided
+    /// first, and at little cost.
+    ///
+    /// # Errors
+    /// As [`Expression::run_bool`], but for what is not there.
+    pub fn holds(&self, scope: &Scope<'_>) -> Result<bool, Failed> {
+        if !self.musts.iter().all(|must| must.holds(|name| scope.variable(name))) {
+            return Ok(false);
+        }
+        if self.only_musts {
+            return Ok(true);
+        }
+        match self.run_bool(scope) {
+            Err(Failed::Absent(_)) => Ok(false),
+            held => held,
+        }
+    }
+
+    /// The keys of a variable that the expression names, and where each stands in it.
+    pub fn keys_of(&self, variable: &str) -> Vec<(String, Range<usize>)> {
+        names::keys_of(&self.text, &self.program, variable)
     }
 
     /// The same for an expression that is true or false.
@@ -148,9 +176,15 @@ impl<'v> Scope<'v> {
     }
 }
 
+impl<'v> Scope<'v> {
+    fn variable(&self, name: &str) -> Option<&'v Value> {
+        self.variables.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+}
+
 impl VariableResolver for Scope<'_> {
     fn resolve<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
-        if let Some((_, value)) = self.variables.iter().rev().find(|(known, _)| *known == name) {
+        if let Some(value) = self.variable(name) {
             return Some(CowVal::Owned(Json::of(value, self.work)));
         }
         self.words.iter().find(|word| **word == name).map(|word| CowVal::owned(CelString::from(*word)))

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use cel::Program;
-use cel::common::ast::{EntryExpr, Expr, IdedExpr};
+use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 
 use super::Wrong;
 use super::functions::{GLOBAL, MEMBER, NAMESPACES, TYPES};
@@ -14,6 +14,55 @@ use crate::yaml::words;
 pub(super) fn check(text: &str, program: &Program, variables: &[&str], max_depth: usize) -> Result<(), Wrong> {
     let mut walk = Walk { text, program, variables, bound: Vec::new(), max_depth };
     walk.expression(program.expression(), 0)
+}
+
+/// The keys of a variable that an expression names, `kept.name` or `kept.?name`, and where each stands.
+pub(super) fn keys_of(text: &str, program: &Program, variable: &str) -> Vec<(String, Range<usize>)> {
+    let mut found = Vec::new();
+    let walk = Walk { text, program, variables: &[], bound: Vec::new(), max_depth: 0 };
+    keys(&walk, program.expression(), variable, &mut found);
+    found
+}
+
+fn keys(walk: &Walk<'_>, node: &IdedExpr, variable: &str, found: &mut Vec<(String, Range<usize>)>) {
+    let is_it = |node: &IdedExpr| matches!(&node.expr, Expr::Ident(name) if name == variable);
+    let mut add = |id: u64, name: &str| {
+        let range = walk.range(id, name);
+        found.push((name.to_owned(), range));
+    };
+    match &node.expr {
+        Expr::Select(select) => {
+            if is_it(&select.operand) {
+                add(node.id, &select.field);
+            }
+            keys(walk, &select.operand, variable, found);
+        }
+        Expr::Call(call) => {
+            if let ("_?._", [operand, key]) = (call.func_name.as_str(), call.args.as_slice())
+                && let (true, Expr::Literal(LiteralValue::String(name))) = (is_it(operand), &key.expr)
+            {
+                add(node.id, name.inner());
+            }
+            for part in call.target.iter().map(|target| &**target).chain(&call.args) {
+                keys(walk, part, variable, found);
+            }
+        }
+        Expr::List(list) => list.elements.iter().for_each(|part| keys(walk, part, variable, found)),
+        Expr::Map(map) => {
+            for entry in &map.entries {
+                if let EntryExpr::MapEntry(entry) = &entry.expr {
+                    keys(walk, &entry.key, variable, found);
+                    keys(walk, &entry.value, variable, found);
+                }
+            }
+        }
+        Expr::Comprehension(each) => {
+            for part in [&each.iter_range, &each.accu_init, &each.loop_cond, &each.loop_step, &each.result] {
+                keys(walk, part, variable, found);
+            }
+        }
+        Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => {}
+    }
 }
 
 struct Walk<'a> {
