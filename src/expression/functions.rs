@@ -84,6 +84,7 @@ static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let _ = env.add_overload("to_json", "to_json", vec![DYN_TYPE], written);
     let _ = env.add_overload("parse_json", "parse_json", vec![DYN_TYPE], parsed);
     let _ = env.add_overload("texts", "texts", vec![DYN_TYPE], texts);
+    let _ = env.add_overload("texts", "texts_with", vec![DYN_TYPE, STRING_TYPE], texts);
     let _ = env.add_overload("first", "first", vec![DYN_TYPE, DYN_TYPE], first);
     Arc::new(env)
 });
@@ -127,18 +128,19 @@ fn parsed<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Execution
 }
 
 /// `texts(content)`: the text of a message's content, whether it is a text, a block, or a list of them; blocks that
-/// hold no text are passed over, and an empty line stands between two.
+/// hold no text are passed over. An empty line stands between two, or what `texts(content, between)` names.
 fn texts<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let value = json_of(args.first(), "texts")?;
-    Ok(CowVal::owned(CelString::from(said(&value))))
+    let between = text_of(args.get(1)).unwrap_or("\n\n");
+    Ok(CowVal::owned(CelString::from(said(&value, between))))
 }
 
-fn said(value: &Value) -> String {
+fn said(value: &Value, between: &str) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
-            let texts: Vec<String> = blocks.iter().map(said).filter(|text| !text.is_empty()).collect();
-            texts.join("\n\n")
+            let texts = blocks.iter().map(|block| said(block, between));
+            texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(between)
         }
         Value::Object(block) => {
             let is_text = block.get("type").and_then(Value::as_str).is_none_or(|kind| kind.contains("text"));
