@@ -13,6 +13,7 @@ pub mod claude_stream;
 mod decisions;
 pub mod drive;
 pub mod errors;
+pub mod explain;
 pub mod json_stream;
 pub mod output_only;
 pub mod replay;
@@ -112,6 +113,11 @@ pub trait Translate: Send {
     /// The rule of the manifest that took the last line, where lines are taken by rules.
     fn taken_by(&self) -> Option<&str> {
         None
+    }
+
+    /// What the rules asked of the last line and did not find there.
+    fn not_found(&self) -> &[String] {
+        &[]
     }
 
     /// The session is over. Says how the agent itself ended it.
@@ -238,6 +244,11 @@ impl Translation {
         self.translator.taken_by()
     }
 
+    /// What the rules asked of the last line and did not find there.
+    pub fn not_found(&self) -> &[String] {
+        self.translator.not_found()
+    }
+
     /// The recorder, to ask what is known so far.
     pub fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
@@ -325,6 +336,26 @@ pub fn import<R: std::io::BufRead>(
     input: R,
     mut each: impl FnMut(Event) -> std::io::Result<()>,
 ) -> std::io::Result<Header> {
+    let watch =
+        |_: &WireLine, _: u64, translation: &mut Translation| translation.drain().into_iter().try_for_each(&mut each);
+    let finished = import_watched(adapter, manifest, named, input, watch)?;
+    for event in finished.events {
+        each(event)?;
+    }
+    Ok(finished.header)
+}
+
+/// The same, shown line by line: with each line its number in the file, and the translation that has just taken it.
+///
+/// # Errors
+/// What reading the lines says, or the watcher.
+pub fn import_watched<R: std::io::BufRead>(
+    adapter: Adapter,
+    manifest: &Manifest,
+    named: bool,
+    input: R,
+    mut watch: impl FnMut(&WireLine, u64, &mut Translation) -> std::io::Result<()>,
+) -> std::io::Result<Finished> {
     let mut reader = crate::wire::Reader::new(input);
     let mut header = Header::new(adapter.word(), manifest.seen());
     if named {
@@ -340,19 +371,13 @@ pub fn import<R: std::io::BufRead>(
         // Lines that the reader passed over count, too: a notice names its line in the file.
         translation.lines = reader.line_number().saturating_sub(1);
         translation.line(&line);
-        for event in translation.drain() {
-            each(event)?;
-        }
+        watch(&line, reader.line_number(), translation)?;
     }
     let translation = translation.unwrap_or_else(|| {
         header.timed = Some(false);
         Translation::new(adapter, manifest, header)
     });
-    let finished = translation.finish();
-    for event in finished.events {
-        each(event)?;
-    }
-    Ok(finished.header)
+    Ok(translation.finish())
 }
 
 /// What a session over this adapter shows.

@@ -31,6 +31,7 @@ pub struct Expression {
     /// What it cannot hold without, and whether that is all of it.
     musts: Arc<[quick::Must]>,
     only_musts: bool,
+    path: Option<quick::Path>,
 }
 
 /// What is wrong with an expression, and where in it.
@@ -73,7 +74,8 @@ impl Expression {
         let program = functions::env().compile(text).map_err(|errors| syntax(text, &errors))?;
         names::check(text, &program, variables, MAX_DEPTH)?;
         let (musts, only_musts) = quick::musts(program.expression());
-        Ok(Self { text: text.into(), program: Arc::new(program), musts: musts.into(), only_musts })
+        let path = quick::path(program.expression());
+        Ok(Self { text: text.into(), program: Arc::new(program), musts: musts.into(), only_musts, path })
     }
 
     /// The expression as it was written.
@@ -86,7 +88,11 @@ impl Expression {
     /// # Errors
     /// What it asks for is not there, or makes no sense, or is too much work.
     pub fn run(&self, scope: &Scope<'_>) -> Result<Value, Failed> {
-        self.with(scope, |value| value::to_json(value))
+        match self.path.as_ref().and_then(|path| path.find(|name| scope.variable(name))) {
+            Some(Ok(value)) => Ok(value.clone()),
+            Some(Err(key)) => Err(Failed::Absent(format!("there is no `{}`", short(key)))),
+            None => self.with(scope, |value| value::to_json(value)),
+        }
     }
 
     /// Whether it holds. One that asks for what is not there does not; comparisons of a key with a text are decided

@@ -17,10 +17,12 @@ use crate::wire::{EngineLine, WireLine};
 
 mod compile;
 mod events;
+mod known;
 mod texts;
 mod values;
 
 pub use compile::{At, Fault, Mapping, compile};
+pub use known::Knowing;
 
 use compile::{Event, Rule};
 use events::Session;
@@ -42,6 +44,8 @@ pub struct Translator {
     failed: Option<String>,
     /// The rules that took the last line.
     taken: String,
+    /// What they asked of it and did not find.
+    not_found: Vec<String>,
 }
 
 impl Translator {
@@ -55,6 +59,7 @@ impl Translator {
             kept: Value::Object(Map::new()),
             failed: None,
             taken: String::new(),
+            not_found: Vec::new(),
         }
     }
 
@@ -150,10 +155,17 @@ impl Translator {
             }
         }
         drop(scope);
+        let absent = values.absent_fields().map(|(field, why)| format!("{}.{field}: {why}", event.kind.word()));
+        self.not_found.extend(absent);
         self.session.event(&mut values, recorder);
         for (field, why) in values.wrong() {
             tell(recorder, &rule.label, &format!("{}.{field}", event.kind.word()), &Failed::Broken(why));
         }
+    }
+
+    fn begin(&mut self) {
+        self.taken.clear();
+        self.not_found.clear();
     }
 
     fn note(&mut self, label: &str) {
@@ -235,7 +247,7 @@ impl<'a> Seen<'a> {
 
 impl Translate for Translator {
     fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
-        self.taken.clear();
+        self.begin();
         let text = line.line.trim();
         if text.is_empty() {
             return;
@@ -271,8 +283,12 @@ impl Translate for Translator {
         Some(self.taken.as_str()).filter(|taken| !taken.is_empty())
     }
 
+    fn not_found(&self) -> &[String] {
+        &self.not_found
+    }
+
     fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> Answer {
-        self.taken.clear();
+        self.begin();
         self.session.settle_all(recorder);
         if *self.session.answer() == Answer::None && self.failed.is_none() {
             let (mapping, work) = (self.mapping.clone(), Work::default());
@@ -284,16 +300,4 @@ impl Translate for Translator {
             (answer, _) => answer,
         }
     }
-}
-
-/// The built-in manifest that knows a recording by one of its first lines, where exactly one does.
-pub fn known_by<'m>(manifests: impl Iterator<Item = &'m Manifest>, lines: &[Value]) -> Option<&'m Manifest> {
-    let mut found = manifests.filter(|manifest| {
-        let Some(known_by) = compile(manifest).0.known_by else { return false };
-        lines.iter().any(|line| {
-            let work = Work::default();
-            known_by.holds(&Scope::new(&work).with("line", line)) == Ok(true)
-        })
-    });
-    found.next().filter(|_| found.next().is_none())
 }

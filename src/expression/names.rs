@@ -166,7 +166,7 @@ impl<'a> Walk<'a> {
             let message = format!("`{name}` does not take {arguments} of what stands in its brackets");
             return Err(self.wrong(range, message, Some("such as list.exists(x, x.done), or has(line.x)".to_owned())));
         }
-        let help = words::sentence(&words::known_words(name, known, "functions"));
+        let help = words::known_words(name, known, "functions");
         Err(self.wrong(range, format!("there is no function `{name}`"), Some(help)))
     }
 

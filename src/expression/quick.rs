@@ -1,4 +1,4 @@
-//! Comparisons that an expression cannot do without: `line.type == 'text'` is decided without working the rest out.
+//! What most expressions are, `line.item.text` and `line.type == 'text'`, decided without an evaluator.
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue};
 use serde_json::Value;
@@ -19,6 +19,52 @@ impl Must {
         });
         value.and_then(Value::as_str).is_some_and(|text| self.any_of.iter().any(|wanted| wanted == text))
     }
+}
+
+/// A key of a variable, `line.item.text`, and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Path {
+    variable: String,
+    path: Vec<String>,
+}
+
+impl Path {
+    /// What stands there, or the first key that does not.
+    pub(super) fn find<'v>(&self, variable: impl FnOnce(&str) -> Option<&'v Value>) -> Option<Result<&'v Value, &str>> {
+        let mut value = variable(&self.variable)?;
+        for key in &self.path {
+            match value.as_object().and_then(|map| map.get(key)) {
+                Some(found) => value = found,
+                None => return Some(Err(key)),
+            }
+        }
+        Some(Ok(value))
+    }
+}
+
+/// The key of a variable that an expression is, if it is one.
+pub(super) fn path(node: &IdedExpr) -> Option<Path> {
+    let mut path = Vec::new();
+    let mut node = node;
+    let variable = loop {
+        match &node.expr {
+            Expr::Select(select) if !select.test => {
+                path.push(select.field.clone());
+                node = &select.operand;
+            }
+            // `line['x-y']`
+            Expr::Call(call) if call.func_name == "_[_]" => {
+                let [operand, key] = call.args.as_slice() else { return None };
+                let Expr::Literal(LiteralValue::String(key)) = &key.expr else { return None };
+                path.push(key.inner().to_owned());
+                node = operand;
+            }
+            Expr::Ident(variable) => break variable.clone(),
+            _ => return None,
+        }
+    };
+    path.reverse();
+    Some(Path { variable, path })
 }
 
 /// The comparisons that an expression joins by `&&`, and whether it consists of nothing else.
@@ -53,20 +99,10 @@ fn collect(node: &IdedExpr, found: &mut Vec<Must>) -> bool {
 }
 
 fn of(key: &IdedExpr, texts: &[&IdedExpr]) -> Option<Must> {
-    let mut path = Vec::new();
-    let mut node = key;
-    while let Expr::Select(select) = &node.expr {
-        if select.test {
-            return None;
-        }
-        path.push(select.field.clone());
-        node = &select.operand;
-    }
-    path.reverse();
-    let Expr::Ident(variable) = &node.expr else { return None };
+    let Path { variable, path } = path(key)?;
     let any_of = texts.iter().map(|node| match &node.expr {
         Expr::Literal(LiteralValue::String(text)) => Some(text.inner().to_owned()),
         _ => None,
     });
-    Some(Must { variable: variable.clone(), path, any_of: any_of.collect::<Option<Vec<_>>>()? })
+    Some(Must { variable, path, any_of: any_of.collect::<Option<Vec<_>>>()? })
 }

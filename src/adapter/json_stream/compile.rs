@@ -14,7 +14,6 @@ pub struct Mapping {
     pub(super) lines: Vec<Rule>,
     pub(super) texts: Vec<Rule>,
     pub(super) ends: Vec<Rule>,
-    pub(super) known_by: Option<Expression>,
 }
 
 /// A compiled rule.
@@ -76,7 +75,8 @@ pub fn compile(manifest: &Manifest) -> (Mapping, Vec<Fault>) {
         }
     }
     if let Some(formula) = &manifest.known_by {
-        mapping.known_by = compiler.formula(formula, vec![At::Key("known-by".into())], &["line"]);
+        // It is used by itself, before there is a session; here it is only checked.
+        compiler.formula(formula, vec![At::Key("known-by".into())], &["line"]);
     }
     (mapping, compiler.faults)
 }
@@ -146,7 +146,11 @@ impl Compiler<'_> {
         let key = |key: &str| [at, &[At::Key(key.into())]].concat();
         let empty = rule.emit.is_empty() && rule.rules.is_empty();
         if rule.ignore && !empty {
-            self.fault(key("ignore"), "the rule ignores the line and makes something of it", "leave one of the two out");
+            self.fault(
+                key("ignore"),
+                "the rule ignores the line and makes something of it",
+                "leave one of the two out",
+            );
         }
         if empty && rule.keep.is_empty() && !rule.ignore {
             let help = "write `emit: …`, or `ignore: true` where the line says nothing that is an event";
@@ -201,7 +205,7 @@ impl Compiler<'_> {
             match unknown {
                 Some((name, range)) => {
                     let known = words::sentence(&words::known_words(&name, &self.kept, "names"));
-                    let help = Some(format!("{known} A rule keeps one with `keep: {{{name}: …}}`"));
+                    let help = Some(format!("{known} a rule keeps one with `keep: {{{name}: …}}`"));
                     Err(Wrong { range, message: format!("no rule keeps `{name}`"), help })
                 }
                 None => Ok(expression),

@@ -203,7 +203,8 @@ impl Session {
             other => return values.refuse("outcome", format!("`{other}` is neither allowed, rejected nor cancelled")),
         };
         let Some(unique) = self.requests.remove(&request) else {
-            return recorder.notice("unknown_request", format!("an answer to the request {request}, which is not open"));
+            return recorder
+                .notice("unknown_request", format!("an answer to the request {request}, which is not open"));
         };
         let (option, reason) = (values.word("option"), values.word("reason"));
         let answered = Answered { outcome, option, reason, policy: None, rule: None, updated_input: None };

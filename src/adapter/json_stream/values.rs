@@ -30,6 +30,11 @@ impl Values {
         self.absent.push((field, why));
     }
 
+    /// Fields whose expression asked for what is not there, and for what.
+    pub(super) fn absent_fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.absent.iter().map(|(field, why)| (*field, why.as_str()))
+    }
+
     /// What did not fit, to be told.
     pub(super) fn wrong(&mut self) -> Vec<(&'static str, String)> {
         std::mem::take(&mut self.wrong)

@@ -15,7 +15,8 @@ pub(super) fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &Lef
     };
     let is_stream = manifest.adapter == Adapter::JsonStream;
     for (key, is_there) in [("stream", !manifest.stream.is_empty()), ("known-by", manifest.known_by.is_some())] {
-        if is_there && !is_stream {
+        let is_replay = manifest.adapter == Adapter::Replay;
+        if is_there && !is_stream && !is_replay {
             let message = format!("`{key}` is for the adapter `json-stream` alone");
             return vec![at_key(key, Part::Key, &message, "remove it, or write `adapter: json-stream`")];
         }
