@@ -6,6 +6,7 @@ pub mod cli;
 pub mod demo;
 pub mod embedded;
 pub mod environment;
+pub mod expression;
 pub mod gateway;
 pub mod grade;
 pub mod grader;

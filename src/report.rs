@@ -14,6 +14,7 @@ use crate::verdict::Verdict;
 pub mod cells;
 pub mod commands;
 pub mod event_line;
+pub mod explain;
 pub mod failures;
 pub mod format;
 pub mod grid;

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use crate::adapter::drive::{Task, drive};
 use crate::adapter::{Adapter, Translation, replay};
 use crate::case::Case;
+use crate::embedded;
 use crate::environment::{self};
 use crate::grader::{Evidence, Grading};
 use crate::harness::Manifest;
@@ -442,12 +443,18 @@ async fn run_session(
     task: &mut Task,
     judged: &Mutex<Watch>,
 ) -> Result<(Finished, Left), TrialError> {
-    let adapter = match &task.recording {
-        Some(path) => replay::recorded_in(path).map_or(Adapter::OutputOnly, |recorded| recorded.adapter),
-        None => attempt.manifest.adapter,
+    let recorded = task.recording.as_ref().and_then(|path| replay::recorded_in(path).ok());
+    let adapter = match (&task.recording, &recorded) {
+        (Some(_), Some(recorded)) => recorded.adapter,
+        (Some(_), None) => Adapter::OutputOnly,
+        (None, _) => attempt.manifest.adapter,
     };
+    // What the lines of a stream are is said by the manifest of the agent that it was recorded with.
+    let recorded_with = recorded.and_then(|recorded| recorded.harness).filter(|_| attempt.manifest.stream.is_empty());
+    let manifest = recorded_with.and_then(|name| embedded::manifests().iter().find(|known| known.name == name));
+    let manifest = manifest.unwrap_or(&*attempt.manifest);
     let masker = setup.masker.clone();
-    let translation = Translation::new(adapter, &attempt.manifest, header.clone());
+    let translation = Translation::new(adapter, manifest, header.clone());
     let mut session = Session::begin(setup, translation).map_err(io("begin the wire log"))?;
     session.engine(&EngineLine::Start { header: Box::new(header) });
     let patience = drive(&mut session, task).await;
