@@ -66,11 +66,7 @@ const SESSION: &str = "the-session";
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let session = Session {
-        cwd: Arc::default(),
-        asked: Arc::default(),
-        cancels: watch::Sender::new(0),
-    };
+    let session = Session { cwd: Arc::default(), asked: Arc::default(), cancels: watch::Sender::new(0) };
     let (opened, prompted, cancelled) = (session.clone(), session.clone(), session);
     Agent
         .v1()
