@@ -10,6 +10,8 @@ mod live;
 #[path = "support/project.rs"]
 mod project;
 
+#[path = "agents/coding.rs"]
+mod coding;
 #[path = "agents/installed.rs"]
 mod installed;
 #[path = "agents/python.rs"]
@@ -20,7 +22,14 @@ mod typescript;
 #[test]
 fn example_agents_of_the_sdks() {
     let checks: Vec<&installed::Check> = typescript::CHECKS.iter().chain(python::CHECKS).collect();
-    installed::run("example agents", &checks);
+    // They wait most of the time.
+    installed::run("example agents", 8, &checks);
+}
+
+#[test]
+fn coding_agents_against_a_scripted_model() {
+    let checks = coding::checks();
+    installed::run("coding agents", 3, &checks.iter().collect::<Vec<_>>());
 }
 
 #[test]

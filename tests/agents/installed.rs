@@ -18,6 +18,15 @@ pub struct Agent {
     pub pins: &'static str,
     /// What is started, below the part's folder.
     pub program: &'static str,
+    /// What else must be there; where it answers no, the agent is not run.
+    pub needs: Option<Need>,
+}
+
+/// Something that an agent cannot be run without.
+#[derive(Debug, Clone, Copy)]
+pub struct Need {
+    pub what: &'static str,
+    pub is_there: fn() -> bool,
 }
 
 /// One thing that an agent must do. Where it is not installed this is not run.
@@ -33,9 +42,6 @@ struct Absent {
     why: String,
     excused: bool,
 }
-
-/// How many checks run at once: most of the time agents wait.
-const AT_ONCE: usize = 8;
 
 impl Agent {
     /// Where a file of its part stands.
@@ -60,6 +66,9 @@ impl Agent {
         if read("pins") != Some(pins.unwrap()) {
             return Err(absent(format!("another version is installed; run `tests/agents/install {set}` again")));
         }
+        if let Some(need) = self.needs.as_ref().filter(|need| !(need.is_there)()) {
+            return Err(absent(format!("{} is not there", need.what)));
+        }
         let program = self.file(self.program);
         if program.exists() { Ok(program) } else { Err(absent(format!("{} is not there", program.display()))) }
     }
@@ -70,13 +79,13 @@ fn folder() -> PathBuf {
     env::var_os("EVALS_AGENTS").map_or_else(beside, PathBuf::from)
 }
 
-/// Runs the checks of all agents that are here. Those that were not run are told one by one on standard error and
+/// Runs the checks of all agents that are here, so many at once. Those that were not run are told one by one on standard error and
 /// counted, which is no failure unless `EVALS_REQUIRE_AGENTS` is set and the machine could have them.
-pub fn run(set: &str, checks: &[&Check]) {
+pub fn run(set: &str, at_once: usize, checks: &[&Check]) {
     let next = AtomicUsize::new(0);
     let (failed, absent) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
+        for _ in 0..at_once {
             scope.spawn(|| {
                 while let Some(check) = checks.get(next.fetch_add(1, Ordering::SeqCst)) {
                     let title = format!("{}: {}", check.agent.name, check.what);

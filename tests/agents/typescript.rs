@@ -12,6 +12,7 @@ static NEW: Agent = Agent {
     part: "small/npm",
     pins: "small/package-lock.json",
     program: "node_modules/@agentclientprotocol/sdk/dist/examples/agent.js",
+    needs: None,
 };
 
 static OLD: Agent = Agent {

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 use std::fs;
+use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -10,10 +11,10 @@ use serde_json::{Value, json};
 use crate::laws::assert_lawful;
 use crate::project::{Project, Ran, lines};
 
-/// A project with one harness, whose processes can be told from all others.
+/// A project with one harness, whose processes can be told from all others: they know its folders.
 pub struct Stand {
     pub project: Project,
-    mark: String,
+    harness: &'static str,
 }
 
 /// What is known of a trial when it is over.
@@ -25,7 +26,7 @@ pub struct Trial {
     pub result: Value,
 }
 
-/// The name of the harness.
+/// The name of a harness that has no other.
 const HARNESS: &str = "theirs";
 
 /// How long a run may take, on a machine that is busy.
@@ -35,18 +36,21 @@ impl Stand {
     /// With a manifest that starts this command, and more keys of it.
     pub fn new(adapter: &str, command: &[&str], keys: &str) -> Self {
         let project = Project::new();
-        let mark = format!("theirs-{}-{}", std::process::id(), project.home().display());
-        let command = json!(command);
-        // The mark is a path of this trial: nobody else has it.
-        let manifest =
-            format!("adapter: {adapter}\ncommand: {command}\nenv: {{set: {{EVALS_MARK: '{mark}'}}}}\n{keys}");
-        project.harness(HARNESS, &manifest);
-        Self { project, mark }
+        project.harness(HARNESS, &format!("adapter: {adapter}\ncommand: {}\n{keys}", json!(command)));
+        Self { project, harness: HARNESS }
+    }
+
+    /// With a manifest that is built in, and its program found in this folder.
+    pub fn built_in(harness: &'static str, programs: &Path) -> Self {
+        let mut project = Project::new();
+        let path = std::env::var("PATH").unwrap();
+        project.env("PATH", &format!("{}:{path}", programs.display()));
+        Self { project, harness }
     }
 
     /// A case for it.
     pub fn case(&self, id: &str, keys: &str) {
-        let text = format!("harnesses: [{HARNESS}]\n{keys}\n");
+        let text = format!("harnesses: [{}]\n{keys}\n", self.harness);
         let graders = if keys.contains("graders:") { "" } else { "graders: [{stop: {reason: [end_turn]}}]\n" };
         self.project.write(&format!("cases/{id}.yaml"), &format!("{text}{graders}"));
     }
@@ -67,23 +71,30 @@ impl Stand {
     /// A trial of the only run: its Trace holds the laws, and its wire log gives the same Trace again.
     #[track_caller]
     pub fn trial(&self, case: &str) -> Trial {
-        let folder = format!("{case}/{HARNESS}/default/1");
+        let folder = self.folder(case);
         let text = self.project.of_trial(&folder, "trace.jsonl");
         assert_lawful(&text);
         let wire = format!("{}/trials/{folder}/wire.jsonl", self.project.run_folder());
-        let again = self.project.evals(&["import", "--harness", HARNESS, &wire]).exits(0).out;
+        let again = self.project.evals(&["import", "--harness", self.harness, &wire]).exits(0).out;
         assert_eq!(again, text, "the same wire log gave another Trace");
         let trace = lines(&text);
         Trial { trace, wire: lines(&self.project.read(&wire)), result: self.project.result(&folder), text }
     }
 
-    /// Processes of the agent that are alive.
+    /// The folder of a case's trial, below `trials/`.
+    pub fn folder(&self, case: &str) -> String {
+        format!("{case}/{}/default/1", self.harness)
+    }
+
+    /// Processes that are alive and were given this project's folders, as every agent is: its home lies there.
     fn survivors(&self) -> Vec<String> {
-        let holds = |bytes: &[u8]| bytes.windows(self.mark.len()).any(|part| part == self.mark.as_bytes());
+        let mark = self.project.temporary().display().to_string();
+        let holds = |bytes: &[u8]| bytes.windows(mark.len()).any(|part| part == mark.as_bytes());
+        let read = |entry: &fs::DirEntry, name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
+        let knows = |entry: &fs::DirEntry| ["environ", "cmdline"].iter().any(|name| holds(&read(entry, name)));
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let alive = entries.filter(|entry| fs::read(entry.path().join("environ")).is_ok_and(|bytes| holds(&bytes)));
-        let command = |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        alive.map(|entry| String::from_utf8_lossy(&command(entry)).replace('\0', " ")).collect()
+        let command = |entry| String::from_utf8_lossy(&read(&entry, "cmdline")).replace('\0', " ");
+        entries.filter(knows).map(command).collect()
     }
 }
 
