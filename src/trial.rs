@@ -36,6 +36,7 @@ pub mod kept;
 pub mod metrics;
 mod outside;
 mod protected;
+mod servers;
 mod task;
 pub mod trace_file;
 
@@ -43,12 +44,14 @@ use after::{After, after_the_agent};
 use before::set_up;
 use confined::{confine, graders_shell, inside, outside};
 use ending::{
-    error_of, finish_without_agent, judge, mark_flaky, mask_result, message_of, no_stop, tail_worth_keeping,
+    error_of, finish_without_agent, is_manual, judge, mark_flaky, mask_result, message_of, no_stop, tail_worth_keeping,
     warn_after, write_result, wrong_model,
 };
 use metrics::Observed;
 use outside::Outside;
-use task::{header_of, missing_env, model_asked, placeholders, shown_as, task_of, trace_of_recording, warnings_before};
+use task::{
+    attach, header_of, missing_env, model_asked, placeholders, shown_as, task_of, trace_of_recording, warnings_before,
+};
 use trace_file::TraceFile;
 
 /// What every trial of a run shares.
@@ -213,8 +216,11 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         None => return Ok(Outcome::Interrupted),
     };
     let mut warnings = warnings_before(attempt, &env, &masker);
-    let mut task = task_of(attempt, folders, &placeholders, env);
+    let mut task = task_of(attempt, folders, &placeholders, env, shell.clone());
     task.policy = task.policy.asking(engine.person.clone(), shown_as(attempt));
+    if let Err(message) = attach(&mut task, attempt, folders) {
+        return finish_without_agent(attempt, &masker, ErrorCategory::Setup, message);
+    }
     confine(&mut task, inside.clone(), engine, &placeholders);
     if let Some(message) = missing_env(&task) {
         return finish_without_agent(attempt, &masker, ErrorCategory::Auth, message);
@@ -333,6 +339,7 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         warnings,
         skipped: None,
         flaky: false,
+        manual: is_manual(attempt),
         grades,
     };
     if result.error.is_none() {

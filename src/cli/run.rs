@@ -9,7 +9,7 @@ use super::inputs::{self, Inputs};
 use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, ask, terminal};
 use crate::case::{Case, Oracle};
-use crate::interaction::Interaction;
+use crate::interaction::{Interaction, NO_MODEL};
 use crate::plan::{Asked, AskedModel, plan};
 use crate::report::format::{Format, ReporterArg};
 use crate::report::progress::{Live, Plain, Watch, may_move};
@@ -154,6 +154,9 @@ fn with_policy(mut args: RunArgs) -> Result<RunArgs, CliError> {
         let resolved = interaction.resolved(&policies).map_err(|name| {
             CliError::unreadable(format!("`{name}` is not an interaction policy; {}", policies.known(&name)))
         })?;
+        if matches!(resolved, Interaction::Llm(_)) {
+            return Err(CliError::unreadable(format!("--interaction: {NO_MODEL}")));
+        }
         args.interaction = Some(resolved);
     }
     Ok(args)
@@ -247,12 +250,11 @@ fn refuse_what_is_not_served(
     let mut refused: Option<CliError> = None;
     for case in cases.iter().filter(|case| trials.iter().any(|trial| trial.case == case.id)) {
         let asks = [
-            (!case.attachments.is_empty(), "attachments", "put the files into the workspace"),
             (case.model_script.is_some(), "model", "name a harness that runs without a scripted model"),
             (
                 matches!(interaction.unwrap_or(&case.interaction), Interaction::Llm(_)),
                 "interaction: {llm: …}",
-                "write rules: `interaction: {scripted: {rules: […]}}`, or use --interaction",
+                "write rules, `interaction: {scripted: {rules: […]}}`, take a policy such as `{use: read-only}`, or run it with --interaction auto-reject",
             ),
         ];
         for (_, key, way_out) in asks.iter().filter(|(asked, ..)| *asked) {

@@ -68,7 +68,9 @@ pub(super) fn confine(task: &mut Task, mut inside: Inside, engine: &Engine, plac
         return;
     }
     let named = task.manifest.command.iter().filter(|word| word.starts_with('/') && !word.contains('{'));
-    inside.places.reads = named.chain(placeholders.scripts.values()).map(PathBuf::from).collect();
+    let given = placeholders.scripts.values().chain(&placeholders.servers_file);
+    inside.places.reads = named.chain(given).map(PathBuf::from).collect();
+    inside.places.reads.extend(task.attachments.iter().map(|file| file.copy.clone()));
     // A folder may hold what is hidden; it takes a mount of its own.
     inside.places.reads.retain(|path| path.is_file());
     if task.manifest.command.iter().any(|word| word.contains("{self}")) {

@@ -76,7 +76,7 @@ impl Agent {
 
 fn folder() -> PathBuf {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/agents");
-    env::var_os("EVALS_AGENTS").map_or_else(beside, PathBuf::from)
+    env::var_os("EVALS_AGENTS").filter(|named| !named.is_empty()).map_or_else(beside, PathBuf::from)
 }
 
 /// Runs the checks of all agents that are here, so many at once. Those that were not run are told one by one on standard error and
