@@ -45,6 +45,7 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
                 id: (*case).to_owned(),
                 path: format!("cases/{case}.yaml").into(),
                 digest: "d".into(),
+                workspace: None,
                 tags: vec![],
                 pass: pass_rule(pass),
                 threshold: Fraction::ONE,
@@ -84,6 +85,7 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
         trials: trials.iter().map(trial).collect(),
         options: RunOptions::default(),
         derived_from: None,
+        graded: false,
     }
 }
 
@@ -110,6 +112,7 @@ fn result(case: &str, harness: &str, arm: &str, trial: u32, verdict: Verdict) ->
         warnings: vec![],
         skipped: None,
         flaky: false,
+        was: None,
     }
 }
 

@@ -51,6 +51,7 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
             sandbox: args.sandbox,
         },
         derived_from: None,
+        graded: false,
     };
     begin(&mut record);
     Ok(record)
@@ -92,18 +93,22 @@ fn mask(record: &mut RunRecord) {
     }
 }
 
-fn case_record(case: &Case, interaction: Option<&Interaction>) -> Result<CaseRecord, CliError> {
-    let digest = case.digest().map_err(|error| {
-        CliError::unreadable(format!(
-            "{}: a file of case `{}` cannot be read: {error}",
-            case.shown().display(),
-            case.id
-        ))
-    })?;
+/// A case as it is now, for `run.json`.
+///
+/// # Errors
+/// A file of it cannot be read.
+pub fn case_record(case: &Case, interaction: Option<&Interaction>) -> Result<CaseRecord, CliError> {
+    let unreadable = |error| {
+        let shown = case.shown().display();
+        CliError::unreadable(format!("{shown}: a file of case `{}` cannot be read: {error}", case.id))
+    };
+    let digest = case.digest().map_err(unreadable)?;
+    let workspace = case.workspace_digest().map_err(unreadable)?;
     Ok(CaseRecord {
         id: case.id.clone(),
         path: case.file.clone(),
         digest,
+        workspace: Some(workspace),
         tags: case.tags.clone(),
         pass: case.pass.trials,
         threshold: case.pass.threshold,
