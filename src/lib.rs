@@ -1,5 +1,6 @@
 //! A trace-grading evaluation engine for coding agents.
 pub mod adapter;
+pub mod audit;
 pub mod case;
 pub mod cli;
 pub mod demo;

@@ -140,9 +140,8 @@ impl Said {
 impl Was {
     /// What an earlier result said that this one does not; nothing where they agree.
     pub fn of(before: &TrialResult, now: &TrialResult) -> Option<Self> {
-        let said = |result: &TrialResult, name: &str| {
-            result.grades.iter().find(|grade| grade.name == name).map(Said::of)
-        };
+        let said =
+            |result: &TrialResult, name: &str| result.grades.iter().find(|grade| grade.name == name).map(Said::of);
         let mut graders: Vec<GraderWas> = Vec::new();
         for grade in now.grades.iter().chain(&before.grades) {
             let (was, is) = (said(before, &grade.name), said(now, &grade.name));

@@ -116,8 +116,7 @@ fn check_sandboxes(plan: &Plan) -> Result<(), CliError> {
         }
         let (case, manifest) = (&attempt.case, &attempt.manifest);
         let decided = Sandbox::decide(plan.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref());
-        let decided =
-            decided.map_err(|error| CliError::unreadable(format!("{}: {error}", case.shown().display())))?;
+        let decided = decided.map_err(|error| CliError::unreadable(format!("{}: {error}", case.shown().display())))?;
         confined |= decided.kind() == sandbox::Kind::Bwrap;
     }
     if confined { bwrap::works().map_err(CliError::unreadable) } else { Ok(()) }
@@ -152,8 +151,7 @@ async fn judge_all(plan: &Plan, engine: &Arc<Engine>, jobs: usize) -> Result<Opt
             });
         }
         let Some(done) = running.join_next().await else { break };
-        let (number, result) =
-            done.map_err(|error| CliError::unreadable(format!("the engine broke off: {error}")))?;
+        let (number, result) = done.map_err(|error| CliError::unreadable(format!("the engine broke off: {error}")))?;
         let result = result.map_err(CliError::unreadable)?;
         if result.is_none() || *engine.interrupt.borrow() {
             return Ok(None);

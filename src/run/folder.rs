@@ -181,7 +181,11 @@ impl RunFolder {
     ///
     /// # Errors
     /// A name in it cannot be a folder.
-    pub fn counting_attempt(&self, trial: &TrialRecord, state: &super::journal::TrialState) -> Result<PathBuf, RunError> {
+    pub fn counting_attempt(
+        &self,
+        trial: &TrialRecord,
+        state: &super::journal::TrialState,
+    ) -> Result<PathBuf, RunError> {
         let folder = self.trial_of(trial)?;
         let earlier = folder.join("attempts").join(state.attempt.to_string());
         // A later attempt that did not finish, or was not even begun, has put the one that counts aside.

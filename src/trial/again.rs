@@ -12,7 +12,7 @@ use super::{Attempt, Engine, Folders, Outcome, TrialError, aside, io, lost, prot
 use crate::environment;
 use crate::grade::Outcome as Graded;
 use crate::result::{Metrics, TrialResult, Was};
-use crate::run::{RunError, TrialRecord};
+use crate::run::TrialRecord;
 use crate::secrets::Masker;
 use crate::shell::Shell;
 use crate::trace::Model;
@@ -48,7 +48,9 @@ pub struct Left {
 pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Outcome, TrialError> {
     let case = &attempt.case;
     let masker = environment::masker(&engine.env, &case.env, &attempt.manifest, &case.mcp_servers);
-    let Some(trace) = &left.trace else { return Ok(done(without_trace(attempt, left, "its trace is gone"), left, &masker)) };
+    let Some(trace) = &left.trace else {
+        return Ok(done(without_trace(attempt, left, "its trace is gone"), left, &masker));
+    };
     let over = {
         let (trace, judges) = (trace.clone(), case.judges.clone());
         aside(move || stored::watch(&trace, &judges)).await?
@@ -56,7 +58,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     let over = match over {
         Ok(over) => over,
         Err(error) if left.was.is_none() => {
-            return Err(TrialError::Run(RunError::Malformed { path: trace.clone(), message: error.to_string() }));
+            return Err(io("read the trace")(std::io::Error::other(error)));
         }
         Err(error) => {
             let why = format!("its trace could not be read: {}", error);
@@ -67,8 +69,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     // A recording was made in another workspace, and of an errored trial nobody judges it.
     let has_workspace = !errored && attempt.manifest.recording.is_none();
     let looked_into = case.judges.iter().any(|judge| judge.kind.looks_into_workspace());
-    let folders =
-        if has_workspace && looked_into { Some(Folders::make(&engine.temporary)?) } else { None };
+    let folders = if has_workspace && looked_into { Some(Folders::make(&engine.temporary)?) } else { None };
     let ready = async {
         if has_workspace { ready(engine, attempt, left, folders.as_ref()).await } else { Ok(Ready::default()) }
     };
@@ -206,7 +207,8 @@ impl Ready {
             if let (Some(lost), Some(false)) = (self.lost.first(), grade.passed) {
                 grade.outcome = Graded::Ungraded;
                 (grade.value, grade.passed) = (None, None);
-                grade.reason = format!("failed in a workspace that is not whole ({lost}), so nobody can tell: {}", grade.reason);
+                grade.reason =
+                    format!("failed in a workspace that is not whole ({lost}), so nobody can tell: {}", grade.reason);
                 changed = true;
             }
         }
@@ -243,7 +245,7 @@ async fn ready(
     match (&left.kept, pieces) {
         (Some(kept), _) => kept_again(engine, attempt, left, folders, shell, kept, (change, touched)).await,
         (None, Some(pieces)) => rebuilt(engine, attempt, left, folders, shell, pieces, change).await,
-        (None, None) => Ok(Ready::none(change, unread.unwrap_or_default())),
+        (None, None) => Ok(Ready::none(change, left.no_source.clone().or(unread).unwrap_or_default())),
     }
 }
 
@@ -287,7 +289,8 @@ async fn kept_again(
     if let Some(before) = &before {
         let globs: Vec<crate::values::PathGlob> =
             case.workspace.protect.iter().filter_map(|glob| glob.parse().ok()).collect();
-        for (path, _) in ready.change.iter().flat_map(Change::all).filter(|(path, _)| globs.iter().any(|g| g.is_match(path)))
+        for (path, _) in
+            ready.change.iter().flat_map(Change::all).filter(|(path, _)| globs.iter().any(|g| g.is_match(path)))
         {
             put_back(&before.path, &folders.workspace, Path::new(path)).map_err(io("put protected files back"))?;
         }

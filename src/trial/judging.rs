@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
+use super::Attempt;
 use super::ending::{error_of, limits_and_grades, message_of, no_stop, wrong_model};
 use super::metrics::{self, Observed};
-use super::Attempt;
 use crate::grader::{Evidence, Grading};
 use crate::result::{ErrorRecord, StopRecord, TrialResult};
 use crate::shell::Shell;
@@ -64,12 +64,7 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
         verdict: Verdict::Errored,
         score: None,
         metrics: metrics::of(&finished, &observed),
-        stop: Some(StopRecord {
-            reason: stop.reason,
-            detail: stop.detail.clone(),
-            exit: stop.exit,
-            stderr_tail: None,
-        }),
+        stop: Some(StopRecord { reason: stop.reason, detail: stop.detail.clone(), exit: stop.exit, stderr_tail: None }),
         error: error.map(|category| {
             let message = wrong_model.unwrap_or_else(|| message_of(category, &stop, &attempt.manifest));
             ErrorRecord { category, message }

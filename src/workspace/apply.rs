@@ -265,7 +265,10 @@ mod tests {
         let patch = b"# left out: big (created, 99 bytes)\n# left out: \"o\\303\\244\" (it could not be read)\n# left out: old (1) (deleted, 9 bytes)\n";
         let pieces = read(patch).unwrap();
         let now = change(&pieces);
-        assert_eq!((now.created, now.changed, now.deleted), (vec!["big".into()], vec!["o\u{e4}".into()], vec!["old (1)".into()]));
+        assert_eq!(
+            (now.created, now.changed, now.deleted),
+            (vec!["big".into()], vec!["o\u{e4}".into()], vec!["old (1)".into()])
+        );
         let unknown = apply(root.path(), &pieces).unwrap();
         assert_eq!(unknown, [PathBuf::from("big"), PathBuf::from("o\u{e4}")]);
         assert!(!root.path().join("old (1)").exists());

@@ -15,11 +15,7 @@ use crate::trial::make_durable;
 const SAME: [&str; 4] = ["trace.jsonl", "wire.jsonl", "stderr.log", "workspace.patch"];
 
 /// Writes the run. Gives its folder and all of its results, those of skipped trials too, in the order of the plan.
-pub fn write(
-    runs: &Path,
-    plan: &Plan,
-    judged: Vec<TrialResult>,
-) -> Result<(RunFolder, Vec<TrialResult>), CliError> {
+pub fn write(runs: &Path, plan: &Plan, judged: Vec<TrialResult>) -> Result<(RunFolder, Vec<TrialResult>), CliError> {
     let folder = RunFolder::create(runs, &plan.record)?;
     match write_in(&folder, plan, judged) {
         Ok(results) => Ok((folder, results)),
@@ -48,7 +44,8 @@ fn write_in(folder: &RunFolder, plan: &Plan, judged: Vec<TrialResult>) -> Result
         }
     }
     Journal::open(&folder.journal())?.write_all(&lines)?;
-    let mut judged = plan.works.iter().map(|work| work.trial.key()).zip(judged).collect::<Vec<_>>().into_iter().peekable();
+    let mut judged =
+        plan.works.iter().map(|work| work.trial.key()).zip(judged).collect::<Vec<_>>().into_iter().peekable();
     let mut results = Vec::new();
     for trial in &plan.record.trials {
         match &trial.skip {

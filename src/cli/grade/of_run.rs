@@ -48,7 +48,10 @@ pub fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         works.push(Work { trial: trial.clone(), attempt: state.attempt, with, left, shown, folder: Some(at) });
     }
     if works.is_empty() {
-        return Err(CliError::unreadable(format!("no trial of run {} has finished, so there is nothing to grade", source.run)));
+        return Err(CliError::unreadable(format!(
+            "no trial of run {} has finished, so there is nothing to grade",
+            source.run
+        )));
     }
     let sandbox = args.sandbox.or(source.options.sandbox);
     Ok(Plan { record: derived(args, source, &cases)?, works, sandbox })
@@ -183,7 +186,10 @@ fn of_source(known: &CaseRecord, case: &Case) -> Result<(Option<String>, Option<
             ));
         }
         None if known.digest != case.digest().map_err(unreadable)? => {
-            return Ok((None, Some("the case has changed since, and the run does not tell whether its source has".to_owned())));
+            return Ok((
+                None,
+                Some("the case has changed since, and the run does not tell whether its source has".to_owned()),
+            ));
         }
         _ => {}
     }

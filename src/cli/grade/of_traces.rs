@@ -128,7 +128,12 @@ pub fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError> {
         cases: vec![record::case_record(&case, None)?],
         harnesses,
         trials: works.iter().map(|work| work.trial.clone()).collect(),
-        options: RunOptions { jobs: default_jobs(), keep_workspace: Keep::Never, sandbox: args.sandbox, ..RunOptions::default() },
+        options: RunOptions {
+            jobs: default_jobs(),
+            keep_workspace: Keep::Never,
+            sandbox: args.sandbox,
+            ..RunOptions::default()
+        },
         derived_from: None,
         graded: true,
     };
