@@ -150,7 +150,7 @@ impl Was {
             }
         }
         let same = before.verdict == now.verdict && graders.is_empty();
-        (!same).then(|| Self { verdict: before.verdict, score: before.score, graders })
+        (!same).then_some(Self { verdict: before.verdict, score: before.score, graders })
     }
 }
 

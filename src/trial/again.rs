@@ -106,6 +106,9 @@ fn done(mut result: TrialResult, left: &Left, masker: &Masker) -> Outcome {
     mask_result(&mut result, masker);
     if let Some(was) = &left.was {
         result.flaky = was.flaky && result.verdict == Verdict::Pass;
+        if result.flaky {
+            result.warnings.extend(was.warnings.iter().filter(|line| line.starts_with("flaky: ")).cloned());
+        }
         result.was = Was::of(was, &result);
     }
     Outcome::Done(Box::new(result))
