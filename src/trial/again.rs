@@ -332,11 +332,11 @@ async fn rebuilt(
             let ignore = Ignore::of(&before, &case.workspace.ignore);
             let now = Tree::read(&workspace, &ignore).map_err(io("read the workspace"))?;
             let put_back = lay_over(&case, &before, &workspace, &now)?;
-            Ok(Ok((unknown, put_back)))
+            Ok(Ok((unknown, put_back, now.ignored_bytes)))
         })
         .await??
     };
-    let (unknown, put_back) = match patched {
+    let (unknown, put_back, ignored) = match patched {
         Ok(patched) => patched,
         Err(why) => {
             let why = format!(
@@ -350,7 +350,7 @@ async fn rebuilt(
     touched.extend(protected::touched_before(&case.workspace.protect, None, warnings));
     touched.sort();
     touched.dedup();
-    let mut ready = Ready { change, touched, lost: lost::of_rebuilt(warnings, &unknown), ..Ready::default() };
+    let mut ready = Ready { change, touched, lost: lost::of_rebuilt(warnings, &unknown, ignored), ..Ready::default() };
     ready.lost.extend(left.doubt.clone());
     if !ready.lost.is_empty() {
         ready.warnings.push(format!("{NOT_WHOLE}{}", ready.lost.join("; ")));

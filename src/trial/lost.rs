@@ -6,15 +6,19 @@ use super::after::{IGNORED, MASKED};
 use super::kept;
 
 /// What a workspace lacks that was made again from its source and its patch.
-pub(super) fn of_rebuilt(warnings: &[String], unknown: &[PathBuf]) -> Vec<String> {
+///
+/// Ignored files that the source and setup bring are there again, a repository's own folder among them.
+pub(super) fn of_rebuilt(warnings: &[String], unknown: &[PathBuf], ignored_now: u64) -> Vec<String> {
     let mut lost = Vec::new();
     if let Some(first) = unknown.first() {
         let n = unknown.len();
         lost.push(format!("the patch leaves out the content of {n} changed files, the first is `{}`", first.display()));
     }
     lost.extend(warnings.iter().filter_map(|line| {
-        let bytes = line.strip_suffix(IGNORED)?;
-        Some(format!("{}bytes of ignored files are in no patch", bytes))
+        let then: u64 = line.strip_suffix(IGNORED)?.trim().parse().ok()?;
+        (then != ignored_now).then(|| {
+            format!("ignored files are in no patch: there were {then} bytes of them, and {ignored_now} are there now")
+        })
     }));
     if warnings.iter().any(|line| line == MASKED) {
         lost.push("the patch held secrets and was masked".to_owned());

@@ -140,7 +140,10 @@ fn what_an_old_run_cannot_answer_is_ungraded_and_told() {
     let run = project.runs()[0].clone();
     let report = grade(&project, &run, &[], 3);
     let reason = grader(only(&report), "built")["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("6 bytes of ignored files") && reason.contains("exited with 1"), "{reason}");
+    assert!(
+        reason.contains("there were 6 bytes of them, and 0 are there now") && reason.contains("exited with 1"),
+        "{reason}"
+    );
     assert_eq!(grader(only(&report), "diff")["passed"], true);
     project.evals(&["grade", &run]).exits(3).says("note: 1 trial: the workspace was made again and is not whole");
 
@@ -157,6 +160,43 @@ fn what_an_old_run_cannot_answer_is_ungraded_and_told() {
     assert_eq!(only(&report)["grades"], Value::Array(Vec::new()));
     let report = grade(&project, &run, &["--case", "cases/b.yaml"], 3);
     assert_eq!((&only(&report)["case"], only(&report)["grades"].as_array().unwrap().len()), (&"a".into(), 2));
+}
+
+#[test]
+fn a_repository_is_checked_out_again_and_one_that_moved_is_told() {
+    let project = project("echo two > f");
+    let git = |line: &str| {
+        let line = format!("cd '{}' && git -c user.name=a -c user.email=a@b {line}", project.path("repo").display());
+        let done = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+        String::from_utf8(done.stdout).unwrap().trim().to_owned()
+    };
+    project.write("repo/f", "one\n");
+    git("init -q .");
+    git("add f");
+    git("commit -qm one");
+    let commit = git("rev-parse HEAD");
+    let grader = "graders: [{command: {run: 'grep -q two f'}}]";
+    project.case("fixed", &format!("workspace: {{git: {{path: ../repo, rev: {commit}}}}}\n{grader}"), "");
+    project.case("moving", &format!("workspace: {{git: {{path: ../repo}}}}\n{grader}"), "");
+    project.evals(&RUN).exits(0);
+    let run = project.runs()[0].clone();
+    let report = grade(&project, &run, &[], 0);
+    assert!(!report["results"][0]["warnings"].to_string().contains("not whole"), "{report}");
+    assert!(report["results"][1]["warnings"].to_string().contains("which may have moved on"), "{report}");
+    project.write("repo/f", "three\n");
+    git("commit -qam three");
+    let report = grade(&project, &run, &[], 3);
+    assert_eq!(
+        (&report["results"][0]["verdict"], &report["results"][1]["verdict"]),
+        (&"pass".into(), &"ungraded".into())
+    );
+    let reason = grader_of(&report["results"][1]);
+    assert!(reason.contains("`f` is not what the patch was made from"), "{reason}");
+}
+
+fn grader_of(result: &Value) -> &str {
+    result["grades"][0]["reason"].as_str().unwrap()
 }
 
 #[test]
