@@ -1,6 +1,7 @@
 //! A trace-grading evaluation engine for coding agents.
 pub mod adapter;
 pub mod attachment;
+pub mod audit;
 pub mod case;
 pub mod cli;
 pub mod demo;
