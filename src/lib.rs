@@ -5,6 +5,7 @@ pub mod cli;
 pub mod demo;
 pub mod embedded;
 pub mod environment;
+pub mod expression;
 pub mod grade;
 pub mod grader;
 pub mod harness;
