@@ -11,6 +11,8 @@ use crate::trace::usage::UsageTotal;
 use crate::trace::{Event, Header, Stop};
 use crate::workspace::change::Change;
 
+mod aliases;
+mod arguments;
 mod assign;
 mod beside;
 mod checks;
@@ -19,6 +21,7 @@ mod grading;
 mod library;
 mod lists;
 pub mod matcher;
+mod sequence;
 mod words;
 
 mod budget;
@@ -30,7 +33,9 @@ mod output;
 mod permissions;
 mod stop;
 mod tool_calls;
+mod trajectory;
 
+pub use aliases::WORDS as ALIASES;
 pub use entry::{Common, GraderEntry, Use, What};
 pub use grading::{Grading, unique_names};
 pub use library::{GraderError, Library, NamedGrader, expand};
@@ -97,6 +102,8 @@ kinds! {
     Diff(diff::Diff) = "diff",
     /// Which calls were made.
     ToolCalls(tool_calls::ToolCalls) = "tool-calls",
+    /// Whether the calls are the expected ones.
+    Trajectory(trajectory::Trajectory) = "trajectory",
     /// What the agent asked for, and what became of it.
     Permissions(permissions::Permissions) = "permissions",
     /// How the session ended.

@@ -17,6 +17,8 @@ use evals::workspace::change::Change;
 mod laws;
 #[path = "graders/reading.rs"]
 mod reading;
+#[path = "graders/trajectory.rs"]
+mod trajectory;
 
 const HEADER: &str = r#"{"type":"trace","version":1,"adapter":"acp","cwd":"/w","capabilities":{"tracing":true,"interaction":true},"model":{"effective":"claude-opus-4-8"}}"#;
 
@@ -147,11 +149,13 @@ fn read(graders: &str) -> Vec<Grader> {
 /// What is expected of a grade: its value where it is scored (passed when 1), and a part of its reason.
 enum Expect {
     Pass(&'static [u64]),
+    /// Passed with less than all.
+    Enough(f64, &'static [u64]),
     Fail(f64, &'static [u64], &'static str),
     Ungraded(&'static str),
 }
 
-use Expect::{Fail, Pass, Ungraded};
+use Expect::{Enough, Fail, Pass, Ungraded};
 
 fn check(trial: &Trial, table: &[(&str, Expect)]) {
     for (grader, expected) in table {
@@ -163,6 +167,11 @@ fn check(trial: &Trial, table: &[(&str, Expect)]) {
                 assert_eq!(grade.value.unwrap().get(), 1.0, "{told}");
                 assert_eq!(grade.evidence, *evidence, "{told}");
                 assert!(!grade.reason.is_empty(), "{told}");
+            }
+            Enough(value, evidence) => {
+                assert_eq!((grade.outcome, grade.passed), (Outcome::Scored, Some(true)), "{told}");
+                assert!((grade.value.unwrap().get() - value).abs() < 1e-9, "{told}");
+                assert_eq!(grade.evidence, *evidence, "{told}");
             }
             Fail(value, evidence, reason) => {
                 assert_eq!((grade.outcome, grade.passed), (Outcome::Scored, Some(false)), "{told}");
