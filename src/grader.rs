@@ -31,6 +31,7 @@ mod files;
 mod model;
 mod output;
 mod permissions;
+mod rules;
 mod stop;
 mod tool_calls;
 mod trajectory;
@@ -104,6 +105,8 @@ kinds! {
     ToolCalls(tool_calls::ToolCalls) = "tool-calls",
     /// Whether the calls are the expected ones.
     Trajectory(trajectory::Trajectory) = "trajectory",
+    /// What happened in which order.
+    Rules(rules::Rules) = "rules",
     /// What the agent asked for, and what became of it.
     Permissions(permissions::Permissions) = "permissions",
     /// How the session ended.

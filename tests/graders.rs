@@ -17,6 +17,8 @@ use evals::workspace::change::Change;
 mod laws;
 #[path = "graders/reading.rs"]
 mod reading;
+#[path = "graders/rules.rs"]
+mod rules;
 #[path = "graders/trajectory.rs"]
 mod trajectory;
 

@@ -119,6 +119,8 @@ pub struct Subject<'a> {
     pub status: CallStatus,
     /// When it was announced.
     pub at_ms: u64,
+    /// When its result came.
+    pub result_at_ms: u64,
     /// What its result said.
     pub output: Option<&'a str>,
     /// Its exit code, where told.
@@ -139,6 +141,7 @@ impl<'a> Subject<'a> {
             parent: call.parent.as_deref(),
             status: call.status,
             at_ms: call.at_ms,
+            result_at_ms: call.result_at_ms,
             output: call.output.as_deref(),
             exit_code: call.exit_code,
             diffs: &call.diffs,
@@ -155,6 +158,7 @@ impl<'a> Subject<'a> {
             parent: None,
             status: CallStatus::Unfinished,
             at_ms: 0,
+            result_at_ms: 0,
             output: None,
             exit_code: None,
             diffs: &[],
