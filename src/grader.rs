@@ -27,11 +27,14 @@ mod words;
 mod budget;
 mod command;
 mod diff;
+mod errors;
 mod files;
+mod loops;
 mod model;
 mod output;
 mod permissions;
 mod rules;
+mod scope;
 mod stop;
 mod tool_calls;
 mod trajectory;
@@ -107,6 +110,12 @@ kinds! {
     Trajectory(trajectory::Trajectory) = "trajectory",
     /// What happened in which order.
     Rules(rules::Rules) = "rules",
+    /// How often the same was done again at once.
+    Loops(loops::Loops) = "loops",
+    /// Which calls failed.
+    Errors(errors::Errors) = "errors",
+    /// Which files were touched.
+    Scope(scope::Scope) = "scope",
     /// What the agent asked for, and what became of it.
     Permissions(permissions::Permissions) = "permissions",
     /// How the session ended.

@@ -180,6 +180,16 @@ impl<'a> Subject<'a> {
         view::paths(None, &self.call.locations, self.diffs, self.workspace)
     }
 
+    /// Whether its result shows changes to files.
+    pub fn shows_changes(&self) -> bool {
+        !self.diffs.is_empty()
+    }
+
+    /// The paths of the changes that its result shows.
+    pub fn changed_paths(&self) -> Vec<String> {
+        view::paths(None, &[], self.diffs, self.workspace)
+    }
+
     /// Its input as one line of JSON; absent where the agent never showed it.
     pub fn input(&self) -> Option<&str> {
         self.input.get_or_init(|| self.call.input.as_ref().map(view::canonical)).as_deref()
