@@ -5,12 +5,15 @@
 
 use std::path::Path;
 
+use crate::expression::Wrong;
 use crate::grade::Grade;
+use crate::result::Metrics;
 use crate::shell::Shell;
 use crate::trace::usage::UsageTotal;
 use crate::trace::{Event, Header, Stop};
 use crate::workspace::change::Change;
 
+mod account;
 mod aliases;
 mod arguments;
 mod assign;
@@ -28,6 +31,7 @@ mod budget;
 mod command;
 mod diff;
 mod errors;
+mod expr;
 mod files;
 mod loops;
 mod model;
@@ -116,6 +120,8 @@ kinds! {
     Errors(errors::Errors) = "errors",
     /// Which files were touched.
     Scope(scope::Scope) = "scope",
+    /// An expression over all of it.
+    Expr(expr::Expr) = "expr",
     /// What the agent asked for, and what became of it.
     Permissions(permissions::Permissions) = "permissions",
     /// How the session ended.
@@ -165,6 +171,9 @@ pub fn refuse_empty(graders: &[Grader]) -> Result<(), String> {
         if let Some(reason) = grader.kind.body().refusal() {
             return Err(format!("the grader `{name}` {reason}"));
         }
+        if let Some(WrongExpression { key, wrong, .. }) = grader.kind.body().wrong_expression() {
+            return Err(format!("the grader `{name}` has a `{key}` that cannot be used: {wrong}"));
+        }
     }
     if graders.is_empty() {
         Err("the case has no grader, so it asserts nothing; add one under `graders`".to_owned())
@@ -177,6 +186,17 @@ pub fn refuse_empty(graders: &[Grader]) -> Result<(), String> {
     }
 }
 
+/// An expression that can't be used.
+#[derive(Debug, Clone, Copy)]
+pub struct WrongExpression<'a> {
+    /// The key of the grader's body that it stands under.
+    pub key: &'static str,
+    /// The expression.
+    pub text: &'a str,
+    /// What is wrong with it.
+    pub wrong: &'a Wrong,
+}
+
 /// What a grader of one kind was told: the part of it that differs from kind to kind.
 trait Body {
     /// Why it can't be applied: it has nothing to check, or contradicts itself. The text goes on from its name.
@@ -184,6 +204,11 @@ trait Body {
 
     /// Someone who watches one Trial go by; nothing for a kind that only runs once the Trial is over.
     fn judge(&self) -> Option<Box<dyn Judge>>;
+
+    /// An expression in it that can't be used, to be told by its own line and column.
+    fn wrong_expression(&self) -> Option<WrongExpression<'_>> {
+        None
+    }
 
     /// Whether its judge looks at calls: joining them with their results is work that others are spared.
     fn sees_calls(&self) -> bool {
@@ -214,6 +239,8 @@ pub struct Evidence<'a> {
     pub usage: &'a UsageTotal,
     /// The final answer; empty where there was none.
     pub output: &'a str,
+    /// What it took, as it stands in the result.
+    pub metrics: &'a Metrics,
     /// From the first prompt to the answer; absent where nobody measured it.
     pub duration_ms: Option<u64>,
     /// The workspace as it is graded; absent where it is gone.

@@ -287,11 +287,13 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     warnings.extend(more);
     let graders_shell = graders_shell(&shell, folders, &case.judges)?;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
+    let metrics = metrics::of(&finished, &observed);
     let evidence = Evidence {
         header: &finished.header,
         stop: &stop,
         usage: &finished.total,
         output: stop.output.as_deref().unwrap_or(""),
+        metrics: &metrics,
         duration_ms: observed.duration_ms(&finished.header),
         // A recording was made in another workspace; of this one it says nothing.
         workspace: task.recording.is_none().then_some(&*folders.workspace),
@@ -316,7 +318,7 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         trial: attempt.trial.trial,
         verdict: Verdict::Errored,
         score: None,
-        metrics: metrics::of(&finished, &observed),
+        metrics,
         stop: Some(StopRecord {
             reason: stop.reason,
             detail: stop.detail.clone(),

@@ -8,6 +8,7 @@ use std::{fs, io};
 
 use evals::grade::{GradeRecord, Outcome};
 use evals::grader::{Evidence, Grader, GraderEntry, Grading, Library, expand};
+use evals::result::Metrics;
 use evals::shell::Shell;
 use evals::trace::usage::UsageTotal;
 use evals::trace::{Body, Event, Header, Stop, StopReason, jsonl::Reader};
@@ -15,6 +16,8 @@ use evals::workspace::change::Change;
 
 #[path = "graders/conduct.rs"]
 mod conduct;
+#[path = "graders/expr.rs"]
+mod expr;
 #[path = "graders/laws.rs"]
 mod laws;
 #[path = "graders/reading.rs"]
@@ -97,6 +100,19 @@ impl Trial {
         self
     }
 
+    /// What it took, as a run would write it down.
+    fn metrics(&self, usage: &UsageTotal) -> Metrics {
+        let seen = self.header.capabilities;
+        let calls = self.events.iter().filter(|event| matches!(event.body, Body::ToolCall(_))).count();
+        Metrics {
+            duration_ms: self.duration_ms,
+            tool_calls: seen.tracing.then_some(calls as u64),
+            input_tokens: usage.input_tokens(),
+            cost_usd: usage.cost_usd(),
+            ..Metrics::default()
+        }
+    }
+
     /// Judges it with one grader.
     fn judge(&self, grader: &str) -> GradeRecord {
         let mut records = self.judge_all(&format!("[{grader}]"));
@@ -124,12 +140,14 @@ impl Trial {
             output: None,
             exit: None,
         });
+        let metrics = self.metrics(&usage);
         let shell = Shell { folder: PathBuf::from("/nowhere"), env: BTreeMap::new(), inside: None };
         let evidence = Evidence {
             header: &self.header,
             stop: &stop,
             usage: &usage,
             output: stop.output.as_deref().unwrap_or_default(),
+            metrics: &metrics,
             duration_ms: self.duration_ms,
             workspace: self.workspace.as_deref(),
             change: self.change.as_ref(),

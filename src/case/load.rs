@@ -163,6 +163,11 @@ fn judges(written: &[WrittenGrader], folder: &GraderFolder, own: &Source, wrong:
             whole = false;
             continue;
         }
+        if let Some(error) = grader.wrong_expression() {
+            whole = false;
+            wrong.push(error);
+            continue;
+        }
         match grader::expand(std::slice::from_ref(&grader.entry), &library) {
             Ok(expanded) => judges.extend(expanded),
             Err(error) => {

@@ -264,6 +264,7 @@ mod tests {
             stop: &stop,
             usage: &UsageTotal::default(),
             output: "",
+            metrics: &crate::result::Metrics::default(),
             duration_ms: None,
             workspace: Some(Path::new("/nowhere/w")),
             change: None,

@@ -63,6 +63,14 @@ impl GraderEntry {
         }
     }
 
+    /// An expression in it that can't be used.
+    pub fn wrong_expression(&self) -> Option<super::WrongExpression<'_>> {
+        match &self.what {
+            What::Kind(kind) => kind.body().wrong_expression(),
+            What::Use(_) => None,
+        }
+    }
+
     /// Its kind's word, or `use`.
     pub fn word(&self) -> &'static str {
         match &self.what {
