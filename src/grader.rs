@@ -39,6 +39,7 @@ mod output;
 mod permissions;
 mod rules;
 mod scope;
+mod script;
 mod stop;
 mod tool_calls;
 mod trajectory;
@@ -122,6 +123,8 @@ kinds! {
     Scope(scope::Scope) = "scope",
     /// An expression over all of it.
     Expr(expr::Expr) = "expr",
+    /// What a program of the case's says.
+    Script(script::Script) = "script",
     /// What the agent asked for, and what became of it.
     Permissions(permissions::Permissions) = "permissions",
     /// How the session ended.
@@ -153,10 +156,23 @@ impl Grader {
         !self.diagnostic && (self.gate || self.weight > 0.0)
     }
 
+    /// Makes a script count from the folder of the file that it is written in.
+    pub fn count_from(&mut self, folder: &Path) {
+        if let Kind::Script(script) = &mut self.kind {
+            script.count_from(folder);
+        }
+    }
+
+    /// Whether it runs a command.
+    pub fn runs_a_command(&self) -> bool {
+        matches!(self.kind, Kind::Command(_) | Kind::Script(_))
+    }
+
     /// Files beside the case that it compares with, as they are written there.
     pub fn named_files(&self) -> Vec<&Path> {
         match &self.kind {
             Kind::Files(files) => files.named_files().collect(),
+            Kind::Script(script) => script.named_files().collect(),
             _ => Vec::new(),
         }
     }
@@ -224,6 +240,11 @@ pub trait Judge: Send {
     /// Takes the next call with its result. Calls come in the order in which they were announced.
     fn call(&mut self, _call: &Subject<'_>) {}
 
+    /// Gives away what it kept for a judge of the case's own.
+    fn account(&mut self) -> Option<account::Account> {
+        None
+    }
+
     /// Says how it was.
     fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade;
 }
@@ -249,6 +270,10 @@ pub struct Evidence<'a> {
     pub change: Option<&'a Change>,
     /// The folder of the case file, from which the paths in it count.
     pub case_folder: &'a Path,
+    /// The file of the trace, by its whole path; absent where it is in none.
+    pub trace: Option<&'a Path>,
+    /// The file that says how the workspace changed; absent where nobody measured it.
+    pub patch: Option<&'a Path>,
     /// Runs grading commands in the workspace.
     pub shell: &'a Shell,
 }

@@ -288,6 +288,8 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     let graders_shell = graders_shell(&shell, folders, &case.judges)?;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
     let metrics = metrics::of(&finished, &observed);
+    // A grading command works in the workspace, so what it is to read is named from the root.
+    let [trace_path, patch_path] = [trace.written(), patch.written()].map(|path| std::path::absolute(path).ok());
     let evidence = Evidence {
         header: &finished.header,
         stop: &stop,
@@ -299,6 +301,8 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         workspace: task.recording.is_none().then_some(&*folders.workspace),
         change: task.recording.is_none().then_some(&change),
         case_folder: case.folder(),
+        trace: trace_path.as_deref(),
+        patch: patch_path.as_deref().filter(|_| task.recording.is_none()),
         shell: &graders_shell,
     };
     let wrong_model = case.require_model.then(|| wrong_model(&finished.header.model)).flatten();

@@ -152,6 +152,8 @@ impl Trial {
             workspace: self.workspace.as_deref(),
             change: self.change.as_ref(),
             case_folder: &self.case_folder,
+            trace: None,
+            patch: None,
             shell: &shell,
         };
         // A trial is judged in a task of its own.

@@ -163,8 +163,10 @@ fn expand_into(
         match &entry.what {
             What::Kind(kind) => {
                 let mut kind = kind.clone();
-                if let (Kind::Files(files), Some(folder)) = (&mut kind, folder) {
-                    files.count_from(folder);
+                match (&mut kind, folder) {
+                    (Kind::Files(files), Some(folder)) => files.count_from(folder),
+                    (Kind::Script(script), Some(folder)) => script.count_from(folder),
+                    _ => {}
                 }
                 // A grader without a name of its own goes by the one it was used by.
                 let name = common.name.or_else(|| using.last().cloned()).unwrap_or_else(|| kind.word().to_owned());

@@ -8,7 +8,7 @@ use super::outside::Outside;
 use super::{Attempt, Engine, Folders, TrialError, io};
 use crate::adapter::drive::Task;
 use crate::environment::Placeholders;
-use crate::grader::{Grader, Kind};
+use crate::grader::Grader;
 use crate::process;
 use crate::sandbox::{self, Inside, Places, Sandbox, SandboxError};
 use crate::shell::Shell;
@@ -32,7 +32,7 @@ pub(super) fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> R
 /// The shell in which graders run their commands: what the agent left in its home, and in its scratch, has no say there.
 pub(super) fn graders_shell(shell: &Shell, folders: &Folders, judges: &[Arc<Grader>]) -> Result<Shell, TrialError> {
     let mut shell = shell.clone();
-    if !judges.iter().any(|judge| matches!(judge.kind, Kind::Command(_))) {
+    if !judges.iter().any(|judge| judge.runs_a_command()) {
         return Ok(shell);
     }
     // As setup left it; where it left nothing, empty.
