@@ -83,6 +83,11 @@ impl Expression {
         &self.text
     }
 
+    /// What it was compiled to, for those who know more of its variables than their names.
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
+    }
+
     /// Works the expression out. A CEL optional without a value is absent, one with a value is that value.
     ///
     /// # Errors

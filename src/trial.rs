@@ -309,12 +309,16 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     let After { change, patch, touched, warnings: more } = after;
     warnings.extend(more);
     let graders_shell = graders_shell(&shell, folders, &case.judges)?;
+    // A grading command works in the workspace, so what it is to read is named from the root.
+    let [trace_path, patch_path] = [trace.written(), patch.written()].map(|path| std::path::absolute(path).ok());
     // A recording was made in another workspace; of this one it says nothing.
     let live = task.recording.is_none();
     let site = Site {
         workspace: live.then_some(&*folders.workspace),
         change: live.then_some(&change),
         touched,
+        trace: trace_path.as_deref(),
+        patch: patch_path.as_deref().filter(|_| live),
         shell: &graders_shell,
     };
     let (stop, by_engine) = (observed.stop.clone(), observed.stopped_by_engine);

@@ -29,6 +29,7 @@ pub fn within(text: &str, start: usize, value: &str, range: &Range<usize>) -> Op
         _ => 0,
     };
     let mut first = None;
+    let mut indent = 0;
     let mut decoded = value.char_indices();
     loop {
         let (offset, wanted) = match decoded.next() {
@@ -38,6 +39,7 @@ pub fn within(text: &str, start: usize, value: &str, range: &Range<usize>) -> Op
         // In front of a line's text stands what indents it, which is no part of the value.
         if offset == 0 && matches!(style, '|' | '>') {
             at += raw.get(at..)?.len() - raw.get(at..)?.trim_start_matches([' ', '\n']).len();
+            indent = at - raw.get(..at)?.rfind('\n').map_or(0, |end| end + 1);
         }
         if offset >= range.start && first.is_none() {
             first = Some(start + at);
@@ -47,7 +49,15 @@ pub fn within(text: &str, start: usize, value: &str, range: &Range<usize>) -> Op
             let end = (start + at).max(first);
             return Some(first..if end == first { text.ceil_char_boundary((end + 1).min(text.len())) } else { end });
         }
-        at += raw_length(raw.get(at..)?, wanted, style)?;
+        at += match (style, wanted) {
+            // A line that is indented deeper than the first keeps what is more of it.
+            ('|', '\n') => {
+                let rest = raw.get(at..)?.strip_prefix('\r').unwrap_or(raw.get(at..)?).strip_prefix('\n')?;
+                let blanks = rest.len() - rest.trim_start_matches(' ').len();
+                raw.get(at..)?.len() - rest.len() + blanks.min(indent)
+            }
+            _ => raw_length(raw.get(at..)?, wanted, style)?,
+        };
     }
 }
 
