@@ -284,11 +284,11 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         masked.map_err(|error| io("mask the wire log")(std::io::Error::other(error)))??;
     }
     let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
-    let mut not_played = None;
+    let (mut not_played, mut left_of_script) = (None, Vec::new());
     let model_log = match scripted.map(|scripted| scripted.end(attempt, &masker)).transpose()? {
         Some(ended) => {
             warnings.extend(ended.warnings);
-            not_played = ended.not_played;
+            (not_played, left_of_script) = (ended.not_played, ended.left);
             Some(ended.part)
         }
         None => None,
@@ -325,6 +325,9 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     let error = error_of(&stop)
         .or(wrong_model.as_ref().map(|_| ErrorCategory::Handshake))
         .or(not_played.as_ref().map(|_| ErrorCategory::Setup));
+    if error.is_none() {
+        warnings.extend(left_of_script);
+    }
     let grades = if error.is_some() {
         Vec::new()
     } else {

@@ -136,6 +136,18 @@ fn files_may_point_an_agent_too_and_a_command_take_the_others_place() {
     assert!(project.of_trial(TRIAL, "wire.jsonl").contains("--from-the-gateway"));
 }
 
+/// What the README shows runs with an agent of nobody's, too.
+#[test]
+fn the_example_says_what_it_should() {
+    let project = project(SCRIPT, "");
+    for file in ["write-and-check.yaml", "write-and-check.model.yaml"] {
+        let text = std::fs::read_to_string(format!("examples/scripted-model/cases/{file}")).unwrap();
+        project.write(&format!("example/cases/{file}"), &text);
+    }
+    project.evals(&["check", "example"]).exits(0);
+    project.evals(&["run", "example", "--harness", "small"]).exits(0);
+}
+
 #[test]
 fn several_trials_have_a_server_each() {
     let project = project(SCRIPT, "trials: 3");
@@ -154,6 +166,12 @@ fn a_turn_that_the_agent_cannot_be_given_is_not_judged() {
     let error = &project.result(TRIAL)["error"];
     assert_eq!(error["category"], "setup");
     assert!(error["message"].as_str().unwrap().starts_with("the scripted model: turn 0"), "{error}");
+}
+
+#[test]
+fn turns_that_nobody_asked_for_are_a_warning() {
+    let project = project("turns: [{text: That is all.}, {text: It is not.}]", "");
+    project.evals(&["run"]).exits(0);
     let warnings = project.result(TRIAL)["warnings"].to_string();
     assert!(warnings.contains("the agent asked for 1 of the 2 turns of the model's script"), "{warnings}");
 }
