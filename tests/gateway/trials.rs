@@ -93,13 +93,9 @@ fn the_trace_says_what_the_script_said() {
 
     // Of the user's own keys, logins and proxies nothing has come to the agent.
     let wire = project.of_trial(TRIAL, "wire.jsonl");
-    let said = lines(&wire)
-        .iter()
-        .filter(|line| line["dir"] == "recv")
-        .map(|line| line["line"].as_str().unwrap().to_owned())
-        .last()
-        .unwrap();
-    let said: Value = serde_json::from_str(&said).unwrap();
+    let wire_lines = lines(&wire);
+    let said = wire_lines.iter().rfind(|line| line["dir"] == "recv").unwrap()["line"].as_str().unwrap();
+    let said: Value = serde_json::from_str(said).unwrap();
     let env: Vec<&str> = said["env"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     assert!(env.contains(&"AGENT_MODE") && env.contains(&"AGENT_API_KEY"));
     assert!(!env.iter().any(|name| name.to_ascii_uppercase().ends_with("_PROXY")), "{env:?}");
