@@ -285,11 +285,11 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         masked.map_err(|error| io("mask the wire log")(std::io::Error::other(error)))??;
     }
     let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
-    let mut not_played = None;
+    let (mut not_played, mut left_of_script) = (None, Vec::new());
     let model_log = match scripted.map(|scripted| scripted.end(attempt, &masker)).transpose()? {
         Some(ended) => {
             warnings.extend(ended.warnings);
-            not_played = ended.not_played;
+            (not_played, left_of_script) = (ended.not_played, ended.left);
             Some(ended.part)
         }
         None => None,
@@ -329,6 +329,9 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     let stop = stop.unwrap_or_else(|| no_stop("the trace has no stop"));
     if let Some(record) = &mut result.stop {
         record.stderr_tail = tail_worth_keeping(&left, &stop);
+    }
+    if result.error.is_none() {
+        warnings.extend(left_of_script);
     }
     warnings.append(&mut result.warnings);
     result.warnings = warnings;
