@@ -400,7 +400,7 @@ pub fn internal_error(engine: &Engine, attempt: &Attempt, error: &TrialError) ->
 }
 
 /// Makes a folder and whatever is missing above it, and syncs each folder that got a new name.
-pub(crate) fn make_durable(folder: &Path) -> Result<(), TrialError> {
+fn make_durable(folder: &Path) -> Result<(), TrialError> {
     if folder.is_dir() {
         return Ok(());
     }
