@@ -447,7 +447,7 @@ fn masker_before(engine: &Engine, attempt: &Attempt) -> secrets::Masker {
 }
 
 /// Makes a folder and whatever is missing above it, and syncs each folder that got a new name.
-pub(crate) fn make_durable(folder: &Path) -> Result<(), TrialError> {
+fn make_durable(folder: &Path) -> Result<(), TrialError> {
     if folder.is_dir() {
         return Ok(());
     }
