@@ -88,7 +88,7 @@ pub fn main() -> ExitCode {
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Prune(args) => prune::run(&args),
-        Command::Harness(args) => harness::run(&args),
+        Command::Harness(args) => harness::run(args),
         Command::Schema(args) => schema::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Completions { shell } => {
