@@ -9,6 +9,7 @@ use crate::demo::{self, DemoArgs};
 
 mod ask;
 mod check;
+mod engine;
 mod errors;
 mod harness;
 mod import;

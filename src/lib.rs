@@ -2,6 +2,7 @@
 pub mod adapter;
 pub mod case;
 pub mod cli;
+pub mod conformance;
 pub mod demo;
 pub mod embedded;
 pub mod environment;

@@ -13,6 +13,7 @@ use crate::verdict::Verdict;
 
 pub mod cells;
 pub mod commands;
+pub mod conformance;
 pub mod event_line;
 pub mod failures;
 pub mod format;

@@ -365,9 +365,12 @@ impl Session {
         if let Some(mut process) = self.process.take() {
             let mut signals = Vec::new();
             self.held_on = self.exit.is_none();
+            if !self.held_on {
+                process.group.settle().await;
+            }
             let ended = process.group.end(|signal| signals.push(signal)).await;
             for signal in signals {
-                self.engine(&EngineLine::Signal { signal: signal.to_owned() });
+                self.engine(&EngineLine::Signal { signal: signal.to_owned(), after_exit: !self.held_on });
             }
             self.exit = self.exit.or(ended);
             let escaped = process.group.end_escaped().await;

@@ -18,6 +18,7 @@ mod answers;
 mod calls;
 pub mod content;
 pub mod drive;
+pub mod exchanges;
 pub mod known;
 mod permissions;
 mod prompts;

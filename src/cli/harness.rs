@@ -9,6 +9,8 @@ use crate::harness::Manifest;
 use crate::process;
 use crate::report::list as rows;
 
+mod check;
+
 #[derive(Debug, clap::Args)]
 pub struct HarnessArgs {
     #[command(subcommand)]
@@ -34,6 +36,8 @@ enum HarnessCommand {
         #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
         format: OutputFormat,
     },
+    /// Start agents for real, and report what was seen of each
+    Check(check::CheckArgs),
 }
 
 /// How harnesses are listed.
@@ -51,6 +55,7 @@ pub fn run(args: HarnessArgs) -> Result<u8, CliError> {
     match args.command {
         HarnessCommand::List { format, registry } => list_them(format, registry),
         HarnessCommand::Show { name, format } => show(&name, format),
+        HarnessCommand::Check(args) => check::run(&args),
     }
 }
 
