@@ -12,6 +12,7 @@ use crate::sandbox;
 use crate::trace::{Seen, ToolKind};
 use crate::values::{NameGlob, Pattern, Time};
 
+pub mod benchflow;
 pub mod catalog;
 
 /// What a manifest in `harnesses/` says of an agent.

@@ -11,6 +11,7 @@ pub mod grader;
 pub mod harness;
 pub mod interaction;
 pub mod lines;
+pub mod parity;
 pub mod plan;
 pub mod price;
 pub mod process;

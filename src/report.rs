@@ -20,6 +20,7 @@ pub mod format;
 pub mod grid;
 pub mod json;
 pub mod list;
+pub mod parity;
 pub mod progress;
 pub mod show;
 pub mod table;

@@ -8,11 +8,12 @@ use crate::case::layer::{CASE_ONLY, Layer};
 use crate::conformance::Checks;
 use crate::grader::GraderEntry;
 use crate::harness::Manifest;
+use crate::parity::ParityReport;
 use crate::result::TrialResult;
 use crate::trace::{Event, Header};
 
 /// The kinds of file that have a schema.
-pub const KINDS: [&str; 7] = ["case", "suite", "harness", "grader", "trace", "run", "check"];
+pub const KINDS: [&str; 8] = ["case", "suite", "harness", "grader", "trace", "run", "check", "parity"];
 
 /// The schema of a kind of file, draft 2020-12; nothing for a kind that is not one of [`KINDS`].
 pub fn schema(kind: &str) -> Option<Value> {
@@ -25,6 +26,7 @@ pub fn schema(kind: &str) -> Option<Value> {
         "trace" => ("A line of a Trace", trace(&mut generator)),
         "run" => ("The results of a run", run(&mut generator)),
         "check" => ("What `evals harness check` tells", root::<Checks>(&mut generator)),
+        "parity" => ("What `evals harness parity` tells", root::<ParityReport>(&mut generator)),
         _ => return None,
     };
     let mut schema =

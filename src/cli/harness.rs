@@ -10,6 +10,8 @@ use crate::process;
 use crate::report::list as rows;
 
 mod check;
+mod import;
+mod parity;
 
 #[derive(Debug, clap::Args)]
 pub struct HarnessArgs {
@@ -38,6 +40,10 @@ enum HarnessCommand {
     },
     /// Start agents for real, and report what was seen of each
     Check(check::CheckArgs),
+    /// Compare an agent inside the engine with its own one-shot command
+    Parity(parity::ParityArgs),
+    /// Take over a manifest of another system's: BenchFlow's manifest.toml
+    Import(import::HarnessImportArgs),
 }
 
 /// How harnesses are listed.
@@ -56,6 +62,8 @@ pub fn run(args: HarnessArgs) -> Result<u8, CliError> {
         HarnessCommand::List { format, registry } => list_them(format, registry),
         HarnessCommand::Show { name, format } => show(&name, format),
         HarnessCommand::Check(args) => check::run(&args),
+        HarnessCommand::Parity(args) => parity::run(&args),
+        HarnessCommand::Import(args) => import::run(&args),
     }
 }
 

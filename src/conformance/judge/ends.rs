@@ -41,9 +41,6 @@ pub(super) fn cancel(about: &About<'_>, sessions: &[Observed]) -> Finding {
         );
     };
     let places = [cancelled.place(asked), cancelled.place(closed)];
-    if cancelled.workspace_is_right() == Some(false) {
-        return finding(item, Outcome::Failed, "the command that was running went on", places);
-    }
     let reason = cancelled.asked("session/prompt").and_then(|exchange| exchange.answer.as_ref());
     let reason = reason.and_then(|(_, answer)| answer.as_ref().ok()?.get("stopReason")?.as_str());
     let how = match reason {
