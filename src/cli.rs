@@ -11,6 +11,7 @@ mod ask;
 mod check;
 mod engine;
 mod errors;
+mod gateway;
 mod harness;
 mod import;
 mod init;
@@ -55,6 +56,8 @@ enum Command {
     Prune(prune::PruneArgs),
     /// List harnesses, or show one
     Harness(harness::HarnessArgs),
+    /// Serve a model on loopback: play a script
+    Gateway(gateway::GatewayArgs),
     /// Print a JSON Schema, for editors
     Schema(schema::SchemaArgs),
     /// Make a first suite that runs at once
@@ -90,6 +93,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Prune(args) => prune::run(&args),
         Command::Harness(args) => harness::run(args),
+        Command::Gateway(args) => gateway::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Completions { shell } => {

@@ -43,6 +43,8 @@ pub struct Placeholders {
     pub workspace: String,
     /// The private home.
     pub home: String,
+    /// The address of the model server on loopback, where the trial has one.
+    pub gateway: Option<String>,
     /// This program.
     pub this_program: String,
     /// Scripts of the demo agent beside the case, by variant: `{script}` has none, `{script:x}` has `x`.
@@ -81,6 +83,7 @@ impl Placeholders {
             "model" => self.model.as_deref(),
             "workspace" => Some(&self.workspace),
             "home" => Some(&self.home),
+            "gateway" => self.gateway.as_deref(),
             "self" => Some(&self.this_program),
             "script" => self.scripts.get("").map(String::as_str),
             _ => self.scripts.get(word.strip_prefix("script:")?).map(String::as_str),
@@ -96,6 +99,11 @@ pub fn allowed(engine: &BTreeMap<String, String>) -> BTreeMap<String, String> {
             || ALLOWED_EITHER.contains(&name.to_ascii_uppercase().as_str())
     };
     engine.iter().filter(|(name, _)| passes(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Whether a variable names a proxy, or what goes without one.
+pub fn is_proxy(name: &str) -> bool {
+    name.to_ascii_uppercase().ends_with("_PROXY")
 }
 
 /// The whole environment of an agent.

@@ -14,6 +14,9 @@ use crate::values::{NameGlob, Pattern, Time};
 
 pub mod benchflow;
 pub mod catalog;
+mod gateway;
+
+pub use gateway::GatewayRoute;
 
 /// What a manifest in `harnesses/` says of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -74,6 +77,9 @@ pub struct Manifest {
     /// Files written into the private home.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
+    /// How it is pointed at a model server on loopback, such as a scripted model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<GatewayRoute>,
     /// Texts by which the agent tells an error as an answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub error_text: Vec<Pattern>,
@@ -138,6 +144,7 @@ impl Manifest {
             timeouts: Timeouts::default(),
             home: Home::default(),
             files: BTreeMap::new(),
+            gateway: None,
             error_text: Vec::new(),
             agent_info: None,
             sandbox: None,

@@ -6,6 +6,7 @@ pub mod conformance;
 pub mod demo;
 pub mod embedded;
 pub mod environment;
+pub mod gateway;
 pub mod grade;
 pub mod grader;
 pub mod harness;

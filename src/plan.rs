@@ -116,7 +116,10 @@ pub fn plan(
             if manifest.command.is_empty() && manifest.adapter != Adapter::Replay {
                 return Err(PlanError::NoCommand { harness: manifest.name.clone() });
             }
-            check_script(case, manifest)?;
+            // What is skipped for another reason needs no script.
+            if no_gateway(case, manifest, manifests).is_none() {
+                check_script(case, manifest)?;
+            }
             if !used.contains(&harness) {
                 used.push(harness);
             }
@@ -134,7 +137,8 @@ pub fn plan(
     }
     let mut trials = Vec::new();
     for (case, manifest, arm, model) in cells {
-        let skip = skip(case, manifest, asked.interaction.as_ref().unwrap_or(&case.interaction));
+        let skip = skip(case, manifest, asked.interaction.as_ref().unwrap_or(&case.interaction))
+            .or_else(|| no_gateway(case, manifest, manifests));
         for trial in 1..=asked.trials.unwrap_or(case.trials) {
             trials.push(TrialRecord {
                 case: case.id.clone(),
@@ -215,6 +219,21 @@ fn check_script(case: &Case, manifest: &Manifest) -> Result<(), PlanError> {
 fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
     let offers = !case.mcp_servers.is_empty() && !matches!(manifest.adapter, Adapter::Acp | Adapter::Replay);
     offers.then(|| format!("the case offers MCP servers, and `{}` takes none", manifest.adapter.word()))
+}
+
+/// A case whose model is a script needs a harness that can be pointed at one.
+fn no_gateway(case: &Case, manifest: &Manifest, manifests: &BTreeMap<String, Manifest>) -> Option<String> {
+    let lacks = case.model_script.is_some() && manifest.gateway.is_none();
+    lacks.then(|| {
+        let can = manifests.values().filter(|manifest| manifest.gateway.is_some()).map(|manifest| &*manifest.name);
+        let can = can.collect::<Vec<_>>().join(", ");
+        let can = if can.is_empty() { String::new() } else { format!("; these can: {can}") };
+        format!(
+            "the case's model is a script, and the manifest of harness `{}` does not say under `gateway` how it is \
+             pointed at one{can}",
+            manifest.name
+        )
+    })
 }
 
 /// The columns of a harness: one for each model asked of it, or one without a model.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::case::layer::{CASE_ONLY, Layer};
 use crate::conformance::Checks;
+use crate::gateway::script::Script;
 use crate::grader::GraderEntry;
 use crate::harness::Manifest;
 use crate::parity::ParityReport;
@@ -13,7 +14,7 @@ use crate::result::TrialResult;
 use crate::trace::{Event, Header};
 
 /// The kinds of file that have a schema.
-pub const KINDS: [&str; 8] = ["case", "suite", "harness", "grader", "trace", "run", "check", "parity"];
+pub const KINDS: [&str; 9] = ["case", "suite", "harness", "grader", "trace", "run", "check", "parity", "script"];
 
 /// The schema of a kind of file, draft 2020-12; nothing for a kind that is not one of [`KINDS`].
 pub fn schema(kind: &str) -> Option<Value> {
@@ -27,6 +28,7 @@ pub fn schema(kind: &str) -> Option<Value> {
         "run" => ("The results of a run", run(&mut generator)),
         "check" => ("What `evals harness check` tells", root::<Checks>(&mut generator)),
         "parity" => ("What `evals harness parity` tells", root::<ParityReport>(&mut generator)),
+        "script" => ("The script of a scripted model", root::<Script>(&mut generator)),
         _ => return None,
     };
     let mut schema =

@@ -36,6 +36,7 @@ pub mod kept;
 pub mod metrics;
 mod outside;
 mod protected;
+mod scripted;
 mod task;
 pub mod trace_file;
 
@@ -48,6 +49,7 @@ use ending::{
 };
 use metrics::Observed;
 use outside::Outside;
+use scripted::ScriptedModel;
 use task::{header_of, missing_env, model_asked, placeholders, shown_as, task_of, trace_of_recording, warnings_before};
 use trace_file::TraceFile;
 
@@ -176,7 +178,8 @@ impl Folders {
 pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialError> {
     make_durable(&attempt.folder)?;
     let folders = Folders::make(&engine.temporary)?;
-    let outcome = run_in(engine, attempt, &folders).await;
+    let pointed = attempt.case.model_script.as_ref().and_then(|_| scripted::pointed(attempt));
+    let outcome = run_in(engine, pointed.as_ref().unwrap_or(attempt), &folders).await;
     // It may hold very much, and other trials go on.
     aside(move || drop(folders)).await?;
     outcome
@@ -192,20 +195,29 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     let inside = match inside(engine, attempt, folders) {
         Ok(inside) => inside,
         Err(error) => {
-            let masker = environment::masker(&engine.env, &case.env, &attempt.manifest, &case.mcp_servers);
+            let masker = masker_before(engine, attempt);
             return finish_without_agent(attempt, &masker, ErrorCategory::Setup, error.to_string());
         }
     };
     if inside.sandbox.kind() == sandbox::Kind::Bwrap {
         fs::create_dir(&inside.places.scratch).map_err(io("make a scratch folder"))?;
     }
+    let scripted = match scripted::begin(attempt, folders, &inside).await {
+        Ok(scripted) => scripted,
+        Err(message) => {
+            return finish_without_agent(attempt, &masker_before(engine, attempt), ErrorCategory::Setup, message);
+        }
+    };
     let shell = Shell {
         folder: folders.workspace.clone(),
         env: environment::of_commands(&engine.env, &case.env, &folders.home.to_string_lossy()),
         inside: Some(inside.clone()),
     };
-    let placeholders = placeholders(engine, attempt, folders)?;
-    let env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &placeholders);
+    let placeholders = placeholders(engine, attempt, folders, scripted.as_ref().map(ScriptedModel::base_url))?;
+    let mut env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &placeholders);
+    if scripted.is_some() {
+        env = scripted::environment(env, attempt, &placeholders);
+    }
     let masker = Arc::new(environment::masker(&engine.env, &env, &attempt.manifest, &case.mcp_servers));
     let before = match unless_interrupted(engine, set_up(engine, attempt, folders, &shell)).await {
         Some(Ok(before)) => before,
@@ -215,7 +227,8 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     let mut warnings = warnings_before(attempt, &env, &masker);
     let mut task = task_of(attempt, folders, &placeholders, env);
     task.policy = task.policy.asking(engine.person.clone(), shown_as(attempt));
-    confine(&mut task, inside.clone(), engine, &placeholders);
+    let relay = scripted.as_ref().and_then(|scripted| scripted.relay.as_ref());
+    confine(&mut task, inside.clone(), engine, &placeholders, relay);
     if let Some(message) = missing_env(&task) {
         return finish_without_agent(attempt, &masker, ErrorCategory::Auth, message);
     }
@@ -271,6 +284,13 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         masked.map_err(|error| io("mask the wire log")(std::io::Error::other(error)))??;
     }
     let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
+    let model_log = match scripted.map(|scripted| scripted.end(attempt, &masker)).transpose()? {
+        Some((part, more)) => {
+            warnings.extend(more);
+            Some(part)
+        }
+        None => None,
+    };
     if left.interrupted {
         return Ok(Outcome::Interrupted);
     }
@@ -354,6 +374,7 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     if wire.exists() {
         fs::File::open(&wire).and_then(|log| log.sync_data()).map_err(io("sync the wire log"))?;
     }
+    model_log.map_or(Ok(()), |part| put_in_place([part]))?;
     put_in_place([trace, patch, write_result(attempt, &result)?])?;
     sync_folder(&attempt.folder)?;
     Ok(Outcome::Done(Box::new(result)))
@@ -436,9 +457,13 @@ async fn run_session(
 
 /// The result of an attempt that failed in the engine itself.
 pub fn internal_error(engine: &Engine, attempt: &Attempt, error: &TrialError) -> Result<Outcome, TrialError> {
+    finish_without_agent(attempt, &masker_before(engine, attempt), ErrorCategory::Internal, error.to_string())
+}
+
+/// What is masked before the agent's environment is known.
+fn masker_before(engine: &Engine, attempt: &Attempt) -> secrets::Masker {
     let case = &attempt.case;
-    let masker = environment::masker(&engine.env, &case.env, &attempt.manifest, &case.mcp_servers);
-    finish_without_agent(attempt, &masker, ErrorCategory::Internal, error.to_string())
+    environment::masker(&engine.env, &case.env, &attempt.manifest, &case.mcp_servers)
 }
 
 /// Makes a folder and whatever is missing above it, and syncs each folder that got a new name.

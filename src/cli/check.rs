@@ -1,12 +1,15 @@
 //! `evals check`: validates cases, manifests and graders, and tells everything that is wrong at once.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
+use super::run::model_script;
 use super::{CliError, inputs};
 use crate::case::find::demo_scripts;
 use crate::case::{case_files, shown_path};
 use crate::demo::script::Script;
+use crate::gateway::script::Script as ModelScript;
 use crate::sandbox::bwrap;
 
 #[derive(Debug, clap::Args)]
@@ -30,6 +33,9 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         scripts += 1;
         wrong.extend(Script::load(&shown_path(&script)).err().into_iter().flatten());
     }
+    let cases = inputs.as_ref().map(|inputs| inputs.cases.as_slice()).unwrap_or_default();
+    let models: BTreeSet<PathBuf> = cases.iter().filter_map(model_script).collect();
+    wrong.extend(models.iter().filter_map(|path| ModelScript::load(path).err()).flatten());
     let inputs = match (inputs, wrong.is_empty()) {
         (Ok(inputs), true) => inputs,
         (Ok(_), false) => return Err(CliError::all(wrong)),

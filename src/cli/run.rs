@@ -29,6 +29,8 @@ mod resume;
 mod sandboxes;
 mod scripts;
 
+pub use scripts::model_script;
+
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
     /// Cases, or folders of them (default: cases/)
@@ -248,7 +250,6 @@ fn refuse_what_is_not_served(
     for case in cases.iter().filter(|case| trials.iter().any(|trial| trial.case == case.id)) {
         let asks = [
             (!case.attachments.is_empty(), "attachments", "put the files into the workspace"),
-            (case.model_script.is_some(), "model", "name a harness that runs without a scripted model"),
             (
                 matches!(interaction.unwrap_or(&case.interaction), Interaction::Llm(_)),
                 "interaction: {llm: …}",
@@ -312,7 +313,8 @@ fn hides(prepared: &Prepared) -> Result<Vec<PathBuf>, CliError> {
         let oracle = case.oracle.as_ref().map(|oracle| match oracle {
             Oracle::Copy(path) | Oracle::Script(path) => path.clone(),
         });
-        hides.extend([Some(case.cases_root.clone()), case.hidden.clone(), oracle].into_iter().flatten());
+        let named = [Some(case.cases_root.clone()), case.hidden.clone(), oracle, case.model_script.clone()];
+        hides.extend(named.into_iter().flatten());
     }
     hides.sort();
     hides.dedup();

@@ -67,7 +67,7 @@ pub enum CheckError {
 pub async fn carry_out(check: &Check<'_>, mut tell: impl FnMut(Probe)) -> Result<Report, CheckError> {
     let source = model_source(&check.entry.manifest, check.live);
     let manifest = Arc::new(prepared(&check.entry.manifest, source, check.time));
-    if let Some(why) = not_to_be_started(&manifest, check.engine) {
+    if let Some(why) = not_to_be_started(&manifest, source, check.engine) {
         let about = About { manifest: &manifest, model: source, printed: None, not_started: Some(why) };
         return Ok(report(check, source, None, judge(&about, &[])));
     }
@@ -82,7 +82,8 @@ pub async fn carry_out(check: &Check<'_>, mut tell: impl FnMut(Probe)) -> Result
             Outcome::Interrupted => return Err(CheckError::Interrupted),
         };
         let lines = read_wire(&attempt.folder.join("wire.jsonl"))?;
-        sessions.push(Observed::new(probe, &manifest, lines, result));
+        let requests = read_requests(&attempt.folder.join("model.jsonl"))?;
+        sessions.push(Observed { requests, ..Observed::new(probe, &manifest, lines, result) });
     }
     let about = About { manifest: &manifest, model: source, printed, not_started: None };
     let judged = judge(&about, &sessions);
@@ -101,6 +102,8 @@ fn model_source(manifest: &Manifest, live: bool) -> ModelSource {
         ModelSource::Own
     } else if live {
         ModelSource::Live
+    } else if manifest.gateway.is_some() {
+        ModelSource::Scripted
     } else {
         ModelSource::None
     }
@@ -122,8 +125,9 @@ fn prepared(manifest: &Manifest, source: ModelSource, time: Time) -> Manifest {
 }
 
 /// Why nothing can be started, if nothing can: its program is not there, or nobody knows it.
-fn not_to_be_started(manifest: &Manifest, engine: &Engine) -> Option<String> {
-    let Some(program) = manifest.command.first() else {
+fn not_to_be_started(manifest: &Manifest, source: ModelSource, engine: &Engine) -> Option<String> {
+    let pointed = if source == ModelSource::Scripted { manifest.at_gateway() } else { None };
+    let Some(program) = pointed.as_ref().unwrap_or(manifest).command.first() else {
         return Some("how it is launched is not known: its manifest has no command".to_owned());
     };
     let path = engine.env.get("PATH").map(String::as_str);
@@ -140,6 +144,9 @@ fn attempt(check: &Check<'_>, manifest: &Arc<Manifest>, source: ModelSource, pro
     case.limits.time = Some(check.time);
     if !probe.prompts() {
         case.turns.clear();
+    }
+    if source == ModelSource::Scripted {
+        case.model_script = Some(case.folder().join(format!("{}.model.yaml", probe.case())));
     }
     let asked = match probe {
         Probe::Model => Some(NO_SUCH_MODEL.to_owned()),
@@ -201,6 +208,14 @@ fn read_wire(path: &Path) -> Result<Vec<WireLine>, RunError> {
         lines.push(line);
     }
     Ok(lines)
+}
+
+/// What a scripted model was asked, where there was one.
+fn read_requests(path: &Path) -> Result<Vec<serde_json::Value>, RunError> {
+    let Ok(text) = std::fs::read_to_string(path) else { return Ok(Vec::new()) };
+    let malformed =
+        |error: serde_json::Error| RunError::Malformed { path: path.to_owned(), message: error.to_string() };
+    text.lines().map(|line| serde_json::from_str(line).map_err(malformed)).collect()
 }
 
 fn report(check: &Check<'_>, model: ModelSource, folder: Option<&Path>, judged: Judged) -> Report {

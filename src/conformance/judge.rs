@@ -161,6 +161,9 @@ fn oddities(sessions: &[Observed]) -> Vec<Oddity> {
         }
         for warning in &session.result.warnings {
             let ours = warning.contains("tool-calls") && session.probe == Probe::Cancel;
+            // Where nothing is asked of the model, or a turn is cut short, a script is not played to its end.
+            let played = warning.contains("turns of the model's script");
+            let ours = ours || (played && !matches!(session.probe, Probe::Answer | Probe::Tools));
             // That it cannot ask stands among the items.
             if !ours && !warning.contains("does not ask for permission") {
                 add("warning", warning, None);

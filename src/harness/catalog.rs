@@ -277,6 +277,19 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
             add(&[Key("files"), Key(name)], Part::Key, message, "write a path relative to the home, without `..`");
         }
     }
+    if let Some(route) = &manifest.gateway {
+        for name in route.files.keys().filter(|name| leaves_home(Path::new(name))) {
+            let message = format!("the file `{}` does not lie in the home", words::short(name));
+            let help = "write a path relative to the home, without `..`";
+            add(&[Key("gateway"), Key("files"), Key(name)], Part::Key, message, help);
+        }
+        let words = route.env.values().chain(route.files.values()).chain(&route.args).chain(&route.command);
+        if !words.into_iter().any(|word| word.contains("{gateway}")) {
+            let message = "nothing tells the agent where the model server is".to_owned();
+            let help = "write `{gateway}` where its address belongs: in `env`, `files`, `args` or `command`";
+            add(&[Key("gateway")], Part::Key, message, help);
+        }
+    }
     if let super::Home::Private(home) = &manifest.home {
         for (number, file) in home.copy.iter().enumerate().filter(|(_, file)| leaves_home(file)) {
             let message = format!("`{}` does not lie in the home", file.display());

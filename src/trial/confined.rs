@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::outside::Outside;
+use super::scripted::Relay;
 use super::{Attempt, Engine, Folders, TrialError, io};
 use crate::adapter::drive::Task;
 use crate::environment::Placeholders;
@@ -62,11 +63,17 @@ pub(super) fn outside(inside: &Inside, folders: &Folders) -> Outside {
 
 /// Puts the agent's command into its sandbox. Of what its manifest names by its whole path it can read that.
 /// A program that is not there stays as it is, so that it is told by its name.
-pub(super) fn confine(task: &mut Task, mut inside: Inside, engine: &Engine, placeholders: &Placeholders) {
+pub(super) fn confine(
+    task: &mut Task,
+    mut inside: Inside,
+    engine: &Engine,
+    placeholders: &Placeholders,
+    relay: Option<&Relay>,
+) {
     let path = task.env.get("PATH").map(String::as_str);
-    if task.command.first().is_none_or(|program| process::find(program, &task.folder, path).is_none()) {
+    let Some(found) = task.command.first().and_then(|program| process::find(program, &task.folder, path)) else {
         return;
-    }
+    };
     let named = task.manifest.command.iter().filter(|word| word.starts_with('/') && !word.contains('{'));
     inside.places.reads = named.chain(placeholders.scripts.values()).map(PathBuf::from).collect();
     // A folder may hold what is hidden; it takes a mount of its own.
@@ -76,6 +83,15 @@ pub(super) fn confine(task: &mut Task, mut inside: Inside, engine: &Engine, plac
     }
     if let Some(home) = task.env.get("HOME") {
         inside.places.home = PathBuf::from(home);
+    }
+    if let Some(Relay { port, socket }) = relay {
+        let this_program = engine.this_program.to_string_lossy().into_owned();
+        let (port, socket) = (port.to_string(), socket.to_string_lossy().into_owned());
+        let mut command = vec![this_program, "gateway".into(), "relay".into(), "--port".into(), port];
+        command.extend(["--socket".into(), socket, "--".into(), found.to_string_lossy().into_owned()]);
+        command.extend(std::mem::take(&mut task.command).into_iter().skip(1));
+        task.command = command;
+        inside.places.reads.extend([found, engine.this_program.clone()]);
     }
     task.command = inside.around(std::mem::take(&mut task.command), &task.env);
 }

@@ -16,17 +16,27 @@ use crate::run::TrialRecord;
 use crate::secrets::{self, Masker};
 use crate::trace::{Header, Model};
 
-pub(super) fn placeholders(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Placeholders, TrialError> {
+pub(super) fn placeholders(
+    engine: &Engine,
+    attempt: &Attempt,
+    folders: &Folders,
+    gateway: Option<String>,
+) -> Result<Placeholders, TrialError> {
     let case = &attempt.case;
     let mut placeholders = Placeholders {
         prompt: turns(case).into_iter().next().unwrap_or_default(),
-        model: attempt.trial.model.clone().or_else(|| attempt.manifest.model.default.clone()),
+        model: model_asked(attempt).requested,
         workspace: folders.workspace.to_string_lossy().into_owned(),
         home: folders.home.to_string_lossy().into_owned(),
+        gateway,
         this_program: engine.this_program.to_string_lossy().into_owned(),
         scripts: BTreeMap::new(),
         prompt_file: None,
     };
+    if placeholders.gateway.is_some() && placeholders.model.is_none() {
+        // For the files and variables that point the agent at its model.
+        placeholders.model = attempt.manifest.gateway.as_ref().and_then(|route| route.model.clone());
+    }
     for variant in attempt.manifest.script_variants() {
         if let Some(path) = case.script(&variant) {
             placeholders.scripts.insert(variant, path.to_string_lossy().into_owned());
@@ -58,7 +68,7 @@ pub(super) fn task_of(
     let (case, manifest) = (&attempt.case, &attempt.manifest);
     Task {
         turns: turns(case),
-        model: placeholders.model.clone(),
+        model: model_asked(attempt).requested,
         command: command::line(manifest, placeholders),
         folder: folders.workspace.clone(),
         env,

@@ -87,6 +87,10 @@ fn mask(record: &mut RunRecord) {
     for HarnessRecord { manifest, .. } in &mut record.harnesses {
         manifest.command.iter_mut().chain(&mut manifest.version).for_each(hide);
         manifest.env.set.values_mut().chain(manifest.files.values_mut()).for_each(hide);
+        if let Some(route) = &mut manifest.gateway {
+            route.command.iter_mut().chain(&mut route.args).for_each(hide);
+            route.env.values_mut().chain(route.files.values_mut()).for_each(hide);
+        }
         manifest.description.iter_mut().chain(&mut manifest.install).for_each(hide);
         manifest.sandbox.iter_mut().flat_map(|sandbox| &mut sandbox.command).for_each(hide);
     }

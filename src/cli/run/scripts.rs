@@ -1,10 +1,14 @@
-//! Demo scripts are read before a run begins: a typo in one is the user's, told with its place, and no agent's crash.
+//! Scripts, the demo agent's and models', are read before a run begins: a typo in one is the user's, told with its
+//! place, and no agent's crash.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
+use crate::case::{Case, shown_path};
 use crate::cli::CliError;
 use crate::cli::inputs::Inputs;
 use crate::demo::script::Script;
+use crate::gateway::script::Script as ModelScript;
 use crate::harness::Manifest;
 use crate::run::TrialRecord;
 
@@ -22,8 +26,17 @@ pub fn check(inputs: &Inputs, trials: &[TrialRecord]) -> Result<(), CliError> {
             played.extend(there.map(|variant| case.shown().with_file_name(case.script_name(&variant))));
         }
     }
-    let errors: Vec<_> = played.iter().filter_map(|path| Script::load(path).err()).flatten().collect();
+    let planned = |case: &&Case| trials.iter().any(|trial| trial.skip.is_none() && trial.case == case.id);
+    let models: BTreeSet<_> = inputs.cases.iter().filter(planned).filter_map(model_script).collect();
+    let errors = played.iter().filter_map(|path| Script::load(path).err());
+    let errors: Vec<_> =
+        errors.chain(models.iter().filter_map(|path| ModelScript::load(path).err())).flatten().collect();
     if errors.is_empty() { Ok(()) } else { Err(CliError::all(errors)) }
+}
+
+/// The script of a case's model, as messages name it.
+pub fn model_script(case: &Case) -> Option<PathBuf> {
+    case.model_script.as_deref().map(shown_path)
 }
 
 /// Whether a harness is the built-in agent; another one may read scripts of its own kind.

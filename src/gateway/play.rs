@@ -1,0 +1,188 @@
+//! Which answer a request gets: the turn of the script that its conversation has come to. Pure.
+
+use super::script::{ErrorEvent, Fault, HttpError, Script, Stop, Turn, WithoutTools};
+use super::tools::{self, sample};
+use super::turns::call_id;
+use super::{Api, Asked, Refusal, Reply};
+
+/// What is answered to a request, and what the log says of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Played {
+    /// What was played.
+    pub what: What,
+    /// The number of the turn, from 0, where one was played.
+    pub turn: Option<usize>,
+    /// The number of the sub-agent whose turn it was, from 0.
+    pub sub_agent: Option<usize>,
+    /// What the script could not have as it says.
+    pub problem: Option<String>,
+    /// How long to wait first.
+    pub delay: std::time::Duration,
+    /// The answer.
+    pub answer: Answer,
+}
+
+/// What kind of answer a request gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// A turn of the script.
+    Turn,
+    /// A few words to a request beside the conversation.
+    Aside,
+    /// Its last words once more: the script has no further turn.
+    AfterTheLast,
+    /// A count of tokens.
+    CountTokens,
+    /// A list of models, or one of it.
+    Models,
+    /// Something that asks whether the server is there.
+    Probe,
+    /// Nothing that this server knows.
+    Unknown,
+}
+
+/// An answer, with what goes wrong in it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// It comes as it should.
+    Whole(Reply),
+    /// It breaks off in the middle.
+    Cut(Reply),
+    /// An error comes in the middle of it.
+    Broken(Reply, Refusal),
+    /// The request is refused.
+    Refused(Refusal),
+}
+
+/// What is said to requests beside the conversation, and after the last turn where it has no text.
+const NEUTRAL: &str = "Done.";
+
+/// Decides what a request gets. `before` tells how often this turn was refused and played before, to requests that
+/// stood at the same place.
+pub fn play(script: &Script, api: Api, asked: &Asked, workspace: Option<&str>, before: Before) -> Played {
+    let model = |turn: Option<&Turn>| {
+        let said = turn.and_then(|turn| turn.model.as_ref()).or(script.model.as_ref());
+        said.or(asked.model.as_ref()).cloned().unwrap_or_else(|| "scripted".to_owned())
+    };
+    if is_aside(script, asked) {
+        let text = asked.format.as_ref().map_or_else(|| NEUTRAL.to_owned(), |schema| sample(schema).to_string());
+        let reply = Reply { model: model(None), text: Some(text), ..Reply::default() };
+        return Played::of(What::Aside, Answer::Whole(reply));
+    }
+    let (sub_agent, turns) = script.turns_for(&asked.opening);
+    let number = asked.model_turns;
+    let Some(turn) = turns.get(number) else {
+        let last = turns.last().filter(|last| last.calls.is_empty()).and_then(|last| last.text.clone());
+        let text = last.unwrap_or_else(|| NEUTRAL.to_owned());
+        let reply = Reply { model: model(turns.last()), text: Some(text), ..Reply::default() };
+        return Played { sub_agent, ..Played::of(What::AfterTheLast, Answer::Whole(reply)) };
+    };
+    let played = Played {
+        turn: Some(number),
+        sub_agent,
+        delay: turn.delay.map(|delay| delay.0).unwrap_or_default(),
+        ..Played::of(What::Turn, Answer::Whole(Reply::default()))
+    };
+    if let Some(refusal) = refused(turn, api, before.refused) {
+        return Played { answer: Answer::Refused(refusal), ..played };
+    }
+    let mut reply = Reply {
+        model: model(Some(turn)),
+        thinking: turn.thinking.clone().filter(|text| !text.is_empty()),
+        text: turn.text.clone().filter(|text| !text.is_empty()),
+        usage: turn.usage,
+        stop: turn.stop(),
+        ..Reply::default()
+    };
+    let folder = workspace.or(asked.folder.as_deref());
+    for (at, wanted) in turn.calls.iter().filter_map(|call| call.wanted()).enumerate() {
+        match tools::call(wanted, &asked.tools, folder) {
+            Ok(call) => {
+                let id = call_id(api.call_prefix(), sub_agent, number, at, before.played);
+                reply.calls.push(super::Call { call: id, ..call });
+            }
+            // Half of a turn would be another one.
+            Err(error) => {
+                let problem = format!("turn {number} of the script cannot be played: {error}");
+                let text = Some(format!("The scripted model cannot go on: {problem}."));
+                let reply = Reply { text, thinking: None, calls: Vec::new(), stop: Stop::EndTurn, ..reply };
+                return Played { problem: Some(problem), answer: Answer::Whole(reply), ..played };
+            }
+        }
+    }
+    let answer = match &turn.fault {
+        Some(Fault::Cut) => Answer::Cut(reply),
+        Some(Fault::ErrorEvent(ErrorEvent { message })) => {
+            let message = message.clone().unwrap_or_else(|| "Overloaded".to_owned());
+            Answer::Broken(reply, Refusal { status: api.overloaded(), message, retry_after_ms: None })
+        }
+        _ => Answer::Whole(reply),
+    };
+    Played { answer, ..played }
+}
+
+/// How often a turn was met before, at the same place of a conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Before {
+    /// Refused, since it was played last.
+    pub refused: u32,
+    /// Played.
+    pub played: usize,
+}
+
+impl Played {
+    /// An answer without more to say of it.
+    pub fn of(what: What, answer: Answer) -> Self {
+        let delay = std::time::Duration::ZERO;
+        Self { what, turn: None, sub_agent: None, problem: None, delay, answer }
+    }
+}
+
+/// Requests without tools are made beside the conversation: for its title, for a summary, to see whether a key works.
+fn is_aside(script: &Script, asked: &Asked) -> bool {
+    asked.tools.is_empty() && script.without_tools == WithoutTools::Aside
+}
+
+fn refused(turn: &Turn, api: Api, so_often: u32) -> Option<Refusal> {
+    match turn.fault.as_ref()? {
+        Fault::HttpError(HttpError { status, message, retry_after, times }) => {
+            let due = times.is_none_or(|times| so_often < times);
+            due.then(|| Refusal {
+                status: *status,
+                message: message.clone().unwrap_or_else(|| usual_message(*status).to_owned()),
+                retry_after_ms: retry_after.map(|time| u64::try_from(time.0.as_millis()).unwrap_or(u64::MAX)),
+            })
+        }
+        Fault::Overloaded => (so_often == 0).then(|| Refusal {
+            status: api.overloaded(),
+            message: "Overloaded".to_owned(),
+            retry_after_ms: None,
+        }),
+        _ => None,
+    }
+}
+
+fn usual_message(status: u16) -> &'static str {
+    match status {
+        400 => "the request is refused, as the script says",
+        401 => "invalid API key",
+        403 => "this key may not do that",
+        404 => "there is no such model",
+        413 => "the request is too large",
+        429 => "too many requests",
+        503 | 529 => "Overloaded",
+        _ => "the model's service failed",
+    }
+}
+
+impl Api {
+    /// The status with which it says that it is overloaded.
+    pub fn overloaded(self) -> u16 {
+        if self == Api::AnthropicMessages { 529 } else { 503 }
+    }
+
+    fn call_prefix(self) -> &'static str {
+        if self == Api::AnthropicMessages { "toolu_" } else { "call_" }
+    }
+}

@@ -1,0 +1,43 @@
+//! Reaches a gateway out of a sandbox without a network: a port of the sandbox's own loopback leads to a socket file.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, UnixStream};
+use tokio::process::Command;
+
+/// Runs a command, and as long as it runs leads connections to a port of loopback to a socket.
+///
+/// # Errors
+/// The port could not be had, or the command not be started.
+pub async fn run(port: u16, socket: &Path, command: &[String]) -> io::Result<ExitStatus> {
+    let (program, arguments) = command.split_first().ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::inherit())
+        .stdout(Stdio::inherit())
+        .stderr(Stdio::inherit())
+        .kill_on_drop(true)
+        .spawn()?;
+    let led = tokio::spawn(lead(listener, socket.to_owned()));
+    let status = child.wait().await;
+    led.abort();
+    status
+}
+
+async fn lead(listener: TcpListener, socket: PathBuf) {
+    loop {
+        let Ok((mut from, _)) = listener.accept().await else { continue };
+        let socket = socket.clone();
+        tokio::spawn(async move {
+            // A connection that breaks is seen as such at its other end.
+            if let Ok(mut to) = UnixStream::connect(&socket).await {
+                let _ = copy_bidirectional(&mut from, &mut to).await;
+            }
+        });
+    }
+}

@@ -1,0 +1,426 @@
+//! The scripted model's script: its YAML form and its reading, with the place of whatever is wrong in it.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::values::{Pattern, Time};
+use crate::yaml::{self, Part, Step, YamlError};
+
+/// What a scripted model answers, turn by turn.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Script {
+    /// The model it says it is; the one asked for where nothing is said.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// The models in its list; `model`, or `scripted`, where nothing is said.
+    #[serde(default)]
+    pub models: Option<Vec<String>>,
+    /// What becomes of requests that offer no tools.
+    #[serde(default)]
+    pub without_tools: WithoutTools,
+    /// Its answers, in the order of a conversation.
+    pub turns: Vec<Turn>,
+    /// Conversations of sub-agents, which have turns of their own.
+    #[serde(default)]
+    pub sub_agents: Vec<SubAgent>,
+}
+
+/// What becomes of requests that offer no tools. Agents make them for titles, summaries and the like.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WithoutTools {
+    /// They are answered aside, with a few words, and take no turn.
+    #[default]
+    Aside,
+    /// They are played like others: for agents that have no tools at all.
+    Play,
+}
+
+/// The turns of a sub-agent.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SubAgent {
+    /// The conversation is meant where this is found in what its user said first.
+    pub when: Pattern,
+    /// The answers, in the order of that conversation.
+    pub turns: Vec<Turn>,
+}
+
+/// One answer of the model.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Turn {
+    /// What it thinks, before anything else.
+    pub thinking: Option<String>,
+    /// What it says, before its calls.
+    pub text: Option<String>,
+    /// The calls it makes; several are made in parallel.
+    pub calls: Vec<ScriptedCall>,
+    /// What it used.
+    pub usage: Option<Usage>,
+    /// Why it ends; what follows from its calls where nothing is said.
+    pub stop: Option<Stop>,
+    /// How long it takes before it begins to answer.
+    pub delay: Option<Time>,
+    /// The model it says it is, in the place of the script's.
+    pub model: Option<String>,
+    /// What goes wrong.
+    pub fault: Option<Fault>,
+}
+
+/// A call by its kind, or by the name of the agent's own tool. Exactly one of the kinds and `tool` stands in it.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ScriptedCall {
+    /// Writes a file.
+    pub write: Option<Write>,
+    /// Reads a file.
+    pub read: Option<Read>,
+    /// Replaces a text in a file.
+    pub edit: Option<Edit>,
+    /// Runs a command.
+    pub execute: Option<Execute>,
+    /// Looks for a text in files.
+    pub search: Option<Search>,
+    /// The agent's own name of a tool.
+    pub tool: Option<String>,
+    /// For `tool`: its input, as it is; `{workspace}` in its texts is replaced.
+    pub input: Option<Value>,
+}
+
+/// Writes a file, new or in the place of what it held.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Write {
+    /// The file, relative to the workspace.
+    pub path: String,
+    /// All of its text.
+    pub text: String,
+}
+
+/// Reads a file.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Read {
+    /// The file, relative to the workspace.
+    pub path: String,
+}
+
+/// Replaces a text in a file.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Edit {
+    /// The file, relative to the workspace.
+    pub path: String,
+    /// The text that is there.
+    pub old: String,
+    /// The text in its place.
+    pub new: String,
+}
+
+/// Runs a command.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Execute {
+    /// The command, for a shell.
+    pub command: String,
+}
+
+/// Looks for a text in files.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Search {
+    /// What to look for, as a regular expression.
+    pub pattern: String,
+    /// Where: a file or a folder, relative to the workspace; all of it where nothing is said.
+    #[serde(default)]
+    pub path: Option<String>,
+}
+
+/// A call of a script, by its kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Wanted<'a> {
+    /// Writes a file.
+    Write(&'a Write),
+    /// Reads a file.
+    Read(&'a Read),
+    /// Replaces a text in a file.
+    Edit(&'a Edit),
+    /// Runs a command.
+    Execute(&'a Execute),
+    /// Looks for a text in files.
+    Search(&'a Search),
+    /// A tool by its name.
+    Tool(&'a str, Option<&'a Value>),
+}
+
+impl ScriptedCall {
+    /// What the call is; nothing where it names no kind.
+    pub fn wanted(&self) -> Option<Wanted<'_>> {
+        None.or(self.write.as_ref().map(Wanted::Write))
+            .or(self.read.as_ref().map(Wanted::Read))
+            .or(self.edit.as_ref().map(Wanted::Edit))
+            .or(self.execute.as_ref().map(Wanted::Execute))
+            .or(self.search.as_ref().map(Wanted::Search))
+            .or(self.tool.as_deref().map(|name| Wanted::Tool(name, self.input.as_ref())))
+    }
+
+    fn kinds(&self) -> usize {
+        let named = [
+            self.write.is_some(),
+            self.read.is_some(),
+            self.edit.is_some(),
+            self.execute.is_some(),
+            self.search.is_some(),
+            self.tool.is_some(),
+        ];
+        named.into_iter().filter(|named| *named).count()
+    }
+}
+
+/// What an answer used, in the Trace's terms: no part is counted twice but thoughts, which are part of the output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Usage {
+    /// Tokens sent, without cached ones.
+    pub input: u64,
+    /// Tokens received, thoughts among them.
+    pub output: u64,
+    /// Tokens read from the cache.
+    pub cache_read: u64,
+    /// Tokens written to the cache; APIs that do not know the word count them as sent.
+    pub cache_write: u64,
+    /// Tokens of thought.
+    pub thought: u64,
+}
+
+impl Usage {
+    /// Everything sent, cached or not.
+    pub fn sent(&self) -> u64 {
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
+    }
+}
+
+/// Why an answer ends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// It is complete.
+    #[default]
+    EndTurn,
+    /// It waits for the results of its calls.
+    ToolCalls,
+    /// It reached the most it may say.
+    MaxTokens,
+    /// It refuses.
+    Refusal,
+}
+
+/// What goes wrong with an answer.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// The request is refused with a status.
+    HttpError(HttpError),
+    /// The service is overloaded once: 529 from Anthropic, 503 from others. Then the turn is played.
+    Overloaded,
+    /// The stream is cut in the middle. Without a stream, half of the answer comes.
+    Cut,
+    /// An error comes in the middle of the stream. Without a stream, the error is the answer.
+    ErrorEvent(ErrorEvent),
+    /// The answer holds nothing.
+    Empty,
+    /// The model refuses; the same as `stop: refusal`.
+    Refusal,
+    /// The answer reached the most it may say; the same as `stop: max-tokens`.
+    MaxTokens,
+}
+
+/// A refused request.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct HttpError {
+    /// The HTTP status, from 400.
+    #[schemars(range(min = 400, max = 599))]
+    pub status: u16,
+    /// What it says.
+    #[serde(default)]
+    pub message: Option<String>,
+    /// When it may be tried again.
+    #[serde(default)]
+    pub retry_after: Option<Time>,
+    /// How often, before the turn is played; always where nothing is said.
+    #[serde(default)]
+    pub times: Option<u32>,
+}
+
+/// An error in the middle of a stream.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct ErrorEvent {
+    /// What it says.
+    pub message: Option<String>,
+}
+
+impl Turn {
+    /// Why it ends.
+    pub fn stop(&self) -> Stop {
+        match (&self.fault, self.stop) {
+            (Some(Fault::Refusal), None) => Stop::Refusal,
+            (Some(Fault::MaxTokens), None) => Stop::MaxTokens,
+            (_, Some(stop)) => stop,
+            _ if self.calls.is_empty() => Stop::EndTurn,
+            _ => Stop::ToolCalls,
+        }
+    }
+
+    /// Whether it has something to play.
+    fn has_content(&self) -> bool {
+        self.thinking.is_some() || self.text.is_some() || !self.calls.is_empty()
+    }
+}
+
+impl Script {
+    /// Reads a script from its file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no script: everything that is wrong in it.
+    pub fn load(path: &Path) -> Result<Self, Vec<YamlError>> {
+        Self::parse(path, &yaml::read(path).map_err(|error| vec![error])?)
+    }
+
+    /// Reads a script from its text; the path is for messages.
+    ///
+    /// # Errors
+    /// The text is no script: everything that is wrong in it.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, Vec<YamlError>> {
+        yaml::parse_all::<Self>(path, text).checked(|script| {
+            let mut wrong = Vec::new();
+            check_turns(path, text, &[], &script.turns, &mut wrong);
+            for (number, sub) in script.sub_agents.iter().enumerate() {
+                let steps = [Step::Key("sub-agents"), Step::Item(number)];
+                check_turns(path, text, &steps, &sub.turns, &mut wrong);
+            }
+            wrong
+        })
+    }
+
+    /// The turns of a conversation, and the number of the sub-agent whose it is, by what its user said first.
+    pub fn turns_for(&self, opening: &str) -> (Option<usize>, &[Turn]) {
+        let sub = self.sub_agents.iter().enumerate().find(|(_, sub)| sub.when.is_match(opening));
+        sub.map_or((None, &self.turns), |(number, sub)| (Some(number), &sub.turns))
+    }
+
+    /// The models it lists.
+    pub fn listed(&self) -> Vec<String> {
+        let own = || vec![self.model.clone().unwrap_or_else(|| "scripted".to_owned())];
+        self.models.clone().unwrap_or_else(own)
+    }
+}
+
+fn check_turns(path: &Path, text: &str, steps: &[Step<'_>], turns: &[Turn], wrong: &mut Vec<YamlError>) {
+    let under =
+        |more: &[Step<'static>]| -> Vec<Step<'_>> { steps.iter().copied().chain(more.iter().copied()).collect() };
+    let mut add = |more: &[Step<'static>], message: String, help: &str| {
+        wrong.push(YamlError::at_steps(path, text, &under(more), Part::Value, message).with_help(help));
+    };
+    if turns.is_empty() {
+        add(&[Step::Key("turns")], "there are no turns".to_owned(), "write at least one, such as `- text: Hello.`");
+    }
+    for (number, turn) in turns.iter().enumerate() {
+        let at = [Step::Key("turns"), Step::Item(number)];
+        let key = |key: &'static str| [at[0], at[1], Step::Key(key)];
+        let replaced = matches!(turn.fault, Some(Fault::Empty))
+            || matches!(&turn.fault, Some(Fault::HttpError(error)) if error.times.is_none());
+        match (turn.has_content(), replaced) {
+            (false, false) if !matches!(turn.fault, Some(Fault::Refusal)) => add(
+                &at,
+                "the turn says nothing and calls nothing".to_owned(),
+                "write `text`, `thinking` or `calls`; an answer that holds nothing is `fault: empty`",
+            ),
+            (true, true) => add(
+                &key("fault"),
+                "what the turn says is never played, since this fault takes its place each time".to_owned(),
+                "remove the rest of the turn, or give `http-error` a number of `times`",
+            ),
+            _ => {}
+        }
+        for (call_number, call) in turn.calls.iter().enumerate() {
+            let call_at = [at[0], at[1], Step::Key("calls"), Step::Item(call_number)];
+            if call.kinds() != 1 {
+                let what = if call.kinds() == 0 { "no kind" } else { "several kinds" };
+                let message = format!("the call has {what}");
+                let help = "write one of `write`, `read`, `edit`, `execute`, `search` and `tool` for each call";
+                add(&call_at, message, help);
+            } else if call.input.is_some() && call.tool.is_none() {
+                let message = "`input` stands beside `tool` only".to_owned();
+                add(&call_at, message, "a call by its kind says what it needs below the kind");
+            }
+        }
+        if turn.usage.is_some_and(|usage| usage.thought > usage.output) {
+            let message = "there are more tokens of thought than of output, which they are part of".to_owned();
+            add(&key("usage"), message, "write an `output` that holds them");
+        }
+        if let Some(Fault::HttpError(error)) = &turn.fault {
+            if !(400..600).contains(&error.status) {
+                let message = format!("{} is not the status of a refused request", error.status);
+                add(&key("fault"), message, "write one from 400 to 599");
+            }
+            if error.times == Some(0) {
+                add(&key("fault"), "`times` is 0, so nothing is refused".to_owned(), "remove the fault");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first(text: &str) -> String {
+        Script::parse(Path::new("x.model.yaml"), text).unwrap_err().first().unwrap().to_string()
+    }
+
+    #[test]
+    fn everything_a_turn_may_hold_is_read() {
+        let text = include_str!("../../tests/gateway/every-key.model.yaml");
+        let script = Script::parse(Path::new("x.model.yaml"), text).unwrap();
+        assert_eq!(script.turns.len(), 9);
+        assert_eq!(script.turns[0].stop(), Stop::ToolCalls);
+        assert_eq!(script.turns[0].calls.len(), 6);
+        assert!(script.turns[0].calls.iter().all(|call| call.wanted().is_some()));
+        let (sub_agent, turns) = script.turns_for("please count the files");
+        assert_eq!((sub_agent, turns.len()), (Some(0), 1));
+    }
+
+    #[test]
+    fn what_is_wrong_is_shown_with_its_place() {
+        for (text, place, what) in [
+            ("turn: []\n", ":1:1:", "unknown key `turn`"),
+            ("turns: []\n", ":1:8:", "there are no turns"),
+            ("turns:\n  - txt: hi\n", ":2:5:", "unknown key `txt`"),
+            ("turns:\n  - calls: [{wirte: {path: a, text: b}}]\n", ":2:", "unknown key `wirte`"),
+            ("turns:\n  - calls: [{write: {path: a}}]\n", ":2:", "the key `text` is missing"),
+            ("turns:\n  - calls: [{}]\n", ":2:13:", "the call has no kind"),
+            ("turns:\n  - calls: [{read: {path: a}, execute: {command: b}}]\n", ":2:13:", "several kinds"),
+            ("turns:\n  - calls: [{read: {path: a}, input: {}}]\n", ":2:13:", "`input` stands beside `tool` only"),
+            ("turns:\n  - {}\n", ":2:5:", "says nothing"),
+            ("turns:\n  - text: a\n    fault: {http-error: {status: 400}}\n", ":3:12:", "never played"),
+            ("turns:\n  - fault: {http-error: {status: 200}}\n", ":2:12:", "200 is not the status"),
+            ("turns:\n  - text: a\n    fault: cutt\n", ":3:", "`cutt` is not known"),
+            ("turns:\n  - text: a\n    usage: {output: 1, thought: 2}\n", ":3:", "more tokens of thought"),
+            ("turns:\n  - text: a\n    delay: soon\n", ":3:", "`soon` is not a length of time"),
+            ("turns:\n  - text: a\nsub-agents:\n  - {when: a, turns: []}\n", ":4:", "there are no turns"),
+        ] {
+            let message = first(text);
+            assert!(
+                message.starts_with(&format!("x.model.yaml{place}")) && message.contains(what),
+                "{text}: {message}"
+            );
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Counts the model's turns in a conversation, as a request tells it from its beginning.
+
+/// What was said so far, item by item.
+#[derive(Debug, Default)]
+pub(super) struct Conversation {
+    /// How many turns the model has had.
+    pub model_turns: usize,
+    /// How many results of calls there are.
+    pub tool_results: usize,
+    /// What the user said before the model's first turn.
+    pub opening: String,
+    /// That, and what the system said.
+    pub told: String,
+    speaking: bool,
+    begun: bool,
+}
+
+impl Conversation {
+    /// The model spoke, or called. What it says in several items without another speaker between is one turn, and a
+    /// call whose id tells of which turn it was made counts before the counting: agents leave items out, add some of
+    /// their own, and put results between the calls of one turn.
+    pub fn model<'a>(&mut self, calls: impl IntoIterator<Item = &'a str>) {
+        if !self.speaking {
+            self.model_turns += 1;
+        }
+        (self.speaking, self.begun) = (true, true);
+        for turn in calls.into_iter().filter_map(turn_of) {
+            self.model_turns = turn + 1;
+        }
+    }
+
+    /// The user spoke.
+    pub fn user(&mut self, text: &str) {
+        self.speaking = false;
+        if !self.begun {
+            push(&mut self.opening, text);
+            push(&mut self.told, text);
+        }
+    }
+
+    /// The agent gave instructions.
+    pub fn system(&mut self, text: &str) {
+        if !self.begun {
+            push(&mut self.told, text);
+        }
+    }
+
+    /// The result of a call came.
+    pub fn result(&mut self) {
+        self.speaking = false;
+        self.tool_results += 1;
+    }
+}
+
+fn push(all: &mut String, text: &str) {
+    if !all.is_empty() && !text.is_empty() {
+        all.push('\n');
+    }
+    all.push_str(text);
+}
+
+const MARK: &str = "scripted_";
+
+/// The id of a call: it tells the turn, so that the next request does.
+pub(super) fn call_id(prefix: &str, sub_agent: Option<usize>, turn: usize, call: usize, again: usize) -> String {
+    let whose = sub_agent.map(|number| format!("sub{number}_")).unwrap_or_default();
+    let again = if again == 0 { String::new() } else { format!("_again{again}") };
+    format!("{prefix}{MARK}{whose}{turn}_{call}{again}")
+}
+
+/// The turn in which a call with this id was made, where it is one of ours.
+pub(super) fn turn_of(id: &str) -> Option<usize> {
+    let (_, rest) = id.split_once(MARK)?;
+    let mut parts = rest.split('_');
+    let first = parts.next()?;
+    let turn = if first.starts_with("sub") { parts.next()? } else { first };
+    turn.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_tells_its_turn() {
+        assert_eq!(call_id("toolu_", None, 3, 1, 0), "toolu_scripted_3_1");
+        assert_eq!(turn_of(&call_id("toolu_", None, 3, 1, 0)), Some(3));
+        assert_eq!(turn_of(&call_id("call_", Some(2), 4, 0, 1)), Some(4));
+        assert_eq!(turn_of("call_abc"), None);
+        assert_eq!(turn_of("call_scripted_x"), None);
+    }
+
+    #[test]
+    fn turns_are_counted_however_the_items_stand() {
+        let mut said = Conversation::default();
+        said.system("be good");
+        said.user("do it");
+        said.model([]);
+        said.model(["call_scripted_0_0"]);
+        said.result();
+        said.model(["call_scripted_0_1"]);
+        said.result();
+        assert_eq!((said.model_turns, said.tool_results), (1, 2));
+        said.model([]);
+        said.user("and more");
+        assert_eq!(said.model_turns, 2);
+        assert_eq!(said.opening, "do it");
+        assert_eq!(said.told, "be good\ndo it");
+    }
+
+    #[test]
+    fn what_was_left_out_of_a_conversation_is_known_by_the_ids() {
+        let mut said = Conversation::default();
+        said.user("in short: three things were done");
+        said.model(["toolu_scripted_6_0"]);
+        said.result();
+        assert_eq!(said.model_turns, 7);
+    }
+}

@@ -1,0 +1,81 @@
+//! What requests say in words: where the agent works. And a text in pieces, as models send it.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+/// How agents tell a model their folder: `Working directory: /x`, `<cwd>/x</cwd>`, a list of workspace directories.
+static FOLDER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let forms = [
+        r"(?:[Ww]orking [Dd]irectory|[Ww]orking in the directory)(?: is)?\**:?\s+`?(/[^\n`]*[^\s`.])",
+        r"<cwd>(/[^<]+)</cwd>",
+        r"Workspace Directories:\**\s*-\s*(/[^\n]+)",
+    ];
+    Regex::new(&forms.join("|")).ok()
+});
+
+/// The folder that an agent says it works in.
+pub(super) fn folder(told: &str) -> Option<String> {
+    let found = FOLDER.as_ref()?.captures(told)?;
+    found.iter().skip(1).flatten().next().map(|folder| folder.as_str().trim().to_owned())
+}
+
+/// A text in pieces of a few characters, which put together are the text.
+pub(super) fn pieces(text: &str) -> Vec<&str> {
+    const LENGTH: usize = 24;
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(LENGTH.max(4)));
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}
+
+/// The text of a message's content: a text, or a list of blocks of which some hold text.
+pub(super) fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().filter_map(|block| block.as_str().or_else(|| block.get("text")?.as_str()));
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// A text of a JSON object, empty where there is none.
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_tell_their_folder_in_several_ways() {
+        for told in [
+            "# Environment\n - Primary working directory: /w/x y\n - Is a git repository: false",
+            "<environment_context>\n  <cwd>/w/x y</cwd>\n",
+            "* Current working directory: /w/x y\n* Git",
+            "I'm currently working in the directory: /w/x y\nHere",
+            "<env>\n  Working directory: /w/x y\n  Workspace",
+            "- **Workspace Directories:**\n  - /w/x y\n- **Dir",
+            "The current working directory is `/w/x y`.",
+        ] {
+            assert_eq!(folder(told).as_deref(), Some("/w/x y"), "{told}");
+        }
+        assert_eq!(folder("nothing of the kind"), None);
+    }
+
+    #[test]
+    fn pieces_are_the_text() {
+        let text = "Grüße an alle, die das hier lesen, und noch etwas mehr 🎉🎉🎉🎉🎉🎉🎉🎉🎉.";
+        assert!(pieces(text).len() > 3);
+        assert_eq!(pieces(text).concat(), text);
+        assert!(pieces("").is_empty());
+    }
+}

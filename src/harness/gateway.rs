@@ -1,0 +1,95 @@
+//! How an agent is pointed at a model server on loopback, and what then is left of its manifest.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Home, Manifest, ModelVia};
+use crate::gateway::Api;
+use crate::secrets::looks_secret;
+
+/// What a manifest says of a model server on loopback.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct GatewayRoute {
+    /// The API that the agent then speaks.
+    pub api: Api,
+    /// The model asked for where nobody asks for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Variables that point it there; `{gateway}` is the server's address, without a slash at its end.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Files written into the private home, in the place of those with the same name; `{gateway}` and `{model}` are
+    /// replaced.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
+    /// Arguments after those of the command.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// A command in the place of the manifest's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+}
+
+impl Manifest {
+    /// The manifest of an agent whose model is a server on loopback: the user's keys and logins have no part in it.
+    /// Nothing where it does not say how the agent is pointed there.
+    pub fn at_gateway(&self) -> Option<Manifest> {
+        let route = self.gateway.clone()?;
+        let mut manifest = self.clone();
+        let secret = |name: &String| looks_secret(name) || self.env.secret.contains(name);
+        manifest.env.pass.retain(|name| !secret(name) && !route.env.contains_key(name));
+        manifest.requires_env.clear();
+        manifest.home = Home::default();
+        manifest.env.set.extend(route.env);
+        manifest.files.extend(route.files);
+        if !route.command.is_empty() {
+            manifest.command = route.command;
+        }
+        // Before what is no flag any more.
+        let end = manifest.command.iter().position(|word| word == "--").unwrap_or(manifest.command.len());
+        manifest.command.splice(end..end, route.args);
+        // Over a protocol a model is chosen when one is asked for; what is written into files is chosen already.
+        if matches!(manifest.model.via, ModelVia::Flag | ModelVia::Env) && route.model.is_some() {
+            manifest.model.default = route.model;
+        }
+        Some(manifest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapter::Adapter;
+    use crate::harness::PrivateHome;
+
+    #[test]
+    fn keys_and_logins_stay_behind_and_the_rest_is_kept() {
+        let mut manifest = Manifest::bare(Adapter::Acp);
+        assert_eq!(manifest.at_gateway(), None);
+        manifest.command = ["agent", "-p", "--", "{prompt}"].map(str::to_owned).to_vec();
+        manifest.env.pass = ["MY_API_KEY", "MY_URL", "MY_MODE", "MY_LOGIN"].map(str::to_owned).to_vec();
+        manifest.env.secret = vec!["MY_LOGIN".to_owned()];
+        manifest.requires_env = vec!["MY_API_KEY".to_owned()];
+        manifest.home = Home::Private(PrivateHome { copy: vec!["login.json".into()] });
+        manifest.files = BTreeMap::from([("a".to_owned(), "own".to_owned()), ("b".to_owned(), "own".to_owned())]);
+        manifest.gateway = Some(GatewayRoute {
+            api: Api::OpenaiChat,
+            model: Some("m".to_owned()),
+            env: BTreeMap::from([("MY_URL".to_owned(), "{gateway}".to_owned())]),
+            files: BTreeMap::from([("a".to_owned(), "gateway's".to_owned())]),
+            args: vec!["--offline".to_owned()],
+            command: Vec::new(),
+        });
+        let pointed = manifest.at_gateway().unwrap();
+        assert_eq!(pointed.command, ["agent", "-p", "--offline", "--", "{prompt}"]);
+        assert_eq!(pointed.env.pass, ["MY_MODE"]);
+        assert_eq!(pointed.env.set["MY_URL"], "{gateway}");
+        assert!(pointed.requires_env.is_empty());
+        assert_eq!(pointed.home, Home::default());
+        assert_eq!((pointed.files["a"].as_str(), pointed.files["b"].as_str()), ("gateway's", "own"));
+        assert_eq!(pointed.model.default, None);
+    }
+}

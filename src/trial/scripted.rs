@@ -1,0 +1,119 @@
+//! A scripted model in a trial: a server of its own, an agent that is pointed at it, and what it was asked.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Attempt, Folders};
+use crate::environment::{Placeholders, is_proxy};
+use crate::gateway::log::LogLine;
+use crate::gateway::play::What;
+use crate::gateway::script::Script;
+use crate::gateway::server::{self, Running};
+use crate::run::{Part, RunError, write_part};
+use crate::sandbox::{Inside, Network, Sandbox};
+use crate::secrets::Masker;
+
+/// The server of a trial.
+pub(super) struct ScriptedModel {
+    running: Running,
+    turns: usize,
+    /// Leads to the server where the sandbox has no network to it.
+    pub(super) relay: Option<Relay>,
+}
+
+/// The socket's name in the folder that stands as `/tmp` in the sandbox.
+const SOCKET: &str = "model.sock";
+
+/// A port in a sandbox that leads to a socket, by the name that it has there.
+pub(super) struct Relay {
+    pub(super) port: u16,
+    pub(super) socket: PathBuf,
+}
+
+/// Starts the server of a trial whose case names a script; nothing where it names none.
+///
+/// # Errors
+/// What kept it from starting, in words.
+pub(super) async fn begin(
+    attempt: &Attempt,
+    folders: &Folders,
+    inside: &Inside,
+) -> Result<Option<ScriptedModel>, String> {
+    let Some(path) = &attempt.case.model_script else { return Ok(None) };
+    let script = Script::load(path).map_err(|errors| {
+        let first = errors.first().map(ToString::to_string).unwrap_or_default();
+        format!("the model's script cannot be read: {first}")
+    })?;
+    let turns = script.turns.len();
+    let apart = matches!(inside.sandbox, Sandbox::Bwrap { network: Network::Loopback | Network::None, .. });
+    let socket = apart.then(|| inside.places.scratch.join(SOCKET));
+    let workspace = Some(folders.workspace.to_string_lossy().into_owned());
+    let options = server::Options { socket, workspace, ..server::Options::default() };
+    let running = server::start(script, options).await;
+    let running = running.map_err(|error| format!("the scripted model could not listen on loopback: {error}"))?;
+    let relay = apart.then(|| Relay { port: running.port(), socket: Path::new("/tmp").join(SOCKET) });
+    Ok(Some(ScriptedModel { running, turns, relay }))
+}
+
+/// The attempt with an agent that is pointed at the server; nothing where its manifest does not say how.
+pub(super) fn pointed(attempt: &Attempt) -> Option<Attempt> {
+    Some(Attempt {
+        case: attempt.case.clone(),
+        manifest: Arc::new(attempt.manifest.at_gateway()?),
+        trial: attempt.trial.clone(),
+        interaction: attempt.interaction.clone(),
+        attempt: attempt.attempt,
+        folder: attempt.folder.clone(),
+    })
+}
+
+impl ScriptedModel {
+    pub(super) fn base_url(&self) -> String {
+        self.running.base_url()
+    }
+
+    /// Ends the server: what it was asked, as the file `model.jsonl`, and what the user should know of it.
+    pub(super) fn end(self, attempt: &Attempt, masker: &Masker) -> Result<(Part, Vec<String>), RunError> {
+        let turns = self.turns;
+        let lines = self.running.stop();
+        let part = write_part(&attempt.folder.join("model.jsonl"), |out| {
+            lines.iter().try_for_each(|line| writeln!(out, "{}", masker.mask(&line.json())))
+        })?;
+        Ok((part, warnings(&lines, turns)))
+    }
+}
+
+fn warnings(lines: &[LogLine], turns: usize) -> Vec<String> {
+    const SHOWN: usize = 3;
+    let mut warnings: Vec<String> = Vec::new();
+    for problem in lines.iter().filter_map(|line| line.problem.as_ref()) {
+        let warning = format!("the scripted model: {problem}");
+        if warnings.len() < SHOWN && !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    let last = lines.iter().filter(|line| line.sub_agent.is_none()).filter_map(|line| line.turn).max();
+    let played = last.map_or(0, |last| last + 1);
+    if played < turns {
+        warnings.push(format!("the agent asked for {played} of the {turns} turns of the model's script"));
+    }
+    let more = lines.iter().filter(|line| line.played == What::AfterTheLast).count();
+    if more > 0 {
+        warnings.push(format!("the agent asked {more} times more after the last turn of the model's script"));
+    }
+    warnings
+}
+
+/// The environment of an agent whose model is on loopback: no proxy stands between, and what points it there counts
+/// before what the case says.
+pub(super) fn environment(
+    mut env: BTreeMap<String, String>,
+    attempt: &Attempt,
+    placeholders: &Placeholders,
+) -> BTreeMap<String, String> {
+    env.retain(|name, _| !is_proxy(name));
+    let route = attempt.manifest.gateway.iter().flat_map(|route| &route.env);
+    env.extend(route.map(|(name, value)| (name.clone(), placeholders.fill(value))));
+    env
+}
