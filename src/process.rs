@@ -22,7 +22,7 @@ use escaped::{Leader, Origin};
 pub const TERM_TO_KILL: Duration = Duration::from_secs(2);
 
 /// How long what is left of a group whose first process has exited may take to end by itself.
-const SETTLE: Duration = Duration::from_millis(250);
+const SETTLE: Duration = Duration::from_millis(500);
 
 /// A child process and its group.
 pub struct Group {

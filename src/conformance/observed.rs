@@ -106,8 +106,8 @@ impl Observed {
         serde_json::from_str(&line.line).ok()
     }
 
-    /// Whether the case's own check of the workspace held; nothing where it was not judged.
-    pub fn workspace_is_right(&self) -> Option<bool> {
-        self.result.grades.iter().find(|grade| grade.grader == "files")?.passed
+    /// Whether the case's own check of the workspace of this name held; nothing where it was not judged.
+    pub fn held(&self, name: &str) -> Option<bool> {
+        self.result.grades.iter().find(|grade| grade.name == name)?.passed
     }
 }

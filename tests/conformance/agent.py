@@ -101,12 +101,12 @@ def prompt(text):
                 return "end_turn" if DEFECT == "cancel-is-an-end" else "cancelled"
     if "refused.txt" in text:
         tool("w", "edit", "refused.txt", {"path": "refused.txt"}, lambda: write("refused.txt"), asks=True)
-        tool("x", "execute", "touch", {"command": "touch refused-too.txt"}, lambda: run("touch refused-too.txt"), asks=True)
+        tool("x", "execute", "touch", {"command": "touch refused-too.txt"}, lambda: run("touch refused-too.txt") or "ok", asks=True)
         say("I did what I was allowed to do, and left what I was not.")
     elif "notes.txt" in text:
         tool("r", "read", "notes.txt", {"path": "notes.txt"}, lambda: read("notes.txt"))
         tool("w", "edit", "made.txt", {"path": "made.txt"}, lambda: write("made.txt"), asks=True)
-        tool("x", "execute", "echo", {"command": "echo checked"}, lambda: run("echo checked"), asks=True)
+        tool("x", "execute", "touch", {"command": "touch checked.txt"}, lambda: run("touch checked.txt") or "ok", asks=True)
         say("All three things are done, one after the other, each with a tool.")
     else:
         if DEFECT == "orphan":

@@ -124,7 +124,14 @@ fn a_turn_that_is_not_what_it_should_be_is_found() {
     shows("no-input", "", "tool-input", "not-seen", "of 0 of 3 calls", 3);
     shows("no-result", "", "tool-results", "not-seen", "of 0 of 3 calls", 3);
     shows("never-asks", "", "permission-approve", "not-seen", "it asked for nothing", 3);
-    shows("disobeys", "", "permission-reject", "failed", "done all the same", 1);
+    shows(
+        "disobeys",
+        "",
+        "permission-reject",
+        "failed",
+        "of kind edit was rejected, and what it was to do was done",
+        1,
+    );
 }
 
 #[test]
