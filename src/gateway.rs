@@ -55,8 +55,16 @@ pub struct Asked {
     pub tool_results: usize,
     /// What the user said before the model's first turn.
     pub opening: String,
+    /// That, and what the agent told of itself.
+    pub told: String,
+    /// What the user said since the model's last turn.
+    pub last: String,
+    /// The agent marks it as made beside its conversation.
+    pub beside: bool,
     /// The folder that the agent says it works in.
     pub folder: Option<String>,
+    /// The one tool that has to be called.
+    pub forced: Option<String>,
     /// The JSON Schema that the answer is to follow.
     pub format: Option<Value>,
 }

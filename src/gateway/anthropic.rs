@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::script::{Stop, Usage};
 use super::stream::named_event;
 use super::turns::Conversation;
-use super::words::{folder, pieces, text, text_of};
+use super::words::{folder, only, pieces, text, text_of};
 use super::{Asked, Refusal, Reply, Tool};
 
 /// What a request asks.
@@ -35,6 +35,10 @@ pub fn asked(body: &Value) -> Asked {
         tool_results: said.tool_results,
         folder: folder(&said.told),
         opening: said.opening,
+        told: said.told,
+        forced: forced(body),
+        last: said.last,
+        beside: false,
         format: body["output_config"].get("format").or(body.get("output_format")).map(|it| it["schema"].clone()),
     }
 }
@@ -49,6 +53,15 @@ fn tool(tool: &Value) -> Option<Tool> {
         _ => tool["input_schema"].clone(),
     };
     Some(Tool { name, description: text(tool, "description").to_owned(), schema, ..Tool::default() })
+}
+
+fn forced(body: &Value) -> Option<String> {
+    let choice = &body["tool_choice"];
+    match text(choice, "type") {
+        "tool" => Some(text(choice, "name").to_owned()),
+        "any" => only(&body["tools"]).map(|tool| text(tool, "name").to_owned()),
+        _ => None,
+    }
 }
 
 /// The whole answer.
@@ -161,6 +174,7 @@ fn usage(usage: Option<Usage>) -> Value {
     let usage = usage.unwrap_or_default();
     json!({
         "input_tokens": usage.input, "cache_creation_input_tokens": usage.cache_write,
-        "cache_read_input_tokens": usage.cache_read, "output_tokens": usage.output
+        "cache_read_input_tokens": usage.cache_read, "output_tokens": usage.output,
+        "output_tokens_details": {"thinking_tokens": usage.thought}
     })
 }

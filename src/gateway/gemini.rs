@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::script::{Stop, Usage};
 use super::turns::Conversation;
-use super::words::{folder, pieces, text, text_of};
+use super::words::{folder, only, pieces, text, text_of};
 use super::{Asked, Refusal, Reply, Tool};
 
 /// What a request asks of the model that stands in its path.
@@ -33,6 +33,10 @@ pub fn asked(body: &Value, model: &str, stream: bool) -> Asked {
         tool_results: said.tool_results,
         folder: folder(&said.told),
         opening: said.opening,
+        told: said.told,
+        forced: forced(body),
+        last: said.last,
+        beside: false,
         format: schema.or_else(|| json_wanted.then(|| json!({"type": "object"}))),
     }
 }
@@ -48,15 +52,21 @@ fn tools(group: &Value) -> Vec<Tool> {
     declared.filter_map(tool).collect()
 }
 
+fn forced(body: &Value) -> Option<String> {
+    let config = &body["toolConfig"]["functionCallingConfig"];
+    let named = only(&config["allowedFunctionNames"]).and_then(Value::as_str);
+    named.filter(|_| text(config, "mode") == "ANY").map(str::to_owned)
+}
+
 /// The whole answer.
 pub fn whole(reply: &Reply) -> Value {
-    let parts = [thoughts(reply, false), texts(reply, false), calls(reply)].concat();
+    let parts = [thoughts(reply), texts(reply, false), calls(reply)].concat();
     answer(reply, parts, true)
 }
 
 /// The answer in chunks.
 pub fn chunks(reply: &Reply) -> Vec<Value> {
-    let said = thoughts(reply, true).into_iter().chain(texts(reply, true)).map(|part| vec![part]);
+    let said = thoughts(reply).into_iter().chain(texts(reply, true)).map(|part| vec![part]);
     let mut parts: Vec<Vec<Value>> = said.collect();
     if !reply.calls.is_empty() {
         parts.push(calls(reply));
@@ -115,8 +125,9 @@ pub fn model(name: &str) -> Value {
     })
 }
 
-fn thoughts(reply: &Reply, in_pieces: bool) -> Vec<Value> {
-    said(reply.thinking.as_deref(), in_pieces).map(|text| json!({"text": text, "thought": true})).collect()
+/// A thought comes in one piece here: each piece is one with a heading of its own.
+fn thoughts(reply: &Reply) -> Vec<Value> {
+    reply.thinking.iter().map(|text| json!({"text": text, "thought": true})).collect()
 }
 
 fn texts(reply: &Reply, in_pieces: bool) -> Vec<Value> {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::script::{Stop, Usage};
 use super::stream::event;
 use super::turns::Conversation;
-use super::words::{folder, pieces, text, text_of};
+use super::words::{folder, only, pieces, text, text_of};
 use super::{Asked, Call, Refusal, Reply, Tool};
 
 /// What a request asks.
@@ -31,6 +31,10 @@ pub fn asked(body: &Value) -> Asked {
         tool_results: said.tool_results,
         folder: folder(&said.told),
         opening: said.opening,
+        told: said.told,
+        forced: forced(body),
+        last: said.last,
+        beside: false,
         format: match text(format, "type") {
             "json_schema" => Some(format["json_schema"]["schema"].clone()),
             "json_object" => Some(json!({"type": "object"})),
@@ -45,6 +49,15 @@ fn tool(tool: &Value) -> Option<Tool> {
     let name = body["name"].as_str()?.to_owned();
     let description = text(body, "description").to_owned();
     Some(Tool { name, description, schema: body["parameters"].clone(), freeform, group: None })
+}
+
+fn forced(body: &Value) -> Option<String> {
+    match &body["tool_choice"] {
+        Value::String(word) if word == "required" => {
+            only(&body["tools"]).map(|tool| text(&tool["function"], "name").to_owned())
+        }
+        choice => choice["function"]["name"].as_str().map(str::to_owned),
+    }
 }
 
 /// The whole answer.

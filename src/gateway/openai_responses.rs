@@ -6,7 +6,7 @@ use super::openai_chat::{argument, refusal_text};
 use super::script::{Stop, Usage};
 use super::stream::named_event;
 use super::turns::{Conversation, turn_of};
-use super::words::{folder, pieces, text, text_of};
+use super::words::{folder, only, pieces, text, text_of};
 use super::{Asked, Call, Refusal, Reply, Tool};
 
 /// What a request asks.
@@ -40,6 +40,13 @@ pub fn asked(body: &Value) -> Asked {
         tool_results: said.tool_results,
         folder: folder(&said.told),
         opening: said.opening,
+        told: said.told,
+        forced: forced(body),
+        last: said.last,
+        beside: matches!(
+            body["client_metadata"]["x-openai-subagent"].as_str(),
+            Some("guardian" | "review" | "compact")
+        ),
         format: format.get("schema").cloned(),
     }
 }
@@ -61,6 +68,13 @@ fn tools(tool: &Value, group: Option<&str>) -> Vec<Tool> {
     let description = text(tool, "description").to_owned();
     let group = group.map(str::to_owned);
     vec![Tool { name: name.to_owned(), group, description, schema, freeform: kind == "custom" }]
+}
+
+fn forced(body: &Value) -> Option<String> {
+    match &body["tool_choice"] {
+        Value::String(word) if word == "required" => only(&body["tools"]).map(|tool| text(tool, "name").to_owned()),
+        choice => choice["name"].as_str().map(str::to_owned),
+    }
 }
 
 /// The whole answer.

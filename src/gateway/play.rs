@@ -66,9 +66,7 @@ pub fn play(script: &Script, api: Api, asked: &Asked, workspace: Option<&str>, b
         said.or(asked.model.as_ref()).cloned().unwrap_or_else(|| "scripted".to_owned())
     };
     if is_aside(script, asked) {
-        let text = asked.format.as_ref().map_or_else(|| NEUTRAL.to_owned(), |schema| sample(schema).to_string());
-        let reply = Reply { model: model(None), text: Some(text), ..Reply::default() };
-        return Played::of(What::Aside, Answer::Whole(reply));
+        return Played::of(What::Aside, Answer::Whole(Reply { model: model(None), ..aside(api, asked) }));
     }
     let (sub_agent, turns) = script.turns_for(&asked.opening);
     let number = asked.model_turns;
@@ -139,9 +137,33 @@ impl Played {
     }
 }
 
-/// Requests without tools are made beside the conversation: for its title, for a summary, to see whether a key works.
+/// A few words, or the plainest value of the form that is asked for.
+fn aside(api: Api, asked: &Asked) -> Reply {
+    let forced = asked.forced.as_ref().and_then(|name| asked.tools.iter().find(|tool| tool.name == *name));
+    if let Some(tool) = forced {
+        let input = sample(&tool.schema);
+        let call =
+            super::Call { call: format!("{}aside", api.call_prefix()), kind: "tool", ..tools::made(tool, input) };
+        return Reply { calls: vec![call], stop: Stop::ToolCalls, ..Reply::default() };
+    }
+    let text = asked.format.as_ref().map_or_else(|| NEUTRAL.to_owned(), |schema| sample(schema).to_string());
+    Reply { text: Some(text), ..Reply::default() }
+}
+
+/// What agents say where they ask beside their conversation and offer tools all the same, as they were seen to do:
+/// Claude Code and Qwen Code for what the user may type next, Qwen Code for what is worth remembering.
+const SAID_ASIDE: [&str; 2] = ["[SUGGESTION MODE:", "You are now acting as the managed memory extraction subagent"];
+
+/// Whether a request is made beside the conversation: for its title, for a summary, to judge a call, to see whether a
+/// key works.
 fn is_aside(script: &Script, asked: &Asked) -> bool {
-    asked.tools.is_empty() && script.without_tools == WithoutTools::Aside
+    let toolless = asked.tools.is_empty() && script.without_tools == WithoutTools::Aside;
+    let says = |found: &dyn Fn(&str) -> bool| found(&asked.told) || found(&asked.last);
+    toolless
+        || asked.beside
+        || asked.forced.is_some()
+        || SAID_ASIDE.iter().any(|words| says(&|text| text.contains(words)))
+        || script.aside.iter().any(|pattern| says(&|text| pattern.is_match(text)))
 }
 
 fn refused(turn: &Turn, api: Api, so_often: u32) -> Option<Refusal> {

@@ -22,6 +22,10 @@ pub struct Script {
     /// What becomes of requests that offer no tools.
     #[serde(default)]
     pub without_tools: WithoutTools,
+    /// Requests in which one of these is found, in the instructions or in what the user said last, are answered aside
+    /// as well.
+    #[serde(default)]
+    pub aside: Vec<Pattern>,
     /// Its answers, in the order of a conversation.
     pub turns: Vec<Turn>,
     /// Conversations of sub-agents, which have turns of their own.

@@ -212,7 +212,8 @@ fn find_patch(offered: &[Tool]) -> Option<&Tool> {
     offered.iter().filter(patches).find(|tool| tool.freeform || field(tool, PATCH).is_some())
 }
 
-fn made(tool: &Tool, input: Value) -> Call {
+/// A call of a tool, still without its id.
+pub(super) fn made(tool: &Tool, input: Value) -> Call {
     Call {
         call: String::new(),
         kind: "",
@@ -353,10 +354,19 @@ fn fill(tool: &Tool, fields: &[Field<'_>], workspace: Option<&str>) -> Result<Va
     }
     for key in tool.schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
         if !input.contains_key(key) {
-            input.insert(key.to_owned(), sample(schema_of(key)));
+            // Most agents want a line for people beside a command; the command says it best.
+            let about = matches!(key, "description" | "explanation" | "reason").then(|| first_text(fields)).flatten();
+            input.insert(key.to_owned(), about.unwrap_or_else(|| sample(schema_of(key))));
         }
     }
     Ok(Value::Object(input))
+}
+
+fn first_text(fields: &[Field<'_>]) -> Option<Value> {
+    fields.iter().find_map(|field| match field {
+        Field::Given(names, text @ Value::String(_)) if *names == COMMAND => Some(text.clone()),
+        _ => None,
+    })
 }
 
 /// Whether a key's own words ask for an absolute path.

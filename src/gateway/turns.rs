@@ -11,6 +11,8 @@ pub(super) struct Conversation {
     pub opening: String,
     /// That, and what the system said.
     pub told: String,
+    /// What the user said since the model's last turn.
+    pub last: String,
     speaking: bool,
     begun: bool,
 }
@@ -24,6 +26,7 @@ impl Conversation {
             self.model_turns += 1;
         }
         (self.speaking, self.begun) = (true, true);
+        self.last.clear();
         for turn in calls.into_iter().filter_map(turn_of) {
             self.model_turns = turn + 1;
         }
@@ -32,6 +35,7 @@ impl Conversation {
     /// The user spoke.
     pub fn user(&mut self, text: &str) {
         self.speaking = false;
+        push(&mut self.last, text);
         if !self.begun {
             push(&mut self.opening, text);
             push(&mut self.told, text);

@@ -46,6 +46,11 @@ pub(super) fn text_of(content: &Value) -> String {
     }
 }
 
+/// The one element of a list that has no other.
+pub(super) fn only(list: &Value) -> Option<&Value> {
+    list.as_array().filter(|list| list.len() == 1)?.first()
+}
+
 /// A text of a JSON object, empty where there is none.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or("")

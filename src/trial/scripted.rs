@@ -100,7 +100,8 @@ fn warnings(lines: &[LogLine], turns: usize) -> Vec<String> {
     }
     let more = lines.iter().filter(|line| line.played == What::AfterTheLast).count();
     if more > 0 {
-        warnings.push(format!("the agent asked {more} times more after the last turn of the model's script"));
+        let times = if more == 1 { "once".to_owned() } else { format!("{more} times") };
+        warnings.push(format!("after the last turn of the model's script the agent asked {times} more"));
     }
     warnings
 }
