@@ -10,5 +10,7 @@ mod check;
 mod import;
 #[path = "conformance/parity.rs"]
 mod parity;
+#[path = "conformance/recorded.rs"]
+mod recorded;
 #[path = "conformance/registry.rs"]
 mod registry;

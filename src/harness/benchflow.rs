@@ -206,7 +206,7 @@ impl Fields<'_> {
                 (Some(integer), _) => u64::from_str_radix(integer.as_str(), integer.radix()).ok()?,
                 (None, Some(float)) => {
                     let float: f64 = float.as_str().parse().ok()?;
-                    (float.fract() == 0.0 && float >= 1.0 && float < 1e15).then_some(float as u64)?
+                    (float.fract() == 0.0 && (1.0..1e15).contains(&float)).then_some(float as u64)?
                 }
                 (None, None) => return None,
             };

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+import urllib.request
 
 DEFECT = sys.argv[1] if len(sys.argv) > 1 else "none"
 MODELS = ["good", "better"]
@@ -93,7 +94,22 @@ def run(command):
     return subprocess.run(command, shell=True, cwd=workspace, capture_output=True, text=True).stdout
 
 
+def ask_model(text):
+    """One request to the model that the environment points at, as an agent with a gateway makes it."""
+    tools = [{"type": "function", "function": {"name": "write_file", "parameters": {"type": "object", "properties": {"path": {}, "content": {}}}}}]
+    body = {"model": os.environ["FAKE_MODEL"], "messages": [{"role": "user", "content": text}], "tools": tools}
+    request = urllib.request.Request(
+        os.environ["FAKE_GATEWAY"] + "/v1/chat/completions",
+        json.dumps(body).encode(),
+        {"content-type": "application/json", "authorization": "Bearer " + os.environ.get("FAKE_API_KEY", "none")},
+    )
+    with urllib.request.urlopen(request) as answer:
+        answer.read()
+
+
 def prompt(text):
+    if "FAKE_GATEWAY" in os.environ:
+        ask_model(text)
     if "sleep 20" in text:
         update({"sessionUpdate": "tool_call", "toolCallId": "long", "kind": "execute", "title": "sleep 20"})
         for message in INPUT:

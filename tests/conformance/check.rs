@@ -200,6 +200,25 @@ fn without_a_model_only_what_needs_none_is_looked_for() {
 }
 
 #[test]
+fn a_scripted_model_answers_where_the_manifest_says_how() {
+    let mut project = fake(
+        "none",
+        "env: {pass: [FAKE_API_KEY], secret: [FAKE_API_KEY]}\nrequires-env: [FAKE_API_KEY]\n\
+         gateway:\n  api: openai-chat\n  model: scripted\n\
+         \x20 env: {FAKE_GATEWAY: '{gateway}', FAKE_MODEL: '{model}', FAKE_API_KEY: scripted-key}",
+    );
+    project.env("FAKE_API_KEY", "sk-of-the-user-0123456789");
+    let report = checked(&project.evals(&["harness", "check", "fake", "--format", "json"]).exits(0));
+    assert_eq!((&report["model"], &report["tier"]), (&"scripted".into(), &"wired".into()));
+    let folder = report["folder"].as_str().unwrap();
+    let asked = project.read(&format!("{folder}/answer/model.jsonl"));
+    assert!(asked.contains("\"model\":\"scripted\""), "{asked}");
+    // With --live it is the user's own model that is asked, and the key is the user's.
+    let args = ["harness", "check", "fake", "--live", "--format", "json"];
+    assert_eq!(checked(&project.evals(&args).exits(0))["tier"], "runnable");
+}
+
+#[test]
 fn a_harness_that_cannot_be_started_says_why() {
     let project = Project::new();
     project.harness("gone", "adapter: acp\ncommand: [no-such-agent-anywhere]\ninstall: npm install -g gone");

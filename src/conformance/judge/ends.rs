@@ -79,7 +79,8 @@ pub(super) fn clean_exit(sessions: &[Observed]) -> Finding {
     if well.is_empty() {
         return finding(item, Outcome::NotChecked, "no session came to its end", []);
     }
-    finding(item, Outcome::Seen, format!("it exited 0 by itself {} times", well.len()), well.into_iter().take(1))
+    let text = format!("it exited 0 by itself{}", times(well.len()));
+    finding(item, Outcome::Seen, text, well.into_iter().take(1))
 }
 
 pub(super) fn no_orphans(sessions: &[Observed]) -> Finding {
@@ -102,6 +103,11 @@ pub(super) fn no_orphans(sessions: &[Observed]) -> Finding {
     }
     match ran {
         0 => finding(item, Outcome::NotChecked, "no session came to its end", []),
-        _ => finding(item, Outcome::Seen, format!("nothing was left of {ran} sessions"), []),
+        _ => finding(item, Outcome::Seen, format!("nothing was left{}", times(ran)), []),
     }
+}
+
+/// How often something was seen, where it was more than once.
+fn times(count: usize) -> String {
+    if count == 1 { String::new() } else { format!(", {count} times") }
 }

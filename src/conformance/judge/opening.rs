@@ -118,7 +118,7 @@ pub(super) fn sessions(about: &About<'_>, sessions: &[Observed]) -> Finding {
             finding(item, Outcome::Failed, "session/new was answered without a sessionId", [session.place(*line)])
         }
         Some((line, Err(error))) => {
-            let auth = session.result.error.as_ref().is_some_and(|error| error.category == ErrorCategory::Auth);
+            let auth = session.stop().is_some_and(|stop| stop.category == Some(ErrorCategory::Auth));
             let (outcome, what) = if auth {
                 (Outcome::NotChecked, "it wants a login")
             } else {

@@ -6,7 +6,7 @@ use super::{About, end_of, finding, session, without_model};
 use crate::conformance::observed::Observed;
 use crate::conformance::probes::Probe;
 use crate::conformance::{Finding, Item, Outcome, Place};
-use crate::trace::{Body, CallStatus, PermissionOutcome, StopReason, ToolCall, ToolResult, Usage};
+use crate::trace::{Body, CallStatus, PermissionOutcome, StopReason, ToolCall, ToolResult, Usage, UsageScope};
 
 pub(super) fn prompt(about: &About<'_>, sessions: &[Observed]) -> Finding {
     let item = Item::Prompt;
@@ -42,7 +42,9 @@ pub(super) fn streaming(about: &About<'_>, sessions: &[Observed]) -> Finding {
     let Some(answer) = answer else { return finding(item, Outcome::NotChecked, "it was not looked for", []) };
     let ends: Vec<Place> =
         [answer.pieces.first(), answer.pieces.last()].into_iter().flatten().map(|line| answer.place(*line)).collect();
+    let whole = answer.stop().is_some_and(|stop| stop.output.as_deref().is_some_and(|text| !text.trim().is_empty()));
     match answer.pieces.len() {
+        0 if whole => finding(item, Outcome::NotSeen, "the text came in one piece", end_of(answer)),
         0 => finding(item, Outcome::NotSeen, "there was no text", end_of(answer)),
         1 => finding(item, Outcome::NotSeen, "the text came in one piece", ends.into_iter().take(1)),
         pieces => finding(item, Outcome::Seen, format!("the text came in {pieces} pieces"), ends),
@@ -189,31 +191,37 @@ pub(super) fn usage(about: &About<'_>, sessions: &[Observed]) -> Finding {
     if let Some(finding) = without_model(item, about, answer) {
         return finding;
     }
-    let told = sessions.iter().filter(|session| session.probe.prompts()).find_map(|session| {
-        let usage = session.events.iter().find_map(|event| match &event.body {
-            Body::Usage(usage) if usage.source.is_none() && spent(usage) => Some(usage),
+    let reports = |session: &Observed| -> Vec<Usage> {
+        let usages = session.events.iter().filter_map(|event| match &event.body {
+            Body::Usage(usage) if usage.source.is_none() && spent(usage) => Some(usage.clone()),
             _ => None,
-        })?;
-        Some((session, usage))
-    });
-    match told {
-        None => finding(item, Outcome::NotSeen, "it told no figure", answer.and_then(end_of)),
-        Some((session, usage)) => {
-            let figures = [
-                (usage.input_tokens.is_some(), "input"),
-                (usage.output_tokens.is_some(), "output"),
-                (usage.cache_read_tokens.is_some(), "cache read"),
-                (usage.cache_write_tokens.is_some(), "cache write"),
-                (usage.thought_tokens.is_some(), "thoughts"),
-                (usage.total_tokens.is_some(), "total"),
-                (usage.cost_usd.is_some(), "cost"),
-            ];
-            let told: Vec<&str> = figures.iter().filter(|(there, _)| *there).map(|(_, word)| *word).collect();
-            let scope = serde_json::to_value(usage.scope).ok();
-            let scope = scope.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default();
-            finding(item, Outcome::Seen, format!("{}, for each {scope}", told.join(", ")), end_of(session))
-        }
-    }
+        });
+        usages.collect()
+    };
+    let prompted = sessions.iter().filter(|session| session.probe.prompts());
+    let told = prompted.map(|session| (session, reports(session))).find(|(_, reports)| !reports.is_empty());
+    let Some((session, reports)) = told else {
+        return finding(item, Outcome::NotSeen, "it told no figure", answer.and_then(end_of));
+    };
+    let any = |figure: fn(&Usage) -> bool| reports.iter().any(figure);
+    let figures = [
+        (any(|usage| usage.input_tokens.is_some()), "input"),
+        (any(|usage| usage.output_tokens.is_some()), "output"),
+        (any(|usage| usage.cache_read_tokens.is_some()), "cache read"),
+        (any(|usage| usage.cache_write_tokens.is_some()), "cache write"),
+        (any(|usage| usage.thought_tokens.is_some()), "thoughts"),
+        (any(|usage| usage.total_tokens.is_some()), "total"),
+        (any(|usage| usage.cost_usd.is_some()), "cost"),
+    ];
+    let told: Vec<&str> = figures.iter().filter(|(there, _)| *there).map(|(_, word)| *word).collect();
+    let scopes = [(UsageScope::Call, "call"), (UsageScope::Turn, "turn"), (UsageScope::Session, "session")];
+    let scopes: Vec<&str> = scopes
+        .iter()
+        .filter(|(scope, _)| reports.iter().any(|usage| usage.scope == *scope))
+        .map(|(_, word)| *word)
+        .collect();
+    let text = format!("{}; for each {}", told.join(", "), scopes.join(" and "));
+    finding(item, Outcome::Seen, text, end_of(session))
 }
 
 /// Whether a report tells what was spent, and not only how full the context is.
