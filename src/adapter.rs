@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::harness::Manifest;
+use crate::models;
 use crate::trace::recorder::{Finished, Part, Recorder, Voice};
 use crate::trace::{Body, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
 use crate::wire::{Dir, EngineLine, WireLine};
@@ -128,6 +129,8 @@ pub struct Translation {
     recorder: Recorder,
     ending: Ending,
     lines: u64,
+    /// The last effective model that was compared with the one asked for.
+    model_compared: Option<String>,
 }
 
 /// What the engine knows of the end, beside what the agent said.
@@ -149,6 +152,7 @@ impl Translation {
             recorder: Recorder::new(header),
             ending: Ending::default(),
             lines: 0,
+            model_compared: None,
         }
     }
 
@@ -178,6 +182,25 @@ impl Translation {
                 Err(_) => self.recorder.notice("malformed_engine_line", line.line.clone()),
             },
         }
+        self.compare_models();
+    }
+
+    /// Tells where another model answers than was asked for. What the agent ran on before it was asked is no matter.
+    fn compare_models(&mut self) {
+        if !self.recorder.was_prompted() {
+            return;
+        }
+        let model = &self.recorder.header().model;
+        let (Some(requested), Some(effective)) = (&model.requested, &model.effective) else { return };
+        if self.model_compared.as_ref() == Some(effective) {
+            return;
+        }
+        let differs = !models::same(requested, effective);
+        let text = format!("model `{requested}` was asked for, and the agent says that it runs on `{effective}`");
+        self.model_compared = Some(effective.clone());
+        if differs {
+            self.recorder.notice("model_mismatch", text);
+        }
     }
 
     fn engine(&mut self, line: &EngineLine) {
@@ -206,7 +229,11 @@ impl Translation {
                 .recorder
                 .notice("escaped", format!("{processes} processes had left the agent's process group and were ended")),
             EngineLine::Unknown => self.recorder.notice("unknown_engine_line", "an engine line of an unknown kind"),
-            EngineLine::Permission { .. } | EngineLine::CloseStdin | EngineLine::Signal { .. } => {}
+            EngineLine::Permission { .. }
+            | EngineLine::Restart
+            | EngineLine::Terminal { .. }
+            | EngineLine::CloseStdin
+            | EngineLine::Signal { .. } => {}
         }
         self.translator.engine(line, &mut self.recorder);
     }
@@ -229,6 +256,8 @@ impl Translation {
     /// Ends the session.
     pub fn finish(mut self) -> Finished {
         let answer = self.translator.finish(&mut self.recorder, self.ending.exit);
+        // A plain command's envelope is read at its end.
+        self.compare_models();
         let (stop, host) = self.ending.decide(answer);
         self.recorder.finish(stop, host)
     }

@@ -77,6 +77,8 @@ pub struct Case {
     pub mcp_servers: Vec<Value>,
     /// Files sent along with the first prompt.
     pub attachments: Vec<PathBuf>,
+    /// What is special about the agent's session.
+    pub session: SessionSettings,
     /// The sandbox it asks for.
     pub sandbox: Option<sandbox::Settings>,
     /// When errored trials are tried again.
@@ -213,6 +215,30 @@ pub struct Requires {
     /// Its model can be chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_selection: Option<bool>,
+}
+
+/// What is special about the agent's session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct SessionSettings {
+    /// The agent's mode, by its id; the agent's own default where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// How the session goes on after a turn; `keep` where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub between_turns: Option<BetweenTurns>,
+}
+
+/// How a session goes on after a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BetweenTurns {
+    /// In the same process.
+    Keep,
+    /// In another process, which loads it with its history.
+    Load,
+    /// In another process, which resumes it.
+    Resume,
 }
 
 /// What a trial may use up. A figure is a limit only where it is written.

@@ -51,6 +51,10 @@ pub struct Placeholders {
     pub scripts: BTreeMap<String, String>,
     /// File that holds the first prompt, for agents that take it as one.
     pub prompt_file: Option<String>,
+    /// The case's system prompt, for agents that take it by a flag.
+    pub system_prompt: Option<String>,
+    /// File that holds the case's MCP servers, for agents that take it by a flag.
+    pub servers_file: Option<String>,
 }
 
 impl Placeholders {

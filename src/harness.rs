@@ -15,8 +15,10 @@ use crate::values::{NameGlob, Pattern, Time};
 pub mod benchflow;
 pub mod catalog;
 mod gateway;
+mod routes;
 
 pub use gateway::GatewayRoute;
+pub use routes::{ServersRoute, ServersVia, SystemPromptRoute, SystemPromptVia};
 
 /// What a manifest in `harnesses/` says of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +46,12 @@ pub struct Manifest {
     /// How the model is chosen.
     #[serde(default)]
     pub model: ModelRoute,
+    /// How a case's system prompt reaches it.
+    #[serde(default, skip_serializing_if = "SystemPromptRoute::is_default")]
+    pub system_prompt: SystemPromptRoute,
+    /// How a case's MCP servers reach it; over its protocol where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_servers: Option<ServersRoute>,
     /// Environment beyond the allow-list.
     #[serde(default)]
     pub env: Env,
@@ -133,6 +141,8 @@ impl Manifest {
             command: Vec::new(),
             prompt_via: PromptVia::default(),
             model: ModelRoute::default(),
+            system_prompt: SystemPromptRoute::default(),
+            mcp_servers: None,
             env: Env::default(),
             requires_env: Vec::new(),
             install: None,
@@ -365,6 +375,15 @@ pub struct Capabilities {
     /// It takes several prompts in one session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multi_turn: Option<bool>,
+    /// Over ACP: whether it is offered the files of its workspace; it is, where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fs: Option<bool>,
+    /// Over ACP: whether it is offered terminals; it is, where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal: Option<bool>,
+    /// Over ACP: whether it may ask the user questions; it may, where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elicitation: Option<bool>,
 }
 
 /// How long to wait for an agent.

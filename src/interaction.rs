@@ -12,15 +12,21 @@ use crate::values::{NameGlob, PathGlob, Pattern};
 
 mod choice;
 mod engine;
+mod form;
 mod named;
 mod person;
 mod policy;
 
 pub use choice::{Chosen, choose};
 pub use engine::{Asked, Counters, Decision, decide, decide_by_rule};
+pub use form::{Field, Form};
 pub use named::{NamedPolicy, PolicyFolder};
 pub use person::{Person, Question};
 pub use policy::{Policy, Reply};
+
+/// Why the policy `llm` cannot be run, and what can be.
+pub const NO_MODEL: &str = "the policy `llm` has no model to ask in this version of evals; write rules, \
+                            `{scripted: {rules: […]}}`, or name auto-approve, auto-reject, manual or one of policies/";
 
 /// A policy. Written as a word, or as a one-key map where it has settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,9 +95,8 @@ impl FromStr for Interaction {
             "auto-approve" => Ok(Interaction::AutoApprove),
             "auto-reject" => Ok(Interaction::AutoReject),
             "manual" => Ok(Interaction::Manual),
-            word @ ("scripted" | "llm") => {
-                Err(format!("`{word}` needs settings; write them in the case, or as `{{{word}: …}}`"))
-            }
+            "scripted" => Err("`scripted` needs settings; write them in the case, or as `{scripted: …}`".to_owned()),
+            "llm" => Err(NO_MODEL.to_owned()),
             yaml if yaml.contains(':') => {
                 crate::yaml::parse(Path::new("--interaction"), yaml).map_err(|error| match error.way_out() {
                     Some(help) => format!("{error}; {help}"),

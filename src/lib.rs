@@ -1,5 +1,6 @@
 //! A trace-grading evaluation engine for coding agents.
 pub mod adapter;
+pub mod attachment;
 pub mod case;
 pub mod cli;
 pub mod conformance;
@@ -12,6 +13,7 @@ pub mod grader;
 pub mod harness;
 pub mod interaction;
 pub mod lines;
+pub mod models;
 pub mod parity;
 pub mod plan;
 pub mod price;

@@ -1,12 +1,14 @@
 //! The plan of a Run: cases × harnesses × models × trials, with what is skipped and why. Pure.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use globset::{GlobBuilder, GlobMatcher};
 
 use crate::adapter::Adapter;
-use crate::case::Case;
-use crate::harness::Manifest;
+use crate::attachment::{self, Kind};
+use crate::case::{BetweenTurns, Case};
+use crate::harness::{Manifest, ServersVia};
 use crate::interaction::Interaction;
 use crate::run::TrialRecord;
 use crate::sandbox;
@@ -217,8 +219,30 @@ fn check_script(case: &Case, manifest: &Manifest) -> Result<(), PlanError> {
 
 /// What a harness is not offered though the case has it: run without, it would be another case.
 fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
-    let offers = !case.mcp_servers.is_empty() && !matches!(manifest.adapter, Adapter::Acp | Adapter::Replay);
-    offers.then(|| format!("the case offers MCP servers, and `{}` takes none", manifest.adapter.word()))
+    if !case.mcp_servers.is_empty() && manifest.servers_via() == ServersVia::None {
+        return Some(format!("the case offers MCP servers, and harness `{}` takes none", manifest.name));
+    }
+    let adapter = manifest.adapter;
+    if matches!(adapter, Adapter::Acp | Adapter::Replay) {
+        return None;
+    }
+    let word = adapter.word();
+    let takes = |file: &&PathBuf| {
+        // What has no known name is looked at when the trial begins.
+        let kind = attachment::by_name(file).map_or(Kind::Text, |(kind, _)| kind);
+        adapter == Adapter::ClaudeCodeControl && matches!(kind, Kind::Image | Kind::Pdf | Kind::Text)
+    };
+    let goes_on_elsewhere = case.session.between_turns.is_some_and(|by| by != BetweenTurns::Keep);
+    if let Some(file) = case.attachments.iter().find(|file| !takes(file)) {
+        let name = file.file_name().unwrap_or_default().display();
+        Some(format!("the case sends `{name}` along, and `{word}` takes no such file"))
+    } else if let Some(mode) = &case.session.mode {
+        Some(format!("the case wants the session in mode `{mode}`, and `{word}` sets none"))
+    } else if goes_on_elsewhere && case.turns.len() > 1 {
+        Some(format!("the case goes on with its session in another process, and `{word}` cannot"))
+    } else {
+        None
+    }
 }
 
 /// A case whose model is a script needs a harness that can be pointed at one.

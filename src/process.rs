@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -9,7 +10,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::{sleep, timeout};
 
 use crate::trace::{ErrorCategory, Exit};
@@ -90,6 +91,50 @@ impl Group {
         env: &BTreeMap<String, String>,
         stdin: Stdin,
     ) -> Result<Self, SpawnError> {
+        let stdin = if stdin == Stdin::Piped { Stdio::piped() } else { Stdio::null() };
+        let mut group = Self::start(command, folder, folder, env, [stdin, Stdio::piped(), Stdio::piped()])?;
+        let child = &group.child;
+        let ends = [
+            child.stdin.as_ref().and_then(escaped::pipe),
+            child.stdout.as_ref().and_then(escaped::pipe),
+            child.stderr.as_ref().and_then(escaped::pipe),
+        ];
+        group.origin.pipes = ends.into_iter().flatten().collect();
+        Ok(group)
+    }
+
+    /// Starts a program of a trial in a folder of its workspace, without input and with one pipe for all that it
+    /// prints, so that its lines stay in order.
+    ///
+    /// # Errors
+    /// The program was not found, or could not be started.
+    pub fn spawn_in_one_pipe(
+        command: &[String],
+        workspace: &Path,
+        folder: &Path,
+        env: &BTreeMap<String, String>,
+    ) -> Result<(Self, ChildStdout), SpawnError> {
+        let failed = |error: io::Error| SpawnError {
+            category: ErrorCategory::StartFailed,
+            message: format!("no pipe could be made: {error}"),
+        };
+        let (output, end) = io::pipe().map_err(failed)?;
+        let other_end = end.try_clone().map_err(failed)?;
+        let stdio = [Stdio::null(), Stdio::from(end), Stdio::from(other_end)];
+        let mut group = Self::start(command, workspace, folder, env, stdio)?;
+        group.origin.pipes = escaped::pipe(&output).into_iter().collect();
+        let output = std::process::ChildStdout::from(OwnedFd::from(output));
+        Ok((group, ChildStdout::from_std(output).map_err(failed)?))
+    }
+
+    /// Starts a program; `workspace` is the folder by which it is known.
+    fn start(
+        command: &[String],
+        workspace: &Path,
+        folder: &Path,
+        env: &BTreeMap<String, String>,
+        [stdin, stdout, stderr]: [Stdio; 3],
+    ) -> Result<Self, SpawnError> {
         let failed = |category, message| SpawnError { category, message };
         let Some((program, args)) = command.split_first() else {
             return Err(failed(ErrorCategory::StartFailed, "the command is empty".to_owned()));
@@ -105,9 +150,9 @@ impl Group {
             .env_clear()
             .envs(env)
             .process_group(0)
-            .stdin(if stdin == Stdin::Piped { Stdio::piped() } else { Stdio::null() })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stdin(stdin)
+            .stdout(stdout)
+            .stderr(stderr)
             .kill_on_drop(true);
         // Held until the child is known: whoever looks for orphans must not take it for one.
         let mut alive = alive();
@@ -115,23 +160,18 @@ impl Group {
             failed(ErrorCategory::StartFailed, format!("program `{program}` could not be started: {error}"))
         })?;
         let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        alive.extend(pid.map(|pid| Leader { pid, folder: folder.to_owned() }));
+        alive.extend(pid.map(|pid| Leader { pid, folder: workspace.to_owned() }));
         drop(alive);
-        let ends = [
-            child.stdin.as_ref().and_then(escaped::pipe),
-            child.stdout.as_ref().and_then(escaped::pipe),
-            child.stderr.as_ref().and_then(escaped::pipe),
-        ];
         // A trial's home stands beside its workspace, in a folder of its own; any other home is not its alone.
         let own = |home: &&String| {
-            let trial = folder.parent().filter(|trial| trial.is_absolute() && trial.components().count() > 2);
+            let trial = workspace.parent().filter(|trial| trial.is_absolute() && trial.components().count() > 2);
             trial.is_some() && Path::new(home).parent() == trial
         };
         let origin = Origin {
             home: env.get("HOME").filter(own).cloned(),
             leader: pid.map_or(0, |pid| pid.as_raw_nonzero().get()),
-            folder: folder.to_owned(),
-            pipes: ends.into_iter().flatten().collect(),
+            folder: workspace.to_owned(),
+            pipes: std::collections::HashSet::new(),
         };
         Ok(Self { child, pid, exit: None, origin, over: false })
     }
@@ -186,6 +226,11 @@ impl Group {
     /// their pipes are closed.
     pub async fn settle(&mut self) {
         self.wait_gone(SETTLE).await;
+    }
+
+    /// What leaves the group is left to whoever ends the trial's other programs.
+    pub fn leave_escaped(&mut self) {
+        self.over = true;
     }
 
     /// Ends the group: SIGTERM, [`TERM_TO_KILL`], SIGKILL. Tells each signal that it sends.

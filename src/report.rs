@@ -98,6 +98,11 @@ impl Report {
         report
     }
 
+    /// Whether the policy of any trial is `manual`: comparisons leave such a run out.
+    pub fn is_manual(&self) -> bool {
+        self.run.manual || self.results.iter().any(|result| result.manual)
+    }
+
     /// The folder of a trial.
     pub fn trial_folder(&self, result: &TrialResult) -> Option<PathBuf> {
         RunFolder::open(&self.folder).trial(&result.case, &result.harness, &result.arm, result.trial).ok()
@@ -151,8 +156,8 @@ fn notes(report: &Report) -> Vec<String> {
     if again > 0 {
         notes.push(format!("flaky: {} passed that had failed before", text::plural(again, "trial")));
     }
-    if report.run.cases.iter().any(|case| case.interaction == "manual") {
-        notes.push("a person answered permission requests; comparisons leave such a run out".to_owned());
+    if report.is_manual() {
+        notes.push("permission requests were left to a person; comparisons leave such a run out".to_owned());
     }
     notes.extend(not_sandboxed(report));
     if summary.errored > 0 {

@@ -51,6 +51,9 @@ pub struct TrialResult {
     /// Whether it passed where it had failed before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flaky: bool,
+    /// Whether its policy was `manual`: what a person answers is not the same twice, so comparisons leave it out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub manual: bool,
 }
 
 impl TrialResult {
@@ -73,6 +76,7 @@ impl TrialResult {
             warnings: Vec::new(),
             skipped: Some(reason.to_owned()),
             flaky: false,
+            manual: false,
         }
     }
 }

@@ -46,6 +46,9 @@ pub struct RunRecord {
     /// The run that this one was made from by `grade` or `--rerun failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub derived_from: Option<String>,
+    /// Whether the policy of any planned trial is `manual`: comparisons leave such a run out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub manual: bool,
 }
 
 /// A case in `run.json`.

@@ -185,6 +185,8 @@ pub struct Places {
     pub scratch: PathBuf,
     /// Files that the agent's command line names, to be read.
     pub reads: Vec<PathBuf>,
+    /// What starts the command inside of bubblewrap: a program, by its whole path, and its arguments.
+    pub through: Vec<String>,
     /// Folders that stay out of sight, whatever is mounted: cases, runs, other trials.
     pub hides: Vec<PathBuf>,
 }

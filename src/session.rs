@@ -26,10 +26,12 @@ use crate::wire::{Dir, EngineLine, WireLine};
 
 mod limits;
 mod log;
+pub mod terminals;
 #[cfg(test)]
 mod tests;
 
 use log::{Log, Weight, Written};
+use terminals::Terminals;
 
 /// Bytes of a Trial's wire log; what comes after is not kept.
 pub const MAX_WIRE: u64 = 1 << 30;
@@ -78,6 +80,11 @@ pub struct Session {
     held_on: bool,
     buffers: (Vec<u8>, Vec<u8>),
     lines_wanted: bool,
+    terminals: Terminals,
+    /// Terminals that were released and whose commands are still being ended.
+    terminals_left: Vec<tokio::task::JoinHandle<()>>,
+    /// Terminals whose commands have ended and of which the driver was not told yet.
+    terminals_ended: VecDeque<String>,
 }
 
 struct Process {
@@ -100,6 +107,8 @@ pub enum Incoming {
     Late,
     /// The engine ends the session.
     End(End),
+    /// The command in this terminal has ended; what it showed is in the wire log.
+    Terminal(String),
 }
 
 /// Why the engine ends a session.
@@ -201,6 +210,9 @@ impl Session {
             held_on: false,
             buffers: (vec![0; 64 << 10], vec![0; 16 << 10]),
             lines_wanted: true,
+            terminals: Terminals::default(),
+            terminals_left: Vec::new(),
+            terminals_ended: VecDeque::new(),
         })
     }
 
@@ -234,7 +246,7 @@ impl Session {
     pub fn engine(&mut self, line: &EngineLine) {
         // What an agent can cause as often as it likes is not kept for ever.
         let weight = match line {
-            EngineLine::Permission { .. } | EngineLine::Notice { .. } => Weight::Agent,
+            EngineLine::Permission { .. } | EngineLine::Notice { .. } | EngineLine::Terminal { .. } => Weight::Agent,
             _ => Weight::Engine,
         };
         let line = WireLine::engine(self.now(), line);
@@ -335,6 +347,9 @@ impl Session {
                 self.told = true;
                 return Incoming::End(end);
             }
+            if let Some(id) = self.terminals_ended.pop_front() {
+                return Incoming::Terminal(id);
+            }
             if let Some((number, line)) = self.queue.pop_front() {
                 self.queued -= line.len();
                 self.heard = number;
@@ -352,9 +367,34 @@ impl Session {
 
     /// Ends the session's process: waits this long for it to exit by itself, then SIGTERM, then SIGKILL.
     pub async fn close(mut self, patience: Duration) -> Ended {
+        self.end_process(patience).await;
+        let (lines, bytes) = self.log.cut;
+        if lines > 0 {
+            let text = format!("{lines} lines of {bytes} bytes are neither in the wire log nor in the trace");
+            self.notice("wire_cut", text);
+        }
+        if let Some(exit) = self.exit {
+            self.took_exit(exit);
+        }
+        self.log.flush();
+        Ended { session: self }
+    }
+
+    /// Ends the process between two turns, so that another one can go on with the agent's session.
+    pub async fn end_for_another(&mut self, patience: Duration) {
+        self.end_process(patience).await;
+        if let Some(exit) = self.exit.take() {
+            self.took_exit(exit);
+        }
+        self.engine(&EngineLine::Restart);
+        (self.closing, self.held_on) = (false, false);
+    }
+
+    async fn end_process(&mut self, patience: Duration) {
         let until = Instant::now() + patience;
         self.closing = true;
         self.queue.clear();
+        self.queued = 0;
         // Output after the end is still evidence, and a full pipe would keep the agent from exiting.
         while self.exit.is_none() && Instant::now() < until && !*self.interrupt.borrow() {
             let left = until.saturating_duration_since(Instant::now());
@@ -362,36 +402,30 @@ impl Session {
                 break;
             }
         }
-        if let Some(mut process) = self.process.take() {
-            let mut signals = Vec::new();
-            self.held_on = self.exit.is_none();
-            if !self.held_on {
-                process.group.settle().await;
-            }
-            let ended = process.group.end(|signal| signals.push(signal)).await;
-            for signal in signals {
-                self.engine(&EngineLine::Signal { signal: signal.to_owned(), after_exit: !self.held_on });
-            }
-            self.exit = self.exit.or(ended);
-            let escaped = process.group.end_escaped().await;
-            if escaped > 0 {
-                self.engine(&EngineLine::Escaped { processes: escaped as u64 });
-            }
-            self.process = Some(process);
-            self.read_rest().await;
-            self.process = None;
+        let Some(mut process) = self.process.take() else { return };
+        let mut signals = Vec::new();
+        self.held_on = self.exit.is_none();
+        if !self.held_on {
+            process.group.settle().await;
         }
-        let (lines, bytes) = self.log.cut;
-        if lines > 0 {
-            let text = format!("{lines} lines of {bytes} bytes are neither in the wire log nor in the trace");
-            self.notice("wire_cut", text);
+        // What its terminals run ends with it, also where it takes its time.
+        let (ended, ()) = tokio::join!(process.group.end(|signal| signals.push(signal)), self.end_terminals());
+        for signal in signals {
+            self.engine(&EngineLine::Signal { signal: signal.to_owned(), after_exit: !self.held_on });
         }
-        if let Some(exit) = self.exit {
-            let line = serde_json::to_string(&exit).unwrap_or_default();
-            self.take(WireLine::text(self.now(), Dir::Exit, line), Weight::Engine);
+        self.exit = self.exit.or(ended);
+        let escaped = process.group.end_escaped().await;
+        if escaped > 0 {
+            self.engine(&EngineLine::Escaped { processes: escaped as u64 });
         }
-        self.log.flush();
-        Ended { session: self }
+        self.process = Some(process);
+        self.read_rest().await;
+        self.process = None;
+    }
+
+    fn took_exit(&mut self, exit: Exit) {
+        let line = serde_json::to_string(&exit).unwrap_or_default();
+        self.take(WireLine::text(self.now(), Dir::Exit, line), Weight::Engine);
     }
 
     /// Waits at most this long for something to read. Answers false when nothing more can come.
@@ -414,14 +448,18 @@ impl Session {
             Out(io::Result<usize>),
             Err(io::Result<usize>),
             Exit(Exit),
+            Terminal(String),
             Woken,
         }
         let exited = self.exit.is_some();
+        let terminals = &mut self.terminals;
+        let has_terminals = !terminals.is_empty();
         // Not in this order: a pipe that is never empty must not hide the others, nor that the agent is gone.
         let got = tokio::select! {
             read = read_from(stdout.as_mut(), &mut out), if stdout.is_some() => Got::Out(read),
             read = read_from(stderr.as_mut(), &mut err), if stderr.is_some() => Got::Err(read),
             exit = group.wait(), if !exited => Got::Exit(exit),
+            id = terminals.next_end(), if has_terminals => Got::Terminal(id),
             Ok(()) = self.interrupt.changed(), if self.ended.is_none() => Got::Woken,
             () = sleep_until(wake.into()) => Got::Woken,
         };
@@ -433,6 +471,10 @@ impl Session {
             Got::Exit(exit) => {
                 self.exit = Some(exit);
                 self.read_rest().await;
+            }
+            Got::Terminal(id) => {
+                self.tell_terminal(&id);
+                self.terminals_ended.push_back(id);
             }
             Got::Woken => {}
         }

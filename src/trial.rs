@@ -37,6 +37,7 @@ pub mod metrics;
 mod outside;
 mod protected;
 mod scripted;
+mod servers;
 mod task;
 pub mod trace_file;
 
@@ -44,13 +45,15 @@ use after::{After, after_the_agent};
 use before::set_up;
 use confined::{confine, graders_shell, inside, outside};
 use ending::{
-    error_of, finish_without_agent, judge, mark_flaky, mask_result, message_of, no_stop, tail_worth_keeping,
+    error_of, finish_without_agent, is_manual, judge, mark_flaky, mask_result, message_of, no_stop, tail_worth_keeping,
     warn_after, write_result, wrong_model,
 };
 use metrics::Observed;
 use outside::Outside;
 use scripted::ScriptedModel;
-use task::{header_of, missing_env, model_asked, placeholders, shown_as, task_of, trace_of_recording, warnings_before};
+use task::{
+    attach, header_of, missing_env, model_asked, placeholders, shown_as, task_of, trace_of_recording, warnings_before,
+};
 use trace_file::TraceFile;
 
 /// What every trial of a run shares.
@@ -225,8 +228,11 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         None => return Ok(Outcome::Interrupted),
     };
     let mut warnings = warnings_before(attempt, &env, &masker);
-    let mut task = task_of(attempt, folders, &placeholders, env);
+    let mut task = task_of(attempt, folders, &placeholders, env, shell.clone());
     task.policy = task.policy.asking(engine.person.clone(), shown_as(attempt));
+    if let Err(message) = attach(&mut task, attempt, folders) {
+        return finish_without_agent(attempt, &masker, ErrorCategory::Setup, message);
+    }
     let relay = scripted.as_ref().and_then(|scripted| scripted.relay.as_ref());
     confine(&mut task, inside.clone(), engine, &placeholders, relay);
     if let Some(message) = missing_env(&task) {
@@ -284,10 +290,12 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         masked.map_err(|error| io("mask the wire log")(std::io::Error::other(error)))??;
     }
     let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
+    let mut not_played = None;
     let model_log = match scripted.map(|scripted| scripted.end(attempt, &masker)).transpose()? {
-        Some((part, more)) => {
-            warnings.extend(more);
-            Some(part)
+        Some(ended) => {
+            warnings.extend(ended.warnings);
+            not_played = ended.not_played;
+            Some(ended.part)
         }
         None => None,
     };
@@ -320,7 +328,9 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         shell: &graders_shell,
     };
     let wrong_model = case.require_model.then(|| wrong_model(&finished.header.model)).flatten();
-    let error = error_of(&stop).or(wrong_model.as_ref().map(|_| ErrorCategory::Handshake));
+    let error = error_of(&stop)
+        .or(wrong_model.as_ref().map(|_| ErrorCategory::Handshake))
+        .or(not_played.as_ref().map(|_| ErrorCategory::Setup));
     let grades = if error.is_some() {
         Vec::new()
     } else {
@@ -344,7 +354,7 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
             stderr_tail: tail_worth_keeping(&left, &stop),
         }),
         error: error.map(|category| {
-            let message = wrong_model.unwrap_or_else(|| message_of(category, &stop, &attempt.manifest));
+            let message = wrong_model.or(not_played).unwrap_or_else(|| message_of(category, &stop, &attempt.manifest));
             ErrorRecord { category, message }
         }),
         attempt: attempt.attempt,
@@ -353,6 +363,7 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         warnings,
         skipped: None,
         flaky: false,
+        manual: is_manual(attempt),
         grades,
     };
     if result.error.is_none() {

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::trace::{ErrorCategory, Header};
+use crate::trace::{ErrorCategory, Exit, Header};
 
 /// Bytes of a line that are kept; the rest is counted in [`WireLine::cut`].
 pub const MAX_LINE: usize = 16 << 20;
@@ -134,6 +134,21 @@ pub enum EngineLine {
     Escaped {
         /// How many.
         processes: u64,
+    },
+    /// The agent's process was ended after a turn, and another one is started that goes on with the session.
+    Restart,
+    /// What a terminal of the agent's shows so far, and how its command ended.
+    Terminal {
+        /// Its id.
+        terminal: String,
+        /// The end of what it printed.
+        output: String,
+        /// What it printed before that is not kept.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        truncated: bool,
+        /// How it ended, if it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<Exit>,
     },
     /// The Interaction Policy decided; the answer follows as a line to the agent.
     Permission {

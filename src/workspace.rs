@@ -13,6 +13,7 @@ pub mod change;
 pub mod git;
 pub mod make_ready;
 pub mod patch;
+pub mod reach;
 pub mod remove;
 pub mod restore;
 pub mod tree;

@@ -13,6 +13,8 @@ use evals::trace::usage::UsageTotal;
 use evals::trace::{Body, Event, Header, Stop, StopReason, jsonl::Reader};
 use evals::workspace::change::Change;
 
+#[path = "graders/asking.rs"]
+mod asking;
 #[path = "graders/laws.rs"]
 mod laws;
 #[path = "graders/reading.rs"]

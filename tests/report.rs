@@ -84,6 +84,7 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
         trials: trials.iter().map(trial).collect(),
         options: RunOptions::default(),
         derived_from: None,
+        manual: false,
     }
 }
 
@@ -110,6 +111,7 @@ fn result(case: &str, harness: &str, arm: &str, trial: u32, verdict: Verdict) ->
         warnings: vec![],
         skipped: None,
         flaky: false,
+        manual: false,
     }
 }
 

@@ -26,9 +26,15 @@ mod policies;
 mod replay;
 #[path = "run/resume.rs"]
 mod resume;
+#[path = "run/routes.rs"]
+mod routes;
 #[path = "run/sandbox.rs"]
 mod sandbox;
 #[path = "run/secrets.rs"]
 mod secrets;
+#[path = "run/services.rs"]
+mod services;
+#[path = "run/sessions.rs"]
+mod sessions;
 #[path = "run/workspaces.rs"]
 mod workspaces;

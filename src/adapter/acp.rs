@@ -15,15 +15,21 @@ use crate::trace::recorder::Recorder;
 use crate::wire::{EngineLine, WireLine};
 
 mod answers;
+mod blocks;
 mod calls;
 pub mod content;
 pub mod drive;
 pub mod exchanges;
 pub mod known;
+mod models;
+mod opening;
 mod permissions;
 mod prompts;
+mod questions;
 pub mod rpc;
+mod services;
 mod sessions;
+mod terminals;
 mod updates;
 pub mod usage;
 
@@ -32,10 +38,11 @@ pub use known::by_agent_info;
 use answers::Asked;
 use calls::Calls;
 use known::Conventions;
+use models::ModelSeen;
 use permissions::Requests;
 use prompts::{Echo, Turn};
 use rpc::Message;
-use sessions::{ModelSeen, Session};
+use sessions::Session;
 
 /// Oddities that are told once each; beyond so many the rest is not told apart any more.
 const MAX_TOLD: usize = 1000;
@@ -106,10 +113,7 @@ impl Translator {
                 recorder.notice("malformed_request", format!("a permission request without an id: {params}"));
             }
             ("terminal/output" | "terminal/wait_for_exit", Some(id)) => self.requests.terminal(id, &params),
-            ("elicitation/create", Some(id)) => {
-                self.requests.other(id);
-                recorder.notice("question", text_at(&params, "message").unwrap_or_else(|| params.to_string()));
-            }
+            (questions::METHOD, Some(id)) => self.question(id, params, recorder),
             ("fs/read_text_file" | "fs/write_text_file", Some(id))
             | ("terminal/create" | "terminal/kill" | "terminal/release", Some(id)) => self.requests.other(id),
             ("$/cancel_request" | "elicitation/complete", None) => {}
@@ -150,10 +154,18 @@ impl Translate for Translator {
             .any(|message| matches!(&message, Message::Response { id, .. } if self.asked.contains_key(&rpc::key(id))))
     }
 
-    fn engine(&mut self, line: &EngineLine, _recorder: &mut Recorder) {
-        if let EngineLine::Permission { id, policy, rule, reason } = line {
-            let decision = Decision { policy: policy.clone(), rule: rule.clone(), reason: reason.clone() };
-            self.requests.decided(id, decision);
+    fn engine(&mut self, line: &EngineLine, recorder: &mut Recorder) {
+        match line {
+            EngineLine::Permission { id, policy, rule, reason } => {
+                let decision = Decision { policy: policy.clone(), rule: rule.clone(), reason: reason.clone() };
+                self.requests.decided(id, decision);
+            }
+            EngineLine::Terminal { terminal, output, truncated, exit } => {
+                let exit = exit.and_then(|exit| exit.code).map(i64::from);
+                self.calls.terminals.told(terminal.clone(), Some(output.clone()), Some(*truncated), exit);
+            }
+            EngineLine::Restart => self.restarted(recorder),
+            _ => {}
         }
     }
 

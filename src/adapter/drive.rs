@@ -8,10 +8,13 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Adapter, acp, claude_stream, replay};
+use crate::attachment::Attached;
+use crate::case::SessionSettings;
 use crate::harness::{Manifest, PromptVia};
 use crate::interaction::{Asked, Policy};
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Session};
+use crate::shell::Shell;
 use crate::trace::{FileDiff, view};
 use crate::wire::EngineLine;
 
@@ -19,6 +22,8 @@ use crate::wire::EngineLine;
 pub struct Task {
     /// The prompts, in order.
     pub turns: Vec<String>,
+    /// The system prompt, where the protocol has a place for it.
+    pub system_prompt: Option<String>,
     /// The model to ask for.
     pub model: Option<String>,
     /// Program and arguments, ready to run.
@@ -33,6 +38,12 @@ pub struct Task {
     pub policy: Policy,
     /// MCP servers of the case, in ACP's form.
     pub mcp_servers: Vec<Value>,
+    /// What is special about the session.
+    pub session: SessionSettings,
+    /// Files sent along with the first prompt.
+    pub attachments: Vec<Attached>,
+    /// Where and with what environment its terminals run.
+    pub terminals: Shell,
     /// The recording to play, for `replay`.
     pub recording: Option<PathBuf>,
 }
@@ -113,7 +124,7 @@ async fn to_exit(session: &mut Session, task: &Task) -> Duration {
             session.answered();
         }
         match session.next(answered.then_some(grace)).await {
-            Incoming::Line(_) => {}
+            Incoming::Line(_) | Incoming::Terminal(_) => {}
             Incoming::Closed => return grace,
             Incoming::Late | Incoming::End(End::Limit | End::Interrupted) => return Duration::ZERO,
         }

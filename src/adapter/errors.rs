@@ -80,10 +80,10 @@ static PROVIDER: LazyLock<Regex> = LazyLock::new(|| {
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
 static STATUS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r#"(?xi)
+        r#"(?xim)
         \bAPI[\s_]?Error[:\s(]+([45]\d\d)\b
         | \b(?:http|status|status\s+code|code|statusCode)["':=\s]{1,4}([45]\d\d)\b
-        | ^\s*([45]\d\d)\s+[A-Za-z{]
+        | ^\s*(?:Error:\s+)?([45]\d\d)\s+[A-Za-z{]
         | \(([45]\d\d)\)
         "#,
     )
@@ -109,6 +109,8 @@ mod tests {
             ("You exceeded your current quota, please check your plan", ErrorCategory::RateLimit),
             ("[RESOURCE_EXHAUSTED] try again later", ErrorCategory::RateLimit),
             ("503 Service Unavailable", ErrorCategory::Provider),
+            ("Error: 400 the request is refused", ErrorCategory::Provider),
+            ("Internal error\n{\"details\":\"400 bad\"}\n400 bad request", ErrorCategory::Provider),
             ("method not found: session/prompt", ErrorCategory::Protocol),
             ("cannot read properties of undefined", ErrorCategory::Protocol),
             ("line 404 of the file is wrong", ErrorCategory::Protocol),

@@ -28,6 +28,7 @@ pub(super) fn check(source: &Source, layer: &Layer, is_suite: bool) -> Vec<YamlE
     checks.limits(layer);
     checks.interaction(layer);
     checks.servers(layer);
+    checks.session(layer);
     checks.sandbox(layer);
     checks.errors
 }
@@ -296,6 +297,14 @@ impl Checks<'_> {
                 }
             }
             Some(_) => self.add(&steps, Part::Value, "`mcp-servers` must be a list".to_owned(), help),
+        }
+    }
+
+    fn session(&mut self, layer: &Layer) {
+        let mode = layer.session.as_ref().and_then(|session| session.mode.as_ref());
+        if mode.is_some_and(|mode| mode.trim().is_empty()) {
+            let help = "write the id of one of the agent's modes, or remove it";
+            self.add(&[Key("session"), Key("mode")], Part::Value, "the mode is empty".to_owned(), help);
         }
     }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{CaseKind, Limits, Normalise, Requires, SnapshotText, paths};
+use super::{CaseKind, Limits, Normalise, Requires, SessionSettings, SnapshotText, paths};
 use crate::grader::GraderEntry;
 use crate::interaction::{Interaction, QuestionAnswer, Scripted};
 use crate::sandbox;
@@ -69,6 +69,8 @@ pub struct Layer {
     pub mcp_servers: Option<Value>,
     /// Files sent along with the first prompt.
     pub attachments: Option<Vec<PathBuf>>,
+    /// What is special about the agent's session: its mode, and how it goes on between turns.
+    pub session: Option<SessionSettings>,
     /// The sandbox: `none`, `bwrap`, `command`, or a map.
     pub sandbox: Option<sandbox::Settings>,
     /// When errored trials are tried again.
@@ -250,6 +252,10 @@ impl Layer {
             answers: over.answers.or(self.answers),
             mcp_servers: merged(self.mcp_servers, over.mcp_servers, values),
             attachments: over.attachments.or(self.attachments),
+            session: merged(self.session, over.session, |under, over| SessionSettings {
+                mode: over.mode.or(under.mode),
+                between_turns: over.between_turns.or(under.between_turns),
+            }),
             sandbox: merged(self.sandbox, over.sandbox, |under, over| sandbox::Settings {
                 mount: if over.mount.is_empty() { under.mount.clone() } else { over.mount.clone() },
                 ..over.over(under)

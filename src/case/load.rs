@@ -453,6 +453,7 @@ fn ready(
         answers: layer.answers.unwrap_or_default(),
         mcp_servers: servers(layer.mcp_servers),
         attachments: layer.attachments.unwrap_or_default(),
+        session: layer.session.unwrap_or_default(),
         sandbox: layer.sandbox,
         retries: Retries { max: retries.max, on: retries.on.unwrap_or_default() },
         critical: layer.critical.unwrap_or_default(),

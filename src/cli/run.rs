@@ -9,7 +9,7 @@ use super::inputs::{self, Inputs};
 use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, ask, terminal};
 use crate::case::{Case, Oracle};
-use crate::interaction::Interaction;
+use crate::interaction::{Interaction, NO_MODEL};
 use crate::plan::{Asked, AskedModel, plan};
 use crate::report::format::{Format, ReporterArg};
 use crate::report::progress::{Live, Plain, Watch, may_move};
@@ -156,6 +156,9 @@ fn with_policy(mut args: RunArgs) -> Result<RunArgs, CliError> {
         let resolved = interaction.resolved(&policies).map_err(|name| {
             CliError::unreadable(format!("`{name}` is not an interaction policy; {}", policies.known(&name)))
         })?;
+        if matches!(resolved, Interaction::Llm(_)) {
+            return Err(CliError::unreadable(format!("--interaction: {NO_MODEL}")));
+        }
         args.interaction = Some(resolved);
     }
     Ok(args)
@@ -248,24 +251,19 @@ fn refuse_what_is_not_served(
 ) -> Result<(), CliError> {
     let mut refused: Option<CliError> = None;
     for case in cases.iter().filter(|case| trials.iter().any(|trial| trial.case == case.id)) {
-        let asks = [
-            (!case.attachments.is_empty(), "attachments", "put the files into the workspace"),
-            (
-                matches!(interaction.unwrap_or(&case.interaction), Interaction::Llm(_)),
-                "interaction: {llm: …}",
-                "write rules: `interaction: {scripted: {rules: […]}}`, or use --interaction",
-            ),
-        ];
-        for (_, key, way_out) in asks.iter().filter(|(asked, ..)| *asked) {
-            let error = CliError::unreadable(format!(
-                "{}: this version of evals does not serve `{key}`, and the case needs it; {way_out}",
-                case.shown().display()
-            ));
-            refused = Some(match refused {
-                Some(before) => before.and(error),
-                None => error,
-            });
+        if !matches!(interaction.unwrap_or(&case.interaction), Interaction::Llm(_)) {
+            continue;
         }
+        let error = CliError::unreadable(format!(
+            "{}: this version of evals does not serve `interaction: {{llm: …}}`, and the case needs it; write rules, \
+             `interaction: {{scripted: {{rules: […]}}}}`, take a policy such as `{{use: read-only}}`, or run it with \
+             --interaction auto-reject",
+            case.shown().display()
+        ));
+        refused = Some(match refused {
+            Some(before) => before.and(error),
+            None => error,
+        });
     }
     refused.map_or(Ok(()), Err)
 }

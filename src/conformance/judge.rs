@@ -111,7 +111,7 @@ fn without_model(item: Item, about: &About<'_>, session: Option<&Observed>) -> O
         ErrorCategory::Provider => (Outcome::NotChecked, "its model's service failed"),
         ErrorCategory::Handshake if item != Item::Prompt => (Outcome::NotChecked, "it did not get as far"),
         ErrorCategory::Setup | ErrorCategory::Internal | ErrorCategory::Grader => {
-            (Outcome::NotChecked, "the engine could not run it")
+            (Outcome::NotChecked, "it could not be run")
         }
         _ if item != Item::Prompt => (Outcome::NotChecked, "its turn was not answered"),
         _ => return None,

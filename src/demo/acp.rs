@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,11 +10,13 @@ use serde_json::{Map, Value, json};
 
 use super::NAME;
 use super::play::{Call, Permission, Played, Player, Spent, Stage};
-use super::script::{PlanLine, Script, Tool};
+use super::script::{PlanLine, Question, Script, Tool};
 use super::tools::{Done, Workspace};
 
+mod client;
 pub mod inbox;
 
+use client::Offers;
 use inbox::{Inbox, Incoming};
 
 /// Tokens of context that the demo says it has; the protocol wants a figure beside each cost.
@@ -32,6 +34,7 @@ pub fn serve(script: &Script, model: &str) -> io::Result<()> {
         script,
         model: model.to_owned(),
         sessions: HashMap::new(),
+        offers: Offers::default(),
         wire: Wire { out: io::stdout().lock(), next_request: 0 },
         inbox,
     };
@@ -45,12 +48,14 @@ struct Agent<'a> {
     script: &'a Script,
     model: String,
     sessions: HashMap<String, Session>,
+    offers: Offers,
     wire: Wire,
     inbox: Arc<Inbox>,
 }
 
 struct Session {
     player: Player,
+    cwd: PathBuf,
     model: String,
     /// Models that were asked for beside the script's own.
     asked: Vec<String>,
@@ -79,7 +84,10 @@ impl Agent<'_> {
             Incoming::Notification => Ok(()),
             Incoming::Request { id, method, params } => {
                 let result = match method.as_str() {
-                    "initialize" => Ok(hello()),
+                    "initialize" => {
+                        self.offers = Offers::of(&params);
+                        Ok(hello())
+                    }
                     "session/new" => self.new_session(&params),
                     "session/set_config_option" => self.set_config_option(&params),
                     "session/set_model" => self.set_model(&params),
@@ -100,6 +108,7 @@ impl Agent<'_> {
         let id = format!("demo-session-{}", self.sessions.len() + 1);
         let session = Session {
             player: Player::new(workspace),
+            cwd: PathBuf::from(cwd),
             model: self.model.clone(),
             asked: Vec::new(),
             turns: 0,
@@ -134,8 +143,14 @@ impl Agent<'_> {
             Some(session) => {
                 let steps = self.script.turn(session.turns);
                 session.turns += 1;
-                let mut voice =
-                    Voice { wire: &mut self.wire, inbox: &self.inbox, session: &id, messages: &mut session.messages };
+                let mut voice = Voice {
+                    wire: &mut self.wire,
+                    inbox: &self.inbox,
+                    session: &id,
+                    messages: &mut session.messages,
+                    offers: self.offers,
+                    cwd: &session.cwd,
+                };
                 let played = session.player.turn(steps, &mut voice)?;
                 if played.spent.cost.is_some() {
                     session.spent.add_cost(played.spent.cost);
@@ -255,6 +270,8 @@ struct Voice<'a> {
     inbox: &'a Inbox,
     session: &'a str,
     messages: &'a mut u64,
+    offers: Offers,
+    cwd: &'a Path,
 }
 
 impl Voice<'_> {
@@ -286,6 +303,14 @@ impl Voice<'_> {
 }
 
 impl Stage for Voice<'_> {
+    fn question(&mut self, question: &Question) -> io::Result<Option<String>> {
+        self.ask_user(question)
+    }
+
+    fn by_client(&mut self, call: &Call) -> io::Result<Option<Done>> {
+        self.done_by_client(call)
+    }
+
     fn thought(&mut self, text: &str) -> io::Result<()> {
         self.chunks("agent_thought_chunk", text)
     }
@@ -309,10 +334,7 @@ impl Stage for Voice<'_> {
     }
 
     fn ask(&mut self, call: &Call) -> io::Result<Permission> {
-        let id = self.wire.next_request;
-        self.wire.next_request += 1;
         let params = json!({
-            "sessionId": self.session,
             "toolCall": announced(call),
             "options": [
                 {"optionId": "allow-once", "name": "Allow", "kind": "allow_once"},
@@ -320,9 +342,7 @@ impl Stage for Voice<'_> {
                 {"optionId": "reject-once", "name": "Reject", "kind": "reject_once"},
             ],
         });
-        let method = "session/request_permission";
-        self.wire.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
-        let outcome = self.inbox.answer_to(id, self.session);
+        let outcome = self.request("session/request_permission", params)?;
         Ok(match outcome.as_ref().map(|answer| &answer["result"]["outcome"]) {
             None => Permission::Cancelled,
             // A yes that crossed with the cancel of the turn comes too late.
@@ -346,6 +366,9 @@ impl Stage for Voice<'_> {
         if !done.text.is_empty() {
             content.push(json!({"type": "content", "content": {"type": "text", "text": done.text}}));
         }
+        if let Some(terminal) = &done.terminal {
+            content.push(json!({"type": "terminal", "terminalId": terminal}));
+        }
         for diff in &done.diffs {
             let mut block = json!({"type": "diff", "path": diff.path, "newText": diff.new});
             if let Some(old) = &diff.old {
@@ -361,7 +384,11 @@ impl Stage for Voice<'_> {
                 (None, signal) => fields["rawOutput"]["signal"] = json!(signal),
             }
         }
-        self.call_update(call, fields)
+        self.call_update(call, fields)?;
+        if let Some(terminal) = &done.terminal {
+            self.request("terminal/release", json!({"terminalId": terminal}))?;
+        }
+        Ok(())
     }
 
     fn cancelled(&self) -> bool {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::script::{PlanLine, Step, Tool, UsageStep};
+use super::script::{PlanLine, Question, Step, Tool, UsageStep};
 use super::tools::{Done, Workspace};
 use crate::trace::ToolKind;
 
@@ -53,6 +53,22 @@ pub trait Stage {
     /// # Errors
     /// Nobody listens.
     fn finish(&mut self, call: &Call, done: &Done) -> io::Result<()>;
+
+    /// Asks the user. Nothing where nobody can be asked, or nobody answers.
+    ///
+    /// # Errors
+    /// Nobody listens.
+    fn question(&mut self, _question: &Question) -> io::Result<Option<String>> {
+        Ok(None)
+    }
+
+    /// Has the client do what the call says. Nothing where it does not do such things.
+    ///
+    /// # Errors
+    /// Nobody listens.
+    fn by_client(&mut self, _call: &Call) -> io::Result<Option<Done>> {
+        Ok(None)
+    }
 
     /// Whether the turn was cancelled.
     fn cancelled(&self) -> bool {
@@ -208,6 +224,11 @@ impl Player {
                 Step::Usage(usage) => played.spent.add(usage),
                 Step::Sleep(time) => stage.wait(time.0),
                 Step::Stop(reason) => return Ok(Flow::Stop(reason.clone())),
+                Step::Question(question) => {
+                    if let Flow::Stop(reason) = self.ask_user(question, stage, played)? {
+                        return Ok(Flow::Stop(reason));
+                    }
+                }
                 Step::Parallel(steps) => {
                     let tools: Vec<Tool> = steps.iter().filter_map(Step::tool).collect();
                     if let Flow::Stop(reason) = self.calls(&tools, stage, played)? {
@@ -223,6 +244,21 @@ impl Player {
             }
         }
         Ok(if stage.cancelled() { Flow::Stop(CANCELLED.to_owned()) } else { Flow::On })
+    }
+
+    fn ask_user(&mut self, question: &Question, stage: &mut impl Stage, played: &mut Played) -> io::Result<Flow> {
+        let answer = stage.question(question)?;
+        match answer {
+            Some(answer) if question.when.is_empty() => {
+                stage.say(&answer)?;
+                played.last_said = Some(answer);
+                Ok(Flow::On)
+            }
+            answer => {
+                let steps = answer.and_then(|answer| question.when.get(&answer)).unwrap_or(&question.otherwise);
+                self.steps(steps, stage, played)
+            }
+        }
     }
 
     /// Makes calls that are announced together, one after the other, so that a script always plays the same.
@@ -254,9 +290,11 @@ impl Player {
                 }
             }
             stage.begin(call)?;
-            let done = match manner.fails {
-                Some(text) => Done::failed(text),
-                None => self.workspace.perform(call.tool, &|| stage.cancelled()),
+            let by_client = manner.fails.is_none() && call.tool.by_client();
+            let done = match (manner.fails, if by_client { stage.by_client(call)? } else { None }) {
+                (Some(text), _) => Done::failed(text),
+                (None, Some(done)) => done,
+                (None, None) => self.workspace.perform(call.tool, &|| stage.cancelled()),
             };
             stage.finish(call, &done)?;
         }
@@ -289,7 +327,12 @@ impl Player {
 fn describe(tool: Tool<'_>) -> (&'static str, String, ToolKind, Value, Vec<&str>) {
     match tool {
         Tool::Read(step) => {
-            let input = json!({"path": step.path});
+            let mut input = json!({"path": step.path});
+            for (key, figure) in [("line", step.line), ("limit", step.limit)] {
+                if let Some(figure) = figure {
+                    input[key] = json!(figure);
+                }
+            }
             ("Read", format!("Read {}", step.path), ToolKind::Read, input, vec![&step.path])
         }
         Tool::Search(step) => {

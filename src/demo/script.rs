@@ -1,5 +1,6 @@
 //! The demo agent's script: its YAML form and its reading, with the place of whatever is wrong in it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -65,6 +66,8 @@ pub enum Step {
     Run(Run),
     /// Says that it fetched something.
     Fetch(Fetch),
+    /// Asks the user something, where the protocol can.
+    Question(Question),
     /// Makes several calls at once.
     Parallel(#[serde(deserialize_with = "only_calls")] Vec<Step>),
     /// Adds to the figures of the turn.
@@ -73,6 +76,23 @@ pub enum Step {
     Sleep(Time),
     /// Ends the turn, with this stop reason.
     Stop(String),
+}
+
+/// A question to the user.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Question {
+    /// What is asked.
+    pub message: String,
+    /// What may be answered; any text where the list is empty.
+    #[serde(default)]
+    pub options: Vec<String>,
+    /// What is played for an answer. Without any the answer is said.
+    #[serde(default)]
+    pub when: BTreeMap<String, Vec<Step>>,
+    /// What is played for any other answer, and where there is none.
+    #[serde(default)]
+    pub otherwise: Vec<Step>,
 }
 
 /// A line of the plan.
@@ -198,6 +218,15 @@ tool_steps! {
     Read {
         /// The file, relative to the workspace.
         path: String,
+        /// The first line of it that is read, from 1.
+        #[serde(default)]
+        line: Option<u64>,
+        /// How many lines are read.
+        #[serde(default)]
+        limit: Option<u64>,
+        /// The client does it, where the protocol has that and the client offers it.
+        #[serde(default)]
+        client: bool,
     }
 
     /// Looks for a plain text in files; the result lists `path:line:text`.
@@ -215,6 +244,9 @@ tool_steps! {
         path: String,
         /// All of its text.
         text: String,
+        /// The client does it, where the protocol has that and the client offers it.
+        #[serde(default)]
+        client: bool,
     }
 
     /// Replaces a text that occurs exactly once in a file; otherwise the call fails.
@@ -245,6 +277,9 @@ tool_steps! {
     Run {
         /// The command.
         command: String,
+        /// The client does it, where the protocol has that and the client offers it.
+        #[serde(default)]
+        client: bool,
     }
 
     /// Says that it fetched something. Nothing is fetched.
@@ -375,6 +410,16 @@ impl Step {
 }
 
 impl<'a> Tool<'a> {
+    /// Whether the client is to do it.
+    pub fn by_client(self) -> bool {
+        match self {
+            Tool::Read(step) => step.client,
+            Tool::Write(step) => step.client,
+            Tool::Run(step) => step.client,
+            _ => false,
+        }
+    }
+
     /// How the call is made.
     pub fn manner(self) -> Manner<'a> {
         match self {
@@ -402,7 +447,7 @@ mod tests {
     fn every_kind_of_step_is_read() {
         let script = parse(include_str!("../../tests/demo/every-step.demo.yaml")).unwrap();
         let words: Vec<&Step> = script.turn(0).unwrap().iter().collect();
-        assert_eq!(words.len(), 15);
+        assert_eq!(words.len(), 19);
         assert!(script.turn(1).is_none());
         assert_eq!(script.own_model(), "demo-1");
         assert!(script.accepts("demo-2") && !script.accepts("demo-3"));

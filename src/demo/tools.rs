@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::script::{Edit, Run, Search, Tool};
+use super::script::{Edit, Read, Run, Search, Tool};
 use crate::trace::view::normalise;
 
 /// Bytes of a result that are shown.
@@ -31,6 +31,8 @@ pub struct Done {
     pub diffs: Vec<Diff>,
     /// How the command ended, for a command that ran to its end.
     pub exit: Option<ExitStatus>,
+    /// The client's terminal that shows its result.
+    pub terminal: Option<String>,
 }
 
 /// What became of a file.
@@ -50,11 +52,13 @@ impl Done {
         Self { failed: true, text: text.into(), ..Self::default() }
     }
 
-    fn said(text: impl Into<String>) -> Self {
+    /// A call that went well, with what it says.
+    pub fn said(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    fn changed(text: String, path: String, old: Option<String>, new: &str) -> Self {
+    /// A call that changed a file.
+    pub fn changed(text: String, path: String, old: Option<String>, new: &str) -> Self {
         Self { text, diffs: vec![Diff { path, old, new: new.to_owned() }], ..Self::default() }
     }
 }
@@ -80,7 +84,7 @@ impl Workspace {
     /// Does what the call says. A long one looks from time to time whether it was cancelled.
     pub fn perform(&self, tool: Tool, cancelled: &dyn Fn() -> bool) -> Done {
         let done = match tool {
-            Tool::Read(step) => self.read(&step.path),
+            Tool::Read(step) => self.read(step),
             Tool::Search(step) => self.search(step),
             Tool::Write(step) => self.write(&step.path, &step.text),
             Tool::Edit(step) => self.edit(step),
@@ -92,8 +96,14 @@ impl Workspace {
         done.unwrap_or_else(Done::failed)
     }
 
-    fn read(&self, path: &str) -> Result<Done, String> {
-        let bytes = fs::read(self.inside(path, true)?).map_err(|error| format!("{path}: {error}"))?;
+    fn read(&self, step: &Read) -> Result<Done, String> {
+        let path = &step.path;
+        let mut bytes = fs::read(self.inside(path, true)?).map_err(|error| format!("{path}: {error}"))?;
+        if step.line.is_some() || step.limit.is_some() {
+            let first = usize::try_from(step.line.unwrap_or(1).max(1) - 1).unwrap_or(usize::MAX);
+            let most = step.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+            bytes = bytes.split_inclusive(|byte| *byte == b'\n').skip(first).take(most).flatten().copied().collect();
+        }
         Ok(Done::said(bounded(&bytes, 0)))
     }
 
@@ -213,7 +223,7 @@ impl Workspace {
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(10));
         };
-        Ok(Done { failed: !exit.success(), text: output.text(), diffs: Vec::new(), exit: Some(exit) })
+        Ok(Done { failed: !exit.success(), text: output.text(), exit: Some(exit), ..Done::default() })
     }
 
     /// A path of the script, if it lies in the workspace. With `follow`, what a link leads to has to lie there too.
@@ -327,7 +337,8 @@ mod tests {
         for path in ["../secret", "/etc/hostname", "up/secret", "a/../../secret", "up/new/deep", "dangling", "../in2"] {
             let error = workspace.write(path, "x").unwrap_err();
             assert!(error.ends_with("outside of the workspace"), "{path}: {error}");
-            assert!(workspace.read(path).is_err(), "{path}");
+            let step: Read = serde_yaml::from_str(&format!("path: {path}")).unwrap();
+            assert!(workspace.read(&step).is_err(), "{path}");
         }
         assert_eq!(fs::read_to_string(folder.path().join("secret")).unwrap(), "s");
         assert!(!folder.path().join("new").exists());

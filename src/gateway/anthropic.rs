@@ -81,6 +81,7 @@ pub fn whole(reply: &Reply) -> Value {
 pub fn events(reply: &Reply) -> Vec<String> {
     let mut begun = usage(reply.usage);
     begun["output_tokens"] = json!(u64::from(reply.usage.is_some_and(|usage| usage.output > 0)));
+    begun["output_tokens_details"]["thinking_tokens"] = json!(0);
     let message = message(reply, Vec::new(), Value::Null, begun);
     let mut events = vec![event(&json!({"type": "message_start", "message": message}))];
     let mut index = 0;

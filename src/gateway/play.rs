@@ -14,6 +14,8 @@ pub struct Played {
     pub turn: Option<usize>,
     /// The number of the sub-agent whose turn it was, from 0.
     pub sub_agent: Option<usize>,
+    /// Whether the turn's fault came.
+    pub fault: bool,
     /// What the script could not have as it says.
     pub problem: Option<String>,
     /// How long to wait first.
@@ -58,8 +60,7 @@ pub enum Answer {
 /// What is said to requests beside the conversation, and after the last turn where it has no text.
 const NEUTRAL: &str = "Done.";
 
-/// Decides what a request gets. `before` tells how often this turn was refused and played before, to requests that
-/// stood at the same place.
+/// Decides what a request gets. `before` tells how often this turn was met before, by requests at the same place.
 pub fn play(script: &Script, api: Api, asked: &Asked, workspace: Option<&str>, before: Before) -> Played {
     let model = |turn: Option<&Turn>| {
         let said = turn.and_then(|turn| turn.model.as_ref()).or(script.model.as_ref());
@@ -73,7 +74,9 @@ pub fn play(script: &Script, api: Api, asked: &Asked, workspace: Option<&str>, b
     let Some(turn) = turns.get(number) else {
         let last = turns.last().filter(|last| last.calls.is_empty()).and_then(|last| last.text.clone());
         let text = last.unwrap_or_else(|| NEUTRAL.to_owned());
-        let reply = Reply { model: model(turns.last()), text: Some(text), ..Reply::default() };
+        // A model that refuses goes on refusing; agents ask once more, with that noted.
+        let stop = turns.last().map(Turn::stop).filter(|stop| *stop == Stop::Refusal).unwrap_or_default();
+        let reply = Reply { model: model(turns.last()), text: Some(text), stop, ..Reply::default() };
         return Played { sub_agent, ..Played::of(What::AfterTheLast, Answer::Whole(reply)) };
     };
     let played = Played {
@@ -82,15 +85,21 @@ pub fn play(script: &Script, api: Api, asked: &Asked, workspace: Option<&str>, b
         delay: turn.delay.map(|delay| delay.0).unwrap_or_default(),
         ..Played::of(What::Turn, Answer::Whole(Reply::default()))
     };
-    if let Some(refusal) = refused(turn, api, before.refused) {
+    let fault = turn.fault_after(before.faults);
+    let played = Played { fault: fault.is_some(), ..played };
+    if let Some(refusal) = fault.and_then(|fault| refused(fault, api)) {
         return Played { answer: Answer::Refused(refusal), ..played };
+    }
+    if fault == Some(&Fault::Empty) {
+        let reply = Reply { model: model(Some(turn)), usage: turn.usage, ..Reply::default() };
+        return Played { answer: Answer::Whole(reply), ..played };
     }
     let mut reply = Reply {
         model: model(Some(turn)),
         thinking: turn.thinking.clone().filter(|text| !text.is_empty()),
         text: turn.text.clone().filter(|text| !text.is_empty()),
         usage: turn.usage,
-        stop: turn.stop(),
+        stop: stop_of(turn, fault),
         ..Reply::default()
     };
     let folder = workspace.or(asked.folder.as_deref());
@@ -109,7 +118,7 @@ pub fn play(script: &Script, api: Api, asked: &Asked, workspace: Option<&str>, b
             }
         }
     }
-    let answer = match &turn.fault {
+    let answer = match fault {
         Some(Fault::Cut) => Answer::Cut(reply),
         Some(Fault::ErrorEvent(ErrorEvent { message })) => {
             let message = message.clone().unwrap_or_else(|| "Overloaded".to_owned());
@@ -123,9 +132,9 @@ pub fn play(script: &Script, api: Api, asked: &Asked, workspace: Option<&str>, b
 /// How often a turn was met before, at the same place of a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Before {
-    /// Refused, since it was played last.
-    pub refused: u32,
-    /// Played.
+    /// With its fault, since it was played without.
+    pub faults: u32,
+    /// Played, whole or in part.
     pub played: usize,
 }
 
@@ -133,8 +142,13 @@ impl Played {
     /// An answer without more to say of it.
     pub fn of(what: What, answer: Answer) -> Self {
         let delay = std::time::Duration::ZERO;
-        Self { what, turn: None, sub_agent: None, problem: None, delay, answer }
+        Self { what, turn: None, sub_agent: None, fault: false, problem: None, delay, answer }
     }
+}
+
+/// Why a turn ends; a fault that does not come any more says nothing of it.
+fn stop_of(turn: &Turn, fault: Option<&Fault>) -> Stop {
+    if fault.is_some() { turn.stop() } else { Turn { fault: None, ..turn.clone() }.stop() }
 }
 
 /// A few words, or the plainest value of the form that is asked for.
@@ -166,21 +180,16 @@ fn is_aside(script: &Script, asked: &Asked) -> bool {
         || script.aside.iter().any(|pattern| says(&|text| pattern.is_match(text)))
 }
 
-fn refused(turn: &Turn, api: Api, so_often: u32) -> Option<Refusal> {
-    match turn.fault.as_ref()? {
-        Fault::HttpError(HttpError { status, message, retry_after, times }) => {
-            let due = times.is_none_or(|times| so_often < times);
-            due.then(|| Refusal {
-                status: *status,
-                message: message.clone().unwrap_or_else(|| usual_message(*status).to_owned()),
-                retry_after_ms: retry_after.map(|time| u64::try_from(time.0.as_millis()).unwrap_or(u64::MAX)),
-            })
-        }
-        Fault::Overloaded => (so_often == 0).then(|| Refusal {
-            status: api.overloaded(),
-            message: "Overloaded".to_owned(),
-            retry_after_ms: None,
+fn refused(fault: &Fault, api: Api) -> Option<Refusal> {
+    match fault {
+        Fault::HttpError(HttpError { status, message, retry_after }) => Some(Refusal {
+            status: *status,
+            message: message.clone().unwrap_or_else(|| usual_message(*status).to_owned()),
+            retry_after_ms: retry_after.map(|time| u64::try_from(time.0.as_millis()).unwrap_or(u64::MAX)),
         }),
+        Fault::Overloaded => {
+            Some(Refusal { status: api.overloaded(), message: "Overloaded".to_owned(), retry_after_ms: None })
+        }
         _ => None,
     }
 }

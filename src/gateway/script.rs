@@ -74,6 +74,9 @@ pub struct Turn {
     pub model: Option<String>,
     /// What goes wrong.
     pub fault: Option<Fault>,
+    /// How often it goes wrong before the turn is played as it stands; always where nothing is said, and once where
+    /// the fault is `overloaded`.
+    pub fault_times: Option<u32>,
 }
 
 /// A call by its kind, or by the name of the agent's own tool. Exactly one of the kinds and `tool` stands in it.
@@ -257,9 +260,6 @@ pub struct HttpError {
     /// When it may be tried again.
     #[serde(default)]
     pub retry_after: Option<Time>,
-    /// How often, before the turn is played; always where nothing is said.
-    #[serde(default)]
-    pub times: Option<u32>,
 }
 
 /// An error in the middle of a stream.
@@ -271,6 +271,13 @@ pub struct ErrorEvent {
 }
 
 impl Turn {
+    /// What goes wrong when so much has gone wrong with it already.
+    pub fn fault_after(&self, times: u32) -> Option<&Fault> {
+        let fault = self.fault.as_ref()?;
+        let most = self.fault_times.or((*fault == Fault::Overloaded).then_some(1));
+        most.is_none_or(|most| times < most).then_some(fault)
+    }
+
     /// Why it ends.
     pub fn stop(&self) -> Stop {
         match (&self.fault, self.stop) {
@@ -338,8 +345,7 @@ fn check_turns(path: &Path, text: &str, steps: &[Step<'_>], turns: &[Turn], wron
     for (number, turn) in turns.iter().enumerate() {
         let at = [Step::Key("turns"), Step::Item(number)];
         let key = |key: &'static str| [at[0], at[1], Step::Key(key)];
-        let replaced = matches!(turn.fault, Some(Fault::Empty))
-            || matches!(&turn.fault, Some(Fault::HttpError(error)) if error.times.is_none());
+        let replaced = matches!(turn.fault, Some(Fault::Empty | Fault::HttpError(_))) && turn.fault_times.is_none();
         match (turn.has_content(), replaced) {
             (false, false) if !matches!(turn.fault, Some(Fault::Refusal)) => add(
                 &at,
@@ -349,7 +355,7 @@ fn check_turns(path: &Path, text: &str, steps: &[Step<'_>], turns: &[Turn], wron
             (true, true) => add(
                 &key("fault"),
                 "what the turn says is never played, since this fault takes its place each time".to_owned(),
-                "remove the rest of the turn, or give `http-error` a number of `times`",
+                "remove the rest of the turn, or say with `fault-times` how often the fault comes",
             ),
             _ => {}
         }
@@ -374,9 +380,13 @@ fn check_turns(path: &Path, text: &str, steps: &[Step<'_>], turns: &[Turn], wron
                 let message = format!("{} is not the status of a refused request", error.status);
                 add(&key("fault"), message, "write one from 400 to 599");
             }
-            if error.times == Some(0) {
-                add(&key("fault"), "`times` is 0, so nothing is refused".to_owned(), "remove the fault");
+        }
+        match (turn.fault_times, &turn.fault) {
+            (Some(_), None) => add(&key("fault-times"), "there is no fault to come".to_owned(), "write a `fault`"),
+            (Some(0), Some(_)) => {
+                add(&key("fault-times"), "0 times is no fault".to_owned(), "remove the fault");
             }
+            _ => {}
         }
     }
 }
@@ -414,6 +424,8 @@ mod tests {
             ("turns:\n  - calls: [{read: {path: a}, input: {}}]\n", ":2:13:", "`input` stands beside `tool` only"),
             ("turns:\n  - {}\n", ":2:5:", "says nothing"),
             ("turns:\n  - text: a\n    fault: {http-error: {status: 400}}\n", ":3:12:", "never played"),
+            ("turns:\n  - text: a\n    fault: cut\n    fault-times: 0\n", ":4:18:", "0 times is no fault"),
+            ("turns:\n  - text: a\n    fault-times: 1\n", ":3:18:", "there is no fault"),
             ("turns:\n  - fault: {http-error: {status: 200}}\n", ":2:12:", "200 is not the status"),
             ("turns:\n  - text: a\n    fault: cutt\n", ":3:", "`cutt` is not known"),
             ("turns:\n  - text: a\n    usage: {output: 1, thought: 2}\n", ":3:", "more tokens of thought"),

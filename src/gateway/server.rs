@@ -238,9 +238,10 @@ async fn model_answer(shared: &Shared, api: Api, path: &str, query: &str, body: 
         let met = before.entry(place).or_default();
         let played = play(&shared.script, api, &asked, shared.workspace.as_deref(), *met);
         if played.turn.is_some() {
-            *met = match &played.answer {
-                Answer::Refused(_) => Before { refused: met.refused.saturating_add(1), ..*met },
-                _ => Before { refused: 0, played: met.played + 1 },
+            let refused = matches!(played.answer, Answer::Refused(_));
+            *met = Before {
+                faults: if played.fault { met.faults.saturating_add(1) } else { 0 },
+                played: met.played + usize::from(!refused),
             };
         }
         played

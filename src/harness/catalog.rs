@@ -269,7 +269,19 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
             let message = "the model goes nowhere: no `env` is named".to_owned();
             add(&[Key("model")], Part::Key, message, "write `model: {via: env, env: MY_MODEL}`");
         }
+        ModelVia::ConfigOption | ModelVia::SetModel
+            if matches!(manifest.adapter, Adapter::OutputOnly | Adapter::ClaudeCodeStream)
+                && !in_command("{model}")
+                && !in_env("{model}") =>
+        {
+            let message =
+                format!("the model goes nowhere: `{}` chooses no model over its protocol", manifest.adapter.word());
+            add(&[Key("model")], Part::Key, message, "write `model: {via: flag, flag: --model}`");
+        }
         _ => {}
+    }
+    for (key, message, help) in manifest.lost_routes() {
+        add(&[Key(key)], Part::Key, message, help);
     }
     for name in manifest.files.keys() {
         if leaves_home(Path::new(name)) {
@@ -323,9 +335,6 @@ fn warnings(manifest: &Manifest, stem: &str) -> Vec<String> {
     if takes_prompt && manifest.prompt_via != PromptVia::Stdin && !named {
         warnings
             .push("the command has no `{prompt}`, so the agent never sees it; or is `prompt-via: stdin` meant?".into());
-    }
-    if matches!(manifest.model.via, ModelVia::ConfigOption | ModelVia::SetModel) && takes_prompt {
-        warnings.push(format!("`{}` chooses no model over its protocol; is `via: flag` meant?", adapter.word()));
     }
     if !manifest.downloads && may_download(&manifest.command) {
         let program = manifest.command.first().map(String::as_str).unwrap_or_default();

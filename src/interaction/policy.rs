@@ -37,7 +37,7 @@ pub struct Reply {
 }
 
 /// What is recorded as the policy where the case's `answers` decided.
-const ANSWERS: &str = "answers";
+pub(super) const ANSWERS: &str = "answers";
 
 impl Policy {
     /// A policy that was asked nothing yet, and the case's answers to questions.
@@ -110,15 +110,15 @@ impl Policy {
         }
     }
 
-    fn answer_to(&self, question: &str) -> Option<(usize, &QuestionAnswer)> {
+    /// The first of the case's answers that matches, with its number.
+    pub(super) fn answer_to(&self, question: &str) -> Option<(usize, &QuestionAnswer)> {
         self.answers.iter().enumerate().find(|(_, answer)| answer.question.is_match(question))
     }
 
     fn plan_approved(&self, asked: &Asked) -> Option<Decision> {
         let plan = asked.input.as_ref().and_then(|input| input.get("plan")?.as_str()).or(asked.title.as_deref());
         let (number, said) = self.answer_to(plan.unwrap_or_default())?;
-        let word = said.answer.trim().to_lowercase();
-        let approved = ["yes", "ok", "allow", "approve"].iter().any(|yes| word.starts_with(yes));
+        let approved = is_yes(&said.answer);
         Some(Decision {
             answer: if approved { Answer::AllowOnce } else { Answer::RejectOnce },
             policy: ANSWERS,
@@ -128,11 +128,18 @@ impl Policy {
         })
     }
 
-    fn declines(&self, what: &str) -> Decision {
+    /// No answer of the case's is there for it.
+    pub(super) fn declines(&self, what: &str) -> Decision {
         let policy = self.interaction.word();
         let reason = format!("{what} is no permission, and neither a rule nor `answers` of the case answers it");
         Decision { answer: Answer::RejectOnce, policy, rule: None, reason, updated_input: None }
     }
+}
+
+/// Whether an answer agrees.
+pub(super) fn is_yes(answer: &str) -> bool {
+    let word = answer.trim().to_lowercase();
+    ["yes", "ok", "allow", "approve"].iter().any(|yes| word.starts_with(yes))
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ struct Document<'a> {
     label: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     derived_from: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    manual: bool,
     summary: &'a Summary,
     exit_code: u8,
     columns: &'a [Column],
@@ -40,6 +42,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         started: &report.run.started,
         label: report.run.label.as_deref(),
         derived_from: report.run.derived_from.as_deref(),
+        manual: report.is_manual(),
         summary: &report.summary,
         exit_code: exit_code(report),
         columns: &report.columns,

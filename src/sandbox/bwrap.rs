@@ -62,6 +62,7 @@ pub(super) fn around(
         mounted || SYSTEM.iter().any(|folder| path.starts_with(folder))
     };
     let (program, mut reads) = program(&command, &seen, places, env);
+    reads.extend(places.through.first().map(PathBuf::from));
     reads.extend(places.reads.iter().cloned());
     let hides = in_sight(mounts, places);
     let hidden = |path: &Path| hides.iter().any(|hidden| path.starts_with(hidden));
@@ -111,6 +112,7 @@ pub(super) fn around(
     }
     let workspace = places.workspace.to_string_lossy();
     add(&["--bind", &workspace, &workspace, "--chdir", &workspace, "--unsetenv", "TMPDIR", "--"]);
+    words.extend(places.through.iter().cloned());
     words.push(program);
     words.extend(command.into_iter().skip(1));
     words
@@ -173,6 +175,7 @@ mod tests {
             scratch: "/tmp/run/trial/tmp".into(),
             reads: vec!["/project/cases/a.demo.yaml".into()],
             hides: vec!["/usr/share".into(), "/tmp/run".into(), "/project/cases".into()],
+            through: Vec::new(),
         }
     }
 

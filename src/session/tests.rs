@@ -37,7 +37,11 @@ async fn run(script: &str, prompt: &str, max_wire: u64, time_ms: u64) -> (Vec<Ev
         env: [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())].into(),
         manifest,
         policy: Policy::new(Interaction::AutoApprove, Vec::new()),
+        system_prompt: None,
         mcp_servers: Vec::new(),
+        session: Default::default(),
+        attachments: Vec::new(),
+        terminals: Default::default(),
         recording: None,
     };
     let patience = drive(&mut session, &mut task).await;

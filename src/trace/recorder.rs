@@ -59,6 +59,7 @@ pub struct Recorder {
     cut_bytes: u64,
     activity: u64,
     turns: u64,
+    prompted: bool,
     ended_ms: Option<u64>,
     last_ms: u64,
 }
@@ -143,6 +144,7 @@ impl Recorder {
             cut_bytes: 0,
             activity: 0,
             turns: 0,
+            prompted: false,
             ended_ms: None,
             last_ms: 0,
         }
@@ -226,6 +228,11 @@ impl Recorder {
         self.activity
     }
 
+    /// Whether the user has said anything.
+    pub fn was_prompted(&self) -> bool {
+        self.prompted
+    }
+
     /// Turns that the agent has answered.
     pub fn turns_ended(&self) -> u64 {
         self.turns
@@ -289,6 +296,7 @@ impl Recorder {
             self.close_text();
             self.answer.clear();
             self.answered.clear();
+            self.prompted = true;
         }
         let parent = speaker.parent.clone();
         let slot = self.push_open(body, parent);
@@ -519,6 +527,11 @@ impl Recorder {
             self.cancel_open();
         }
         self.end_open(|call| call.rejected || call.cancelled);
+    }
+
+    /// The agent's process is gone, and another one goes on: nobody ends the calls that are open.
+    pub fn end_calls(&mut self) {
+        self.end_open(|_| true);
     }
 
     /// Takes the events that nothing can change any more, in order.

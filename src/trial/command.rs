@@ -19,7 +19,11 @@ pub fn line(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
 
 fn filled(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
+    let mut end = None;
     for word in &manifest.command {
+        if word == "--" {
+            end.get_or_insert(words.len());
+        }
         if word.contains("{model}") && placeholders.model.is_none() {
             // Without a model there is nothing to say of one: its flag goes with it.
             if word == "{model}" && words.len() > 1 && words.last().is_some_and(|flag| flag.starts_with('-')) {
@@ -29,21 +33,29 @@ fn filled(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
         }
         words.push(placeholders.fill(word));
     }
-    let named = manifest.command.iter().any(|word| word.contains("{model}"));
-    if let (ModelVia::Flag, Some(flag), Some(model), false) =
-        (manifest.model.via, &manifest.model.flag, &placeholders.model, named)
-    {
-        // At the end: the program's first words may be a runner's, a script's or a subcommand's.
-        let end = manifest.command.iter().position(|word| word == "--").unwrap_or(words.len());
-        words.splice(end..end, [flag.clone(), model.clone()]);
-    }
+    // At the end: the program's first words may be a runner's, a script's or a subcommand's.
+    let end = end.unwrap_or(words.len());
+    words.splice(end..end, flags(manifest, placeholders));
     words
+}
+
+/// What the agent takes by flags. The file of MCP servers is last: a flag for several files takes what follows it.
+fn flags(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
+    let named = manifest.command.iter().any(|word| word.contains("{model}"));
+    let by_flag = manifest.model.via == ModelVia::Flag && !named;
+    let model = (manifest.model.flag.as_ref(), placeholders.model.as_ref().filter(|_| by_flag));
+    let system_prompt = (manifest.system_prompt.flag.as_ref(), placeholders.system_prompt.as_ref());
+    let servers = manifest.mcp_servers.as_ref().and_then(|route| route.flag.as_ref());
+    let all = [model, system_prompt, (servers, placeholders.servers_file.as_ref())];
+    let said = all.into_iter().filter_map(|(flag, value)| Some([flag?.clone(), value?.clone()]));
+    said.flatten().collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::adapter::Adapter;
+    use crate::harness::{ServersRoute, ServersVia, SystemPromptRoute, SystemPromptVia};
 
     fn of(command: &[&str], flag: Option<&str>, model: Option<&str>) -> Vec<String> {
         let mut manifest = Manifest::bare(Adapter::OutputOnly);
@@ -59,6 +71,20 @@ mod tests {
         assert_eq!(of(&["npx", "agent", "{prompt}"], Some("-m"), Some("x")), ["npx", "agent", "-- do it", "-m", "x"]);
         assert_eq!(of(&["agent", "--", "{prompt}"], Some("-m"), Some("x")), ["agent", "-m", "x", "--", "-- do it"]);
         assert_eq!(of(&["agent", "{prompt}"], Some("-m"), None), ["agent", "-- do it"]);
+    }
+
+    #[test]
+    fn system_prompt_and_servers_have_flags_too() {
+        let mut manifest = Manifest::bare(Adapter::ClaudeCodeStream);
+        manifest.command = ["claude", "-p", "{prompt}", "--", "x"].map(str::to_owned).to_vec();
+        manifest.system_prompt = SystemPromptRoute { via: SystemPromptVia::Flag, flag: Some("--system".into()) };
+        manifest.mcp_servers = Some(ServersRoute { via: ServersVia::Flag, flag: Some("--mcp".into()) });
+        let mut placeholders = Placeholders { prompt: "--".into(), ..Default::default() };
+        assert_eq!(line(&manifest, &placeholders), ["claude", "-p", "--", "--", "x"]);
+        placeholders.system_prompt = Some("Be brief.".into());
+        placeholders.servers_file = Some("/home/servers.json".into());
+        let flags = ["--system", "Be brief.", "--mcp", "/home/servers.json"];
+        assert_eq!(line(&manifest, &placeholders), [&["claude", "-p", "--"], &flags[..], &["--", "x"]].concat());
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub(super) fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> R
         home: folders.home.clone(),
         scratch: folders.beside("tmp"),
         reads: Vec::new(),
+        through: Vec::new(),
         hides,
     };
     Ok(Inside { sandbox: Sandbox::decide(engine.sandbox, case, manifest)?, places })
@@ -71,11 +72,13 @@ pub(super) fn confine(
     relay: Option<&Relay>,
 ) {
     let path = task.env.get("PATH").map(String::as_str);
-    let Some(found) = task.command.first().and_then(|program| process::find(program, &task.folder, path)) else {
+    if task.command.first().is_none_or(|program| process::find(program, &task.folder, path).is_none()) {
         return;
-    };
+    }
     let named = task.manifest.command.iter().filter(|word| word.starts_with('/') && !word.contains('{'));
-    inside.places.reads = named.chain(placeholders.scripts.values()).map(PathBuf::from).collect();
+    let given = placeholders.scripts.values().chain(&placeholders.servers_file);
+    inside.places.reads = named.chain(given).map(PathBuf::from).collect();
+    inside.places.reads.extend(task.attachments.iter().map(|file| file.copy.clone()));
     // A folder may hold what is hidden; it takes a mount of its own.
     inside.places.reads.retain(|path| path.is_file());
     if task.manifest.command.iter().any(|word| word.contains("{self}")) {
@@ -85,13 +88,9 @@ pub(super) fn confine(
         inside.places.home = PathBuf::from(home);
     }
     if let Some(Relay { port, socket }) = relay {
-        let this_program = engine.this_program.to_string_lossy().into_owned();
-        let (port, socket) = (port.to_string(), socket.to_string_lossy().into_owned());
-        let mut command = vec![this_program, "gateway".into(), "relay".into(), "--port".into(), port];
-        command.extend(["--socket".into(), socket, "--".into(), found.to_string_lossy().into_owned()]);
-        command.extend(std::mem::take(&mut task.command).into_iter().skip(1));
-        task.command = command;
-        inside.places.reads.extend([found, engine.this_program.clone()]);
+        let words = ["gateway", "relay", "--port", &port.to_string(), "--socket", &socket.to_string_lossy(), "--"];
+        inside.places.through = vec![engine.this_program.to_string_lossy().into_owned()];
+        inside.places.through.extend(words.map(str::to_owned));
     }
     task.command = inside.around(std::mem::take(&mut task.command), &task.env);
 }

@@ -4,6 +4,8 @@ use super::metrics::{self, Observed};
 use super::{Attempt, Outcome, TrialError, model_asked};
 use crate::case::OnLimit;
 use crate::harness::Manifest;
+use crate::interaction::Interaction;
+use crate::models;
 use crate::result::{ErrorRecord, Metrics, TrialResult};
 use crate::run::{Part, RunError, put_in_place, sync_folder, write_part};
 use crate::secrets::Masker;
@@ -21,7 +23,7 @@ pub(super) fn tail_worth_keeping(left: &Left, stop: &Stop) -> Option<String> {
 pub(super) fn wrong_model(model: &Model) -> Option<String> {
     let requested = model.requested.as_ref()?;
     match &model.effective {
-        Some(effective) if effective == requested => None,
+        Some(effective) if models::same(requested, effective) => None,
         Some(effective) => Some(format!("the case requires model `{requested}`, and `{effective}` answered")),
         None => Some(format!("the case requires model `{requested}`, and the agent did not tell which one answered")),
     }
@@ -114,6 +116,11 @@ pub(super) fn write_result(attempt: &Attempt, result: &TrialResult) -> Result<Pa
     })
 }
 
+/// Whether a person answers what the agent asks, or would if one were there.
+pub(super) fn is_manual(attempt: &Attempt) -> bool {
+    attempt.interaction == Interaction::Manual && attempt.manifest.seen().interaction
+}
+
 /// No agent ran: the result says why.
 pub(super) fn finish_without_agent(
     attempt: &Attempt,
@@ -138,6 +145,7 @@ pub(super) fn finish_without_agent(
         warnings: Vec::new(),
         skipped: None,
         flaky: false,
+        manual: is_manual(attempt),
     };
     mask_result(&mut result, masker);
     put_in_place([write_result(attempt, &result)?])?;

@@ -73,21 +73,36 @@ impl ScriptedModel {
         self.running.base_url()
     }
 
-    /// Ends the server: what it was asked, as the file `model.jsonl`, and what the user should know of it.
-    pub(super) fn end(self, attempt: &Attempt, masker: &Masker) -> Result<(Part, Vec<String>), RunError> {
+    /// Ends the server, and writes what it was asked to `model.jsonl`.
+    pub(super) fn end(self, attempt: &Attempt, masker: &Masker) -> Result<Ended, RunError> {
         let turns = self.turns;
         let lines = self.running.stop();
         let part = write_part(&attempt.folder.join("model.jsonl"), |out| {
             lines.iter().try_for_each(|line| writeln!(out, "{}", masker.mask(&line.json())))
         })?;
-        Ok((part, warnings(&lines, turns)))
+        let not_played = lines.iter().find(|line| line.turn.is_some() && line.problem.is_some());
+        Ok(Ended {
+            part,
+            not_played: not_played.and_then(|line| line.problem.as_ref()).map(|it| format!("the scripted model: {it}")),
+            warnings: warnings(&lines, turns),
+        })
     }
+}
+
+/// What is known of a scripted model when its trial is over.
+pub(super) struct Ended {
+    /// Every request, and what it got.
+    pub(super) part: Part,
+    /// A turn that this agent could not be given: then this was another case, and it is not judged.
+    pub(super) not_played: Option<String>,
+    /// What the user should know.
+    pub(super) warnings: Vec<String>,
 }
 
 fn warnings(lines: &[LogLine], turns: usize) -> Vec<String> {
     const SHOWN: usize = 3;
     let mut warnings: Vec<String> = Vec::new();
-    for problem in lines.iter().filter_map(|line| line.problem.as_ref()) {
+    for problem in lines.iter().filter(|line| line.turn.is_none()).filter_map(|line| line.problem.as_ref()) {
         let warning = format!("the scripted model: {problem}");
         if warnings.len() < SHOWN && !warnings.contains(&warning) {
             warnings.push(warning);

@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Attempt, Engine, Folders, TrialError, command, io};
+use super::{Attempt, Engine, Folders, TrialError, command, io, servers};
 use crate::adapter::drive::Task;
-use crate::adapter::replay;
+use crate::adapter::{Adapter, claude_stream, replay};
+use crate::attachment;
 use crate::case::Case;
 use crate::environment::{self, Placeholders};
-use crate::harness::{Home, HomeName, PromptVia};
+use crate::harness::{Home, HomeName, Manifest, PromptVia, ServersVia, SystemPromptVia};
 use crate::interaction::Policy;
 use crate::process;
 use crate::run::TrialRecord;
 use crate::secrets::{self, Masker};
+use crate::shell::Shell;
 use crate::trace::{Header, Model};
 
 pub(super) fn placeholders(
@@ -24,7 +26,7 @@ pub(super) fn placeholders(
 ) -> Result<Placeholders, TrialError> {
     let case = &attempt.case;
     let mut placeholders = Placeholders {
-        prompt: turns(case).into_iter().next().unwrap_or_default(),
+        prompt: turns(case, &attempt.manifest).into_iter().next().unwrap_or_default(),
         model: model_asked(attempt).requested,
         workspace: folders.workspace.to_string_lossy().into_owned(),
         home: folders.home.to_string_lossy().into_owned(),
@@ -32,6 +34,8 @@ pub(super) fn placeholders(
         this_program: engine.this_program.to_string_lossy().into_owned(),
         scripts: BTreeMap::new(),
         prompt_file: None,
+        system_prompt: case.system_prompt.clone().filter(|_| system_prompt_via(attempt) == SystemPromptVia::Flag),
+        servers_file: None,
     };
     if placeholders.gateway.is_some() && placeholders.model.is_none() {
         // For the files and variables that point the agent at its model.
@@ -47,13 +51,24 @@ pub(super) fn placeholders(
         fs::write(&path, &placeholders.prompt).map_err(io("write the prompt to a file"))?;
         placeholders.prompt_file = Some(path.to_string_lossy().into_owned());
     }
+    if attempt.manifest.servers_via() == ServersVia::Flag && !case.mcp_servers.is_empty() {
+        let path = folders.home.join("mcp-servers.json");
+        fs::write(&path, servers::as_file(&case.mcp_servers)).map_err(io("write the MCP servers to a file"))?;
+        placeholders.servers_file = Some(path.to_string_lossy().into_owned());
+    }
     Ok(placeholders)
 }
 
-/// The prompts of a case, its system prompt before the first.
-fn turns(case: &Case) -> Vec<String> {
+fn system_prompt_via(attempt: &Attempt) -> SystemPromptVia {
+    attempt.manifest.system_prompt.via
+}
+
+/// The prompts of a case, its system prompt before the first where the agent has no place for one.
+fn turns(case: &Case, manifest: &Manifest) -> Vec<String> {
     let mut turns = case.turns.clone();
-    if let (Some(system), Some(first)) = (&case.system_prompt, turns.first_mut()) {
+    if let (SystemPromptVia::Prompt, Some(system), Some(first)) =
+        (manifest.system_prompt.via, &case.system_prompt, turns.first_mut())
+    {
         *first = format!("{system}\n\n{first}");
     }
     turns
@@ -64,19 +79,44 @@ pub(super) fn task_of(
     folders: &Folders,
     placeholders: &Placeholders,
     env: BTreeMap<String, String>,
+    terminals: Shell,
 ) -> Task {
     let (case, manifest) = (&attempt.case, &attempt.manifest);
     Task {
-        turns: turns(case),
+        turns: turns(case, manifest),
+        system_prompt: case
+            .system_prompt
+            .clone()
+            .filter(|_| system_prompt_via(attempt) == SystemPromptVia::SessionMeta),
         model: model_asked(attempt).requested,
         command: command::line(manifest, placeholders),
         folder: folders.workspace.clone(),
         env,
         manifest: manifest.clone(),
         policy: Policy::new(attempt.interaction.clone(), case.answers.clone()),
-        mcp_servers: case.mcp_servers.clone(),
+        mcp_servers: if manifest.servers_via() == ServersVia::Session { case.mcp_servers.clone() } else { Vec::new() },
+        session: case.session.clone(),
+        attachments: Vec::new(),
+        terminals,
         recording: manifest.recording.clone(),
     }
+}
+
+/// Puts the case's files where the agent can reach them, beside what it finds in its home.
+pub(super) fn attach(task: &mut Task, attempt: &Attempt, folders: &Folders) -> Result<(), String> {
+    let adapter = attempt.manifest.adapter;
+    if adapter == Adapter::Replay {
+        return Ok(());
+    }
+    let attached = attachment::copy(&attempt.case.attachments, &folders.home.join("attachments"));
+    let attached = attached.map_err(|error| format!("an attachment could not be copied: {error}"))?;
+    if adapter == Adapter::ClaudeCodeControl
+        && let Err(why) = claude_stream::drive::takes(&attached)
+    {
+        return Err(why);
+    }
+    task.attachments = attached;
+    Ok(())
 }
 
 /// The trial as a person is told of it.
@@ -98,7 +138,9 @@ pub(super) fn header_of(attempt: &Attempt, workspace: &Path) -> Header {
 }
 
 pub(super) fn model_asked(attempt: &Attempt) -> Model {
-    let requested = attempt.trial.model.clone().or_else(|| attempt.manifest.model.default.clone());
+    // A default that no route takes to the agent was not asked of it.
+    let default = || attempt.manifest.model.default.clone().filter(|_| attempt.manifest.model_selection());
+    let requested = attempt.trial.model.clone().or_else(default);
     Model { requested, effective: None }
 }
 
@@ -130,7 +172,7 @@ pub(super) fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>,
             attempt.interaction.word()
         ));
     }
-    if attempt.case.system_prompt.is_some() {
+    if attempt.case.system_prompt.is_some() && system_prompt_via(attempt) == SystemPromptVia::Prompt {
         warnings.push("the system prompt was put before the first prompt".to_owned());
     }
     for name in environment::unmasked(masker, env, manifest, &attempt.case.mcp_servers) {

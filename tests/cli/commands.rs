@@ -96,7 +96,7 @@ fn completions_and_help_are_printed() {
 #[test]
 fn check_counts_what_can_be_read() {
     let project = Project::bundled();
-    project.evals(&["check"]).exits(0).says("21 cases");
+    project.evals(&["check"]).exits(0).says("25 cases");
     project.write("cases/fixing/off-by-one.demo.yaml", "steps: [{sya: x}]");
     project.evals(&["check"]).exits(2).says("did you mean `say`");
 }

@@ -96,7 +96,11 @@ def run(command):
 
 def ask_model(text):
     """One request to the model that the environment points at, as an agent with a gateway makes it."""
-    tools = [{"type": "function", "function": {"name": "write_file", "parameters": {"type": "object", "properties": {"path": {}, "content": {}}}}}]
+    offered = {"read_file": ["path"], "write_file": ["path", "content"], "bash": ["command"]}
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {key: {} for key in keys}}}}
+        for name, keys in offered.items()
+    ]
     body = {"model": os.environ["FAKE_MODEL"], "messages": [{"role": "user", "content": text}], "tools": tools}
     request = urllib.request.Request(
         os.environ["FAKE_GATEWAY"] + "/v1/chat/completions",

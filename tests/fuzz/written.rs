@@ -8,6 +8,7 @@ use evals::demo::script::Script;
 use evals::grader::{self, GraderEntry};
 use evals::harness::Manifest;
 use evals::harness::catalog::Catalog;
+use evals::interaction::PolicyFolder;
 use evals::yaml;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, NarratableReportHandler};
 
@@ -57,7 +58,10 @@ fn suite() -> tempfile::TempDir {
 }
 
 fn context() -> LoadContext {
-    LoadContext { graders: GraderFolder::load(Path::new("graders")).unwrap(), ..LoadContext::default() }
+    LoadContext {
+        graders: GraderFolder::load(Path::new("graders")).unwrap(),
+        policies: PolicyFolder::load(Path::new("policies")).unwrap(),
+    }
 }
 
 fn loaded(path: &Path, context: &LoadContext) -> Result<Took, String> {

@@ -98,7 +98,7 @@ fn every_bundled_case_passes_with_the_demo() {
     let before = project.files("");
     let args =
         ["run", "cases/", "--reporter", "json=out.json", "--reporter", "jsonl=out.jsonl", "--keep-workspace", "never"];
-    let ran = project.evals(&args).exits(0).says("21/21 passed");
+    let ran = project.evals(&args).exits(0).says("25/25 passed");
     assert!(!ran.out.contains('\u{1b}') && !ran.err.contains('\u{1b}'), "no colour but on a terminal");
     let written: Value = serde_json::from_str(&project.read("out.json")).unwrap();
     assert_eq!(written, project.evals(&["report", "--format", "json"]).json());
@@ -107,7 +107,7 @@ fn every_bundled_case_passes_with_the_demo() {
         std::fs::remove_file(project.path(path)).unwrap();
     }
     let results = hold_to_the_contract(&project, "demo");
-    assert_eq!(verdicts(&results, "pass").len(), 21);
+    assert_eq!(verdicts(&results, "pass").len(), 25);
 
     // What was written is in `.evals/` alone, kept out of version control; fixtures are as they were.
     let mut after = project.files("");

@@ -189,7 +189,7 @@ fn several_turns_are_one_session_and_what_nobody_serves_is_refused() {
 #[test]
 fn a_limit_interrupts_the_turn() {
     let project = project("timeouts: {grace: 2s}");
-    project.write("cases/a.yaml", "prompt: '[{\"wait\": {}}]'\nlimits: {time: 300ms}\ngraders: [{use: finished}]\n");
+    project.write("cases/a.yaml", "prompt: '[{\"wait\": {}}]'\nlimits: {time: 1500ms}\ngraders: [{use: finished}]\n");
     let (trace, result) = run(&project);
     let stop = trace.last().unwrap();
     assert_eq!((&stop["reason"], &stop["exit"]["code"]), (&"timed_out".into(), &1.into()), "{stop}");
@@ -216,7 +216,16 @@ fn a_handshake_that_fails_is_told_as_one() {
 fn a_model_that_is_refused_is_not_run_under_its_name() {
     let project = project("model: {via: set-model}");
     project.write("cases/a.yaml", &format!("{CALLS}\ngraders: [{{use: finished}}]\n"));
-    project.evals(&["run", "--harness", "both-ways", "--model", "model-1", "--model", "no-such-model"]).exits(3);
+    let models = ["--model", "model-1", "--model", "no-such-model", "--model", "model-2"];
+    project.evals(&[&["run", "--harness", "both-ways"][..], &models].concat()).exits(3);
+    // One that is accepted and not taken shows where the program says what it runs on.
+    for (model, differs) in [("model-1", 0), ("model-2", 1)] {
+        let trial = format!("a/both-ways/{model}/1");
+        assert_eq!(project.result(&trial)["model"], serde_json::json!({"requested": model, "effective": "model-1"}));
+        let trace = project.trace(&trial);
+        let told = of_type(&trace, "notice").iter().filter(|it| it["code"] == "model_mismatch").count();
+        assert_eq!(told, differs, "{trace:?}");
+    }
     assert_eq!(project.result("a/both-ways/model-1/1")["model"]["effective"], "model-1");
     let refused = project.result("a/both-ways/no-such-model/1");
     assert_eq!(refused["error"]["category"], "handshake");

@@ -71,6 +71,56 @@ fn manual_where_nobody_is_there_rejects_and_says_so() {
         assert_eq!((&response["outcome"], &response["policy"]), (&json!("rejected"), &json!("manual")));
         assert_eq!(response["reason"], "nobody is there to answer");
     }
+    // Whoever compares runs finds the mark in each record of it.
+    assert_eq!(project.result("a/demo/default/1")["manual"], true);
+    let run: Value = serde_json::from_str(&project.read(&format!("{}/run.json", project.run_folder()))).unwrap();
+    assert_eq!(run["manual"], true);
+    let report = project.evals(&["report", "--format", "json"]).json();
+    assert_eq!((&report["manual"], &report["results"][0]["manual"]), (&json!(true), &json!(true)));
+    project.evals(&["report"]).says("permission requests were left to a person; comparisons leave such a run out");
+}
+
+#[test]
+fn a_run_without_a_person_bears_no_mark() {
+    let project = Project::new();
+    project.case("a", "interaction: manual", ASKS);
+    // Nobody is asked where the command line puts another policy in its place, or where the harness cannot ask.
+    project.evals(&["run", "--interaction", "auto-reject", "--harness", "demo"]).exits(0);
+    let run: Value = serde_json::from_str(&project.read(&format!("{}/run.json", project.run_folder()))).unwrap();
+    assert!(run.get("manual").is_none() && project.result("a/demo/default/1").get("manual").is_none());
+    let report = project.evals(&["report", "--format", "json"]).json();
+    assert!(report.get("manual").is_none() && !report["notes"].to_string().contains("a person"), "{report}");
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.evals(&["run", "--harness", "demo-stream"]).exits(3);
+    let run: Value = serde_json::from_str(&project.read(&format!("{}/run.json", project.run_folder()))).unwrap();
+    assert!(run.get("manual").is_none(), "the only trial is skipped");
+}
+
+#[test]
+fn a_model_as_the_one_who_answers_has_its_place_and_is_refused() {
+    let project = Project::new();
+    for (keys, args, says) in [
+        (
+            "interaction: {llm: {model: judge}}",
+            vec!["run"],
+            "cases/a.yaml: this version of evals does not serve `interaction: {llm: …}`",
+        ),
+        ("interaction: {llm: {model: judge}}", vec!["run"], "run it with --interaction auto-reject"),
+        ("interaction: {use: judged}", vec!["run"], "does not serve `interaction: {llm: …}`"),
+        ("interaction: llm", vec!["run"], "cases/a.yaml:2:14"),
+        ("", vec!["run", "--interaction", "llm"], "the policy `llm` has no model to ask in this version"),
+        ("", vec!["run", "--interaction", "{llm: {model: judge}}"], "--interaction: the policy `llm` has no model"),
+        ("", vec!["run", "--interaction", "judged"], "--interaction: the policy `llm` has no model"),
+    ] {
+        project.write("policies/judged.yaml", "policy: {llm: {model: judge}}\n");
+        project.case("a", keys, ASKS);
+        project.evals(&args).exits(2).says(says);
+        assert!(!project.path(".evals").exists(), "nothing was started");
+    }
+    // The case itself is one that can be read, and runs with another policy.
+    project.case("a", "interaction: {llm: {model: judge}}", ASKS);
+    project.evals(&["check"]).exits(0);
+    project.evals(&["run", "--interaction", "auto-approve"]).exits(0);
 }
 
 #[test]
@@ -209,7 +259,7 @@ fn manual_asks_at_the_terminal_one_question_at_a_time() {
     assert_eq!(code, Some(0), "{seen}");
     assert!(seen.contains("a  demo  trial 1 asks: edit") && seen.contains(r#""new":"two""#), "{seen}");
     assert!(seen.contains("echo hi") && seen.contains("one of the letters"), "{seen}");
-    assert!(seen.contains("a person answered permission requests"), "{seen}");
+    assert!(seen.contains("permission requests were left to a person"), "{seen}");
     let trace = project.trace("a/demo/default/1");
     let told: Vec<String> = of_type(&trace, "permission_response")
         .iter()

@@ -21,8 +21,8 @@ const REQUEST_CANCELLED: i64 = -32800;
 pub(super) enum Asked {
     Initialize,
     Session(&'static str),
-    /// The model was chosen, by name.
-    Model(Option<String>),
+    /// The model was chosen, by this method and by name.
+    Model(&'static str, Option<String>),
     /// The prompt of this number.
     Prompt(u64),
     Other(String),
@@ -35,13 +35,19 @@ impl Translator {
             "initialize" => Asked::Initialize,
             "session/new" => self.ask_session("session/new", &params, false, recorder),
             "session/load" => self.ask_session("session/load", &params, true, recorder),
-            "session/resume" => self.ask_session("session/resume", &params, false, recorder),
+            "session/resume" => self.ask_session("session/resume", &params, true, recorder),
             "session/fork" => self.ask_session("session/fork", &params, false, recorder),
             "session/set_config_option" => match text_at(&params, "configId") {
-                Some(config) if self.model.is_chosen_by(&config) => self.ask_model(text_at(&params, "value"), recorder),
+                Some(config) if self.model.is_chosen_by(&config) => {
+                    self.model.asked(Some(config));
+                    self.ask_model("session/set_config_option", text_at(&params, "value"), recorder)
+                }
                 _ => Asked::Other(method.to_owned()),
             },
-            "session/set_model" => self.ask_model(text_at(&params, "modelId"), recorder),
+            "session/set_model" => {
+                self.model.asked(None);
+                self.ask_model("session/set_model", text_at(&params, "modelId"), recorder)
+            }
             "session/prompt" => {
                 self.prompt(params, recorder);
                 Asked::Prompt(self.turn.number)
@@ -64,12 +70,12 @@ impl Translator {
         Asked::Session(method)
     }
 
-    fn ask_model(&mut self, model: Option<String>, recorder: &mut Recorder) -> Asked {
+    fn ask_model(&mut self, method: &'static str, model: Option<String>, recorder: &mut Recorder) -> Asked {
         let requested = &mut recorder.header().model.requested;
         if requested.is_none() {
             requested.clone_from(&model);
         }
-        Asked::Model(model)
+        Asked::Model(method, model)
     }
 
     /// The agent answers.
@@ -99,18 +105,9 @@ impl Translator {
                 self.setup = None;
                 self.session_opened(&result, recorder);
             }
-            (Asked::Model(model), Ok(result)) => {
+            (Asked::Model(method, model), Ok(result)) => {
                 self.setup = None;
-                match result.get("configOptions") {
-                    Some(options) => self.config_options(Some(options), recorder),
-                    None => {
-                        if let Some(model) = model {
-                            // What the option was before the agent took another value is no longer true.
-                            self.model.option = None;
-                            self.model_listed(model, recorder);
-                        }
-                    }
-                }
+                self.model_accepted(method, model, &result, recorder);
             }
             (Asked::Other(_), Ok(result)) => self.config_options(result.get("configOptions"), recorder),
             (Asked::Initialize, Err(error)) => self.refused("initialize", &error, true, recorder),
@@ -118,7 +115,7 @@ impl Translator {
                 self.session.refused();
                 self.refused(method, &error, true, recorder);
             }
-            (Asked::Model(_), Err(error)) => self.refused("the choice of the model", &error, true, recorder),
+            (Asked::Model(_, model), Err(error)) => self.model_refused(model.as_deref(), &error, recorder),
             (Asked::Other(method), Err(error)) => self.refused(&method, &error, method == "authenticate", recorder),
         }
     }
@@ -145,7 +142,7 @@ impl Translator {
     }
 
     /// A request of ours was refused. Before the first prompt, what a session needs ends it, unless it is mended.
-    fn refused(&mut self, what: &str, error: &RpcError, needed: bool, recorder: &mut Recorder) {
+    pub(super) fn refused(&mut self, what: &str, error: &RpcError, needed: bool, recorder: &mut Recorder) {
         let detail = format!("{what} was refused: {}", error.detail());
         recorder.notice("refused", detail.clone());
         if needed && self.turn.number == 0 {
@@ -190,10 +187,11 @@ impl Translator {
 
     /// The usage in an answer: the protocol's own, else the quota that some put in its place.
     fn prompt_usage(&mut self, result: &Value, recorder: &mut Recorder) {
-        let quota = result.get("_meta").and_then(|meta| meta.get("quota"));
+        let meta = result.get("_meta");
+        let quota = meta.and_then(|meta| meta.get("quota"));
         let model = quota.and_then(only_model).map(str::to_owned);
-        if let Some(model) = &model {
-            self.model_ran(model, recorder);
+        for named in [meta, quota, result.get("usage")].into_iter().flatten() {
+            self.model_named(named, recorder);
         }
         let counts = || quota.and_then(|quota| quota.get("token_count").or_else(|| quota.get("tokenCount")));
         let figures = result.get("usage").and_then(Figures::read).or_else(|| counts().and_then(Figures::read));

@@ -5,19 +5,21 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::content::{self, Shown};
+use super::terminals::{InTerminals, Terminals};
 use super::{Translator, rpc, take_text, text_at};
 use crate::adapter::acp::updates::parent_of;
 use crate::trace::ToolKind;
 use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ResultSaid, Said};
 
-/// Terminals of ours whose output is remembered.
+/// Terminals that a call may show.
 const MAX_TERMINALS: usize = 1000;
 
 /// What is known of the calls that are open.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     open: HashMap<String, OpenCall>,
-    terminals: HashMap<String, Terminal>,
+    /// What our terminals showed.
+    pub(super) terminals: Terminals,
 }
 
 /// What an update of a call leaves to remember for the next.
@@ -40,13 +42,6 @@ struct OpenCall {
     truncated: bool,
 }
 
-/// What we told an agent of a terminal of ours.
-#[derive(Debug, Default)]
-struct Terminal {
-    output: Option<String>,
-    exit_code: Option<i64>,
-}
-
 /// What one update says of how the call goes, beside what goes into the call itself.
 struct Outcome {
     /// Text of its content that is output.
@@ -56,27 +51,22 @@ struct Outcome {
 }
 
 impl Calls {
-    /// Our answer to an agent that asked for a terminal's output or end.
-    pub(super) fn terminal(&mut self, id: String, result: &mut Value) {
-        if self.terminals.len() >= MAX_TERMINALS && !self.terminals.contains_key(&id) {
-            return;
-        }
-        let terminal = self.terminals.entry(id).or_default();
-        if let Some(Value::String(output)) = result.get_mut("output") {
-            terminal.output = Some(std::mem::take(output));
-        }
-        let status = result.get("exitStatus").unwrap_or(result);
-        terminal.exit_code = status.get("exitCode").and_then(Value::as_i64).or(terminal.exit_code);
-    }
-
-    /// Hands on what calls said in pieces, before they are ended without a word.
+    /// Hands on what calls said in pieces, or showed in terminals, before they are ended without a word.
     pub(super) fn flush(&mut self, recorder: &mut Recorder) {
-        for (id, call) in &self.open {
-            if !call.shown && call.raw.is_none() && !call.streamed.is_empty() {
+        for (id, call) in self.open.iter().filter(|(_, call)| !call.shown && call.raw.is_none()) {
+            if !call.streamed.is_empty() {
                 let output = Some(call.streamed.clone());
                 recorder.update(id, CallSaid { output, ..CallSaid::default() }, false);
+            } else if !call.terminals.is_empty() {
+                let InTerminals { output, exit_code, .. } = self.terminals.show(&call.terminals);
+                recorder.update(id, CallSaid { output, exit_code, ..CallSaid::default() }, false);
             }
         }
+    }
+
+    /// The agent's process is gone: nobody says more of the calls that were open.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
     }
 
     /// The turn is over, and with it the calls that were cancelled or refused.
@@ -84,14 +74,6 @@ impl Calls {
         self.flush(recorder);
         recorder.end_turn(cancelled);
         self.open.retain(|id, _| recorder.is_open(id));
-    }
-
-    /// What our terminals showed of a call.
-    fn in_terminals(&self, call: &OpenCall) -> (Option<String>, Option<i64>) {
-        let ours = || call.terminals.iter().filter_map(|id| self.terminals.get(id));
-        let output: Vec<&str> = ours().filter_map(|terminal| terminal.output.as_deref()).collect();
-        let exit_code = ours().filter_map(|terminal| terminal.exit_code).next_back();
-        ((!output.is_empty()).then(|| output.join("\n")), exit_code)
     }
 }
 
@@ -277,7 +259,7 @@ impl Translator {
     /// A call ended.
     fn end(&mut self, id: &str, said: Said, meta: &Value, last: Outcome, recorder: &mut Recorder) {
         let call = self.calls.open.remove(id).unwrap_or_default();
-        let (in_terminal, terminal_exit) = self.calls.in_terminals(&call);
+        let in_terminals = self.calls.terminals.show(&call.terminals);
         let mut outcome = match call.not_run.as_deref() {
             Some(why) if is_denial(why) => Said::Denied,
             Some(why) if is_cancellation(why) => Said::Cancelled,
@@ -300,13 +282,14 @@ impl Translator {
             None => content::raw_text(&last.raw)
                 .or(call.raw)
                 .or_else(|| Some(call.streamed).filter(|text| !text.is_empty()))
-                .or(in_terminal),
+                .or(in_terminals.output),
         };
-        let mut exit_code = last.exit_code.or(terminal_exit);
+        let mut exit_code = last.exit_code.or(in_terminals.exit_code);
         if said == Said::Failed && exit_code.is_none() {
             exit_code = output.as_deref().and_then(content::exit_code_in);
         }
-        let result = ResultSaid { outcome, output, diffs: Vec::new(), exit_code, truncated: call.truncated };
+        let truncated = call.truncated || in_terminals.truncated;
+        let result = ResultSaid { outcome, output, diffs: Vec::new(), exit_code, truncated };
         recorder.result(id, result);
     }
 }

@@ -1,14 +1,15 @@
-//! Drives an ACP agent: handshake, model, prompts, permission requests, cancel. What it says and hears is
+//! Drives an ACP agent: prompts, permission requests, cancel. What it says and hears is
 //! logged and translated by the session; here it is only decided what to send next.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
+use super::blocks;
 use super::rpc::{self, Message, RpcError};
+use super::services::{Refusal, Waiting};
 use crate::adapter::drive::{Broken, Task, asked_about};
-use crate::harness::ModelVia;
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Session};
 use crate::trace::PermissionOption;
@@ -18,18 +19,31 @@ use crate::wire::EngineLine;
 const DRAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(60));
 
 /// How long an agent has to exit once its standard input is closed.
-const EXIT: Duration = Duration::from_secs(2);
+pub(super) const EXIT: Duration = Duration::from_secs(2);
 
 /// Drives the session to its end. Answers how long to wait for the process to exit by itself.
 pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     if session.spawn(&task.command, &task.folder, &task.env, Stdin::Piped).is_err() {
         return Duration::ZERO;
     }
-    let mut client =
-        Client { session, task, next_id: 0, asked_at: 0, session_id: None, prompting: false, cancelled: false };
+    let mut client = Client {
+        session,
+        task,
+        next_id: 0,
+        asked_at: 0,
+        session_id: None,
+        can: Value::Null,
+        opened: Value::Null,
+        mode: None,
+        prompting: false,
+        cancelled: false,
+        over: false,
+        waiting: Vec::new(),
+    };
     match client.converse().await {
         Ok(()) => {
             client.session.answered();
+            client.over = true;
             client.drain().await;
             client.session.close_stdin();
             EXIT
@@ -48,40 +62,40 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     }
 }
 
-struct Client<'a> {
-    session: &'a mut Session,
-    task: &'a mut Task,
+/// The client of one agent.
+pub(super) struct Client<'a> {
+    pub(super) session: &'a mut Session,
+    pub(super) task: &'a mut Task,
     next_id: u64,
     /// Number in the wire log of our last request: what was said before that does not answer it.
     asked_at: u64,
-    session_id: Option<Value>,
+    pub(super) session_id: Option<Value>,
+    /// The agent's `agentCapabilities`.
+    pub(super) can: Value,
+    /// The answer that made the session.
+    pub(super) opened: Value,
+    /// The mode that the agent last said it is in.
+    pub(super) mode: Option<String>,
     prompting: bool,
-    cancelled: bool,
+    pub(super) cancelled: bool,
+    /// Every prompt was answered.
+    pub(super) over: bool,
+    /// Requests that are answered when a terminal's command has ended.
+    pub(super) waiting: Vec<Waiting>,
 }
 
 impl Client<'_> {
     async fn converse(&mut self) -> Result<(), Broken> {
-        let start = self.task.manifest.timeouts.start.0;
-        let initialize = schema::InitializeRequest::new(agent_client_protocol_schema::ProtocolVersion::V1)
-            .client_info(schema::Implementation::new("evals", env!("CARGO_PKG_VERSION")));
-        let answer = self.ask("initialize", &as_json(&initialize), Some(start)).await?;
-        let answer =
-            answer.map_err(|error| Broken::Handshake(format!("initialize was refused: {}", error.detail())))?;
-        if answer.get("protocolVersion").and_then(Value::as_f64) != Some(1.0) {
-            let version = answer.get("protocolVersion").cloned().unwrap_or(Value::Null);
-            return Err(Broken::Handshake(format!("the agent speaks protocol version {version}, and not 1")));
-        }
-        let new = json!({"cwd": self.task.folder, "mcpServers": mcp_servers(&self.task.mcp_servers)});
-        let answer = self.ask("session/new", &new, Some(start)).await?;
-        let answer =
-            answer.map_err(|error| Broken::Handshake(format!("session/new was refused: {}", error.detail())))?;
-        let Some(id) = answer.get("sessionId").filter(|id| !id.is_null()) else {
-            return Err(Broken::Handshake("session/new was answered without a sessionId".to_owned()));
-        };
-        self.session_id = Some(id.clone());
-        self.choose_model(&answer, start).await?;
-        for turn in self.task.turns.clone() {
-            let params = json!({"sessionId": self.session_id, "prompt": [{"type": "text", "text": turn}]});
+        self.initialize().await?;
+        self.open().await?;
+        for (number, turn) in self.task.turns.clone().into_iter().enumerate() {
+            let mut prompt = vec![json!({"type": "text", "text": turn})];
+            if number == 0 {
+                prompt.extend(blocks::of(&self.task.attachments, &self.can));
+            } else {
+                self.between_turns().await?;
+            }
+            let params = json!({"sessionId": self.session_id, "prompt": prompt});
             self.prompting = true;
             self.session.turn_begins();
             let answer = self.ask("session/prompt", &params, None).await?;
@@ -99,33 +113,24 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Asks for the model the way the manifest says. A model that cannot be set must not be run under its name.
-    async fn choose_model(&mut self, opened: &Value, start: Duration) -> Result<(), Broken> {
-        let Some(model) = self.task.model.clone() else { return Ok(()) };
-        let via = self.task.manifest.model.via;
-        if !matches!(via, ModelVia::ConfigOption | ModelVia::SetModel) {
-            return Ok(());
-        }
-        let refused = |error: RpcError| Broken::Handshake(format!("model `{model}` was refused: {}", error.detail()));
-        if via == ModelVia::ConfigOption
-            && let Some(option) = model_option(opened)
-        {
-            let params = json!({"sessionId": self.session_id, "configId": option, "value": model});
-            let answer = self.ask("session/set_config_option", &params, Some(start)).await?.map_err(refused)?;
-            let now = current_model(&answer);
-            if let Some(now) = now.filter(|now| *now != model) {
-                let text = format!("model `{model}` was asked for and accepted, and the agent says it is `{now}`");
-                self.session.engine(&EngineLine::Notice { code: "model_mismatch".to_owned(), text });
-            }
-            return Ok(());
-        }
-        let params = json!({"sessionId": self.session_id, "modelId": model});
-        self.ask("session/set_model", &params, Some(start)).await?.map_err(refused)?;
-        Ok(())
+    /// What we say that we serve, which is what is served.
+    pub(super) fn hello(&self) -> Value {
+        let offers = self.task.manifest.capabilities;
+        let served = |said: Option<bool>| said.unwrap_or(true);
+        let fs =
+            schema::FileSystemCapabilities::new().read_text_file(served(offers.fs)).write_text_file(served(offers.fs));
+        let form = served(offers.elicitation).then(schema::ElicitationFormCapabilities::new);
+        let asked = form.map(|form| schema::ElicitationCapabilities::new().form(form));
+        let capabilities =
+            schema::ClientCapabilities::new().fs(fs).terminal(served(offers.terminal)).elicitation(asked);
+        let initialize = schema::InitializeRequest::new(agent_client_protocol_schema::ProtocolVersion::V1)
+            .client_capabilities(capabilities)
+            .client_info(schema::Implementation::new("evals", env!("CARGO_PKG_VERSION")));
+        serde_json::to_value(&initialize).unwrap_or(Value::Null)
     }
 
     /// Sends a request and serves the agent until it is answered.
-    async fn ask(
+    pub(super) async fn ask(
         &mut self,
         method: &str,
         params: &Value,
@@ -135,10 +140,10 @@ impl Client<'_> {
         self.next_id += 1;
         self.session.send(&rpc::request(&id, method, params)).await;
         self.asked_at = self.session.said_at();
-        let deadline = within.map(|within| std::time::Instant::now() + within);
+        let deadline = within.map(|within| Instant::now() + within);
         loop {
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(std::time::Instant::now()));
-            match self.session.next(left).await {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            match self.hear(left).await {
                 Incoming::Line(line) => {
                     if let Some(outcome) = self.serve(&line, &id).await {
                         return Ok(outcome);
@@ -153,6 +158,18 @@ impl Client<'_> {
                     return Err(Broken::Handshake(format!("{method} was not answered before a limit was reached")));
                 }
                 Incoming::End(_) => return Err(Broken::Ended),
+                Incoming::Terminal(_) => {}
+            }
+        }
+    }
+
+    /// Waits for what the session brings. What waits for the end of a terminal's command is answered meanwhile.
+    async fn hear(&mut self, within: Option<Duration>) -> Incoming {
+        let until = within.map(|within| Instant::now() + within);
+        loop {
+            match self.session.next(until.map(|until| until.saturating_duration_since(Instant::now()))).await {
+                Incoming::Terminal(id) => self.terminal_ended(&id).await,
+                incoming => return incoming,
             }
         }
     }
@@ -167,7 +184,8 @@ impl Client<'_> {
                     outcome.get_or_insert(given);
                 }
                 Message::Request { id, method, params } => self.answer(&id, &method, &params).await,
-                Message::Response { .. } | Message::Notification { .. } | Message::NotRpc { .. } => {}
+                Message::Notification { method, params } => self.told(&method, &params).await,
+                Message::Response { .. } | Message::NotRpc { .. } => {}
             }
         }
         outcome
@@ -175,11 +193,18 @@ impl Client<'_> {
 
     async fn answer(&mut self, id: &Value, method: &str, params: &Value) {
         if method == "session/request_permission" {
-            self.answer_permission(id, params).await;
-        } else {
-            // An agent that is left without an answer may wait for it for ever.
-            self.session.reply(&rpc::error(id, -32601, &format!("method not found: {method}"))).await;
+            return self.answer_permission(id, params).await;
         }
+        match self.serves(id, method, params).await {
+            Some(Ok(result)) => self.session.reply(&rpc::result(id, &result)).await,
+            Some(Err(Refusal { code, message })) => self.session.reply(&rpc::error(id, code, &message)).await,
+            None => {}
+        }
+    }
+
+    /// Whether something is of another session than ours.
+    pub(super) fn is_foreign(&self, params: &Value) -> bool {
+        self.session_id.is_some() && params.get("sessionId") != self.session_id.as_ref()
     }
 
     async fn answer_permission(&mut self, id: &Value, params: &Value) {
@@ -206,8 +231,7 @@ impl Client<'_> {
     async fn decide(&mut self, id: &Value, params: &Value) -> (Option<String>, Said) {
         let call = params.pointer("/toolCall/toolCallId").map(rpc::id_text).unwrap_or_default();
         let call = call.as_str();
-        let foreign = self.session_id.is_some() && params.get("sessionId") != self.session_id.as_ref();
-        let why_not = if foreign {
+        let why_not = if self.is_foreign(params) {
             Some("the request is of another session")
         } else if !self.prompting {
             Some("the request came when no prompt was running")
@@ -234,13 +258,14 @@ impl Client<'_> {
     }
 
     /// Late updates are evidence too: takes them until the agent is silent.
-    async fn drain(&mut self) {
-        let until = std::time::Instant::now() + DRAIN.0;
-        while std::time::Instant::now() < until {
-            match self.session.next(Some(DRAIN.1)).await {
+    pub(super) async fn drain(&mut self) {
+        let until = Instant::now() + DRAIN.0;
+        while Instant::now() < until {
+            match self.hear(Some(DRAIN.1)).await {
                 Incoming::Line(line) => {
                     self.serve(&line, &Value::Null).await;
                 }
+                Incoming::Terminal(_) => {}
                 Incoming::Closed | Incoming::Late | Incoming::End(_) => return,
             }
         }
@@ -248,43 +273,29 @@ impl Client<'_> {
 
     /// Cancels the prompt that is running and waits for its answer. Answers whether it came.
     async fn cancel(&mut self, grace: Duration) -> bool {
+        // What was printed until then is the output of calls that are cancelled now.
+        self.session.tell_terminals();
         self.session.engine(&EngineLine::Cancel);
         self.cancelled = true;
         let Some(id) = self.session_id.clone() else { return false };
         let awaited = json!(self.next_id.saturating_sub(1));
         self.session.send(&rpc::notification("session/cancel", &json!({"sessionId": id}))).await;
         self.prompting = false;
-        let until = std::time::Instant::now() + grace;
+        self.nobody_waits().await;
+        let until = Instant::now() + grace;
         loop {
-            match self.session.next(Some(until.saturating_duration_since(std::time::Instant::now()))).await {
+            match self.hear(Some(until.saturating_duration_since(Instant::now()))).await {
                 Incoming::Line(line) => {
                     if self.serve(&line, &awaited).await.is_some() {
                         return true;
                     }
                 }
+                Incoming::Terminal(_) => {}
                 // The interrupt may come while a limit is being enforced; the grace is over either way.
                 Incoming::Closed | Incoming::Late | Incoming::End(_) => return false,
             }
         }
     }
-}
-
-/// The case's MCP servers in the protocol's form, where an environment is a list of names and values.
-fn mcp_servers(written: &[Value]) -> Vec<Value> {
-    let mut servers = written.to_vec();
-    for server in servers.iter_mut().filter_map(Value::as_object_mut) {
-        for key in ["env", "headers"] {
-            if let Some(Value::Object(pairs)) = server.get(key) {
-                let list = pairs.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
-                server.insert(key.to_owned(), Value::Array(list));
-            }
-        }
-        if server.contains_key("command") {
-            server.entry("args").or_insert_with(|| json!([]));
-            server.entry("env").or_insert_with(|| json!([]));
-        }
-    }
-    servers
 }
 
 /// What is logged of a decision.
@@ -308,22 +319,4 @@ fn options_of(params: &Value) -> Vec<PermissionOption> {
             label: text(option, "name"),
         })
         .collect()
-}
-
-/// The config option by which the model is chosen.
-fn model_option(answer: &Value) -> Option<Value> {
-    let options = answer.get("configOptions")?.as_array()?;
-    let by = |key: &str| options.iter().find(|option| option.get(key).and_then(Value::as_str) == Some("model"));
-    by("category").or_else(|| by("id"))?.get("id").cloned()
-}
-
-fn current_model(answer: &Value) -> Option<String> {
-    let id = model_option(answer)?;
-    let options = answer.get("configOptions")?.as_array()?;
-    let option = options.iter().find(|option| option.get("id") == Some(&id))?;
-    option.get("currentValue")?.as_str().map(str::to_owned)
-}
-
-fn as_json(value: &impl serde::Serialize) -> Value {
-    serde_json::to_value(value).unwrap_or(Value::Null)
 }

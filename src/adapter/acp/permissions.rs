@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Map, Value};
 
+use super::questions::Question;
 use super::rpc::{self, RpcError};
 use super::{Translator, text_at};
 use crate::adapter::decisions::{Decision, Decisions};
@@ -19,13 +20,15 @@ pub(super) struct Requests {
     /// In the order in which they came: an agent may use an id twice.
     pending: HashMap<String, VecDeque<Pending>>,
     count: usize,
-    decisions: Decisions,
+    pub(super) decisions: Decisions,
 }
 
 #[derive(Debug)]
-enum Pending {
+pub(super) enum Pending {
     /// A permission request, by its id in the Trace, with its options and their kinds.
     Permission(String, Vec<(String, String)>),
+    /// A question to the user.
+    Question(Question),
     /// A question about a terminal of ours.
     Terminal(String),
     /// Something that leaves no event.
@@ -44,19 +47,24 @@ impl Requests {
         self.push(id, Pending::Other);
     }
 
+    /// The agent's process is gone: what it asked nobody answers, and another one counts its ids anew.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
     /// The policy decided; the answer follows.
     pub(super) fn decided(&mut self, id: &Value, decision: Decision) {
         self.decisions.put(rpc::key(id), decision);
     }
 
-    fn push(&mut self, id: &Value, pending: Pending) {
+    pub(super) fn push(&mut self, id: &Value, pending: Pending) {
         if self.count < MAX_PENDING {
             self.count += 1;
             self.pending.entry(rpc::key(id)).or_default().push_back(pending);
         }
     }
 
-    fn is_pending(&self, id: &Value) -> bool {
+    pub(super) fn is_pending(&self, id: &Value) -> bool {
         self.pending.contains_key(&rpc::key(id))
     }
 
@@ -126,7 +134,10 @@ impl Translator {
                 let (outcome, option) = decided(&request, outcome, &options, recorder);
                 recorder.respond(&request, Answered { outcome, option, policy, rule, reason, updated_input: None });
             }
-            (Some(Pending::Terminal(terminal)), Ok(mut result)) => self.calls.terminal(terminal, &mut result),
+            (Some(Pending::Question(question)), outcome) => self.question_answered(id, question, outcome, recorder),
+            (Some(Pending::Terminal(terminal)), Ok(mut result)) => {
+                self.calls.terminals.answered(terminal, &mut result);
+            }
             (Some(Pending::Terminal(_) | Pending::Other) | None, _) => {}
         }
     }

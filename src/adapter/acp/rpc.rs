@@ -56,16 +56,27 @@ impl RpcError {
         match &self.data {
             None | Some(Value::Null) => {}
             Some(Value::String(data)) => push_line(&mut text, data),
-            Some(data) => push_line(&mut text, &data.to_string()),
+            Some(data) => {
+                push_line(&mut text, &data.to_string());
+                self.said_beside().into_iter().for_each(|said| push_line(&mut text, said));
+            }
         }
         text
+    }
+
+    /// What the data says in words, where the message may be no more than "Internal error".
+    fn said_beside(&self) -> Option<&str> {
+        match self.data.as_ref()? {
+            Value::String(said) => Some(said),
+            data => ["details", "message"].iter().find_map(|key| data.get(key)?.as_str()),
+        }
     }
 
     /// What to tell a person.
     pub fn detail(&self) -> String {
         match (&self.message, self.code) {
-            (Some(message), _) if !message.trim().is_empty() => match &self.data {
-                Some(Value::String(data)) if !message.contains(data.as_str()) => format!("{message}: {data}"),
+            (Some(message), _) if !message.trim().is_empty() => match self.said_beside() {
+                Some(said) if !message.contains(said) => format!("{message}: {said}"),
                 _ => message.clone(),
             },
             _ => match (self.text(), self.code) {

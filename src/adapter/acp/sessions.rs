@@ -1,8 +1,9 @@
-//! Which session is ours, and which model it runs on.
+//! Which session is ours, and which of its updates.
 
 use serde_json::{Map, Value};
 
 use super::rpc;
+use super::updates::gives_events;
 use super::{Translator, text_at};
 use crate::trace::recorder::Recorder;
 
@@ -19,23 +20,6 @@ pub(super) struct Session {
     loading: bool,
     /// Updates that came before the id was known.
     early: Vec<(Option<String>, Value)>,
-}
-
-/// What was learned of the model. What ran counts before what was chosen.
-#[derive(Debug, Default)]
-pub(super) struct ModelSeen {
-    ran: Option<String>,
-    pub(super) option: Option<String>,
-    listed: Option<String>,
-    /// Ids of the config options that choose the model.
-    option_ids: Vec<String>,
-}
-
-impl ModelSeen {
-    /// Whether this config option chooses the model.
-    pub(super) fn is_chosen_by(&self, config: &str) -> bool {
-        config == "model" || self.option_ids.iter().any(|id| id == config)
-    }
 }
 
 impl Session {
@@ -105,11 +89,23 @@ impl Translator {
             let id = id.unwrap_or_default();
             return recorder.notice("foreign_session", format!("an update {word} for the session {id}: {update}"));
         }
-        if self.session.loading {
+        let word = update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default();
+        if self.session.loading && gives_events(word) {
             let text = || "updates before the session was loaded are the history of an earlier one".to_owned();
             return self.once("history", "", text, recorder);
         }
         self.update(update, recorder);
+    }
+
+    /// The agent's process was ended after a turn. What was answered before says nothing of how the session ends.
+    pub(super) fn restarted(&mut self, recorder: &mut Recorder) {
+        self.calls.flush(recorder);
+        recorder.end_calls();
+        self.requests.forget();
+        self.calls.forget();
+        self.asked.clear();
+        self.turn.answer = None;
+        self.turn.open = 0;
     }
 
     /// Takes the updates that came before an id: nothing says any more that they are not ours.
@@ -132,6 +128,7 @@ impl Translator {
         }
         self.config_options(result.get("configOptions"), recorder);
         self.current_model(result.get("models"), recorder);
+        self.model_named(result.get("_meta").unwrap_or(&Value::Null), recorder);
         self.take_early(recorder);
     }
 
@@ -141,54 +138,6 @@ impl Translator {
         let Some(name) = text_at(info, "name") else { return };
         self.conventions.introduce(&name);
         recorder.header().agent = Some(crate::trace::Agent { name, version: text_at(info, "version") });
-    }
-
-    /// The model that the config options choose.
-    pub(super) fn config_options(&mut self, options: Option<&Value>, recorder: &mut Recorder) {
-        let options = options.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        for option in options {
-            let id = text_at(option, "id").unwrap_or_default();
-            let category = option.get("category").and_then(Value::as_str);
-            if category != Some("model") && !(category.is_none() && id == "model") {
-                continue;
-            }
-            if !self.model.option_ids.contains(&id) && self.model.option_ids.len() < 100 {
-                self.model.option_ids.push(id);
-            }
-            if let Some(value) = text_at(option, "currentValue") {
-                self.model.option = Some(value);
-            }
-        }
-        self.tell_model(recorder);
-    }
-
-    /// The older list of models, `{currentModelId}`.
-    pub(super) fn current_model(&mut self, models: Option<&Value>, recorder: &mut Recorder) {
-        if let Some(model) = models.and_then(|models| text_at(models, "currentModelId")) {
-            self.model_listed(model, recorder);
-        }
-    }
-
-    /// The model was set in the older way.
-    pub(super) fn model_listed(&mut self, model: String, recorder: &mut Recorder) {
-        self.model.listed = Some(model);
-        self.tell_model(recorder);
-    }
-
-    /// The agent told which model ran. A name in angle brackets is the program's own.
-    pub(super) fn model_ran(&mut self, model: &str, recorder: &mut Recorder) {
-        if model.is_empty() || model.starts_with('<') || self.model.ran.as_deref() == Some(model) {
-            return;
-        }
-        self.model.ran = Some(model.to_owned());
-        self.tell_model(recorder);
-    }
-
-    fn tell_model(&self, recorder: &mut Recorder) {
-        let seen = [&self.model.ran, &self.model.option, &self.model.listed].into_iter().flatten().next();
-        if let Some(model) = seen {
-            recorder.header().model.effective = Some(model.clone());
-        }
     }
 }
 

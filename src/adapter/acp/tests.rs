@@ -278,7 +278,6 @@ fn noise_is_told_and_breaks_nothing() {
             "malformed_line",
             "unknown_method",
             "unknown_method",
-            "question",
             "malformed_update",
             "malformed_update",
             "malformed_update",

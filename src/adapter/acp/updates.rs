@@ -20,10 +20,9 @@ impl Translator {
         };
         let meta = update.remove("_meta").unwrap_or(Value::Null);
         self.thread_status(&meta);
-        if let Some(model) = meta.get("_claude/model").and_then(Value::as_str)
-            && parent_of(&meta).is_none()
-        {
-            self.model_ran(model, recorder);
+        if parent_of(&meta).is_none() {
+            self.model_named(&meta, recorder);
+            self.model_named(meta.get("usage").unwrap_or(&Value::Null), recorder);
         }
         if self.is_over() && gives_events(&word) {
             self.once("late_update", &word, || format!("{word} after the prompt was answered"), recorder);
@@ -167,7 +166,7 @@ pub(super) fn parent_of(meta: &Value) -> Option<&str> {
 }
 
 /// Whether updates of this kind are something that the agent did.
-fn gives_events(word: &str) -> bool {
+pub(super) fn gives_events(word: &str) -> bool {
     matches!(
         word,
         "user_message_chunk"

@@ -135,10 +135,14 @@ fn count(value: &Value) -> Option<u64> {
     })
 }
 
-/// The model that a list of usage by model names, where it is one.
+/// The model that usage by model names, where it is one: a list of them, or a map by their names.
 pub fn only_model(quota: &Value) -> Option<&str> {
-    match quota.get("model_usage").or_else(|| quota.get("modelUsage"))?.as_array()?.as_slice() {
-        [one] => one.get("model").and_then(Value::as_str),
+    match quota.get("model_usage").or_else(|| quota.get("modelUsage"))? {
+        Value::Array(list) => match list.as_slice() {
+            [one] => one.get("model").and_then(Value::as_str),
+            _ => None,
+        },
+        Value::Object(map) if map.len() == 1 => map.keys().next().map(String::as_str),
         _ => None,
     }
 }
@@ -216,5 +220,7 @@ mod tests {
         assert_eq!(only_model(&json!({"model_usage": [{"model": "m"}]})), Some("m"));
         assert_eq!(only_model(&json!({"model_usage": [{"model": "m"}, {"model": "n"}]})), None);
         assert_eq!(only_model(&json!({"model_usage": []})), None);
+        assert_eq!(only_model(&json!({"modelUsage": {"m": {"inputTokens": 1}}})), Some("m"));
+        assert_eq!(only_model(&json!({"modelUsage": {"m": {}, "n": {}}})), None);
     }
 }

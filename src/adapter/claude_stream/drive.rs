@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::control::{ALLOW, ALLOW_ALWAYS, CanUseTool};
 use crate::adapter::drive::{Broken, Task, asked_about};
+use crate::attachment::{Attached, Content, Kind, MOST_INLINE};
 use crate::harness::ModelVia;
 use crate::interaction::{Decision, Reply};
 use crate::process::Stdin;
@@ -55,15 +56,20 @@ impl Client<'_> {
     async fn converse(&mut self) -> Result<(), Broken> {
         let start = self.task.manifest.timeouts.start.0;
         self.request(json!({"subtype": "initialize", "hooks": null}), "initialize", start).await?;
-        if let (ModelVia::SetModel, Some(model)) = (self.task.manifest.model.via, self.task.model.clone()) {
+        let over_the_protocol = matches!(self.task.manifest.model.via, ModelVia::SetModel | ModelVia::ConfigOption);
+        if let (true, Some(model)) = (over_the_protocol, self.task.model.clone()) {
             self.request(json!({"subtype": "set_model", "model": model}), &format!("model `{model}`"), start).await?;
         }
-        for turn in self.task.turns.clone() {
+        for (number, turn) in self.task.turns.clone().into_iter().enumerate() {
+            let mut content = vec![json!({"type": "text", "text": turn})];
+            if number == 0 {
+                content.extend(self.task.attachments.iter().filter_map(block));
+            }
             let line = json!({
                 "type": "user",
                 "session_id": "",
                 "parent_tool_use_id": null,
-                "message": {"role": "user", "content": [{"type": "text", "text": turn}]},
+                "message": {"role": "user", "content": content},
             });
             self.session.turn_begins();
             self.prompting = true;
@@ -90,7 +96,7 @@ impl Client<'_> {
                     }
                 }
                 Incoming::Closed => return Err(Broken::Gone),
-                Incoming::Late => {}
+                Incoming::Late | Incoming::Terminal(_) => {}
                 Incoming::End(_) => return Err(Broken::Ended),
             }
         }
@@ -119,6 +125,7 @@ impl Client<'_> {
                     return Err(Broken::Handshake(format!("{what} was not answered before a limit was reached")));
                 }
                 Incoming::End(End::Interrupted) => return Err(Broken::Ended),
+                Incoming::Terminal(_) => {}
             }
         }
     }
@@ -244,11 +251,42 @@ impl Client<'_> {
                         return true;
                     }
                 }
+                Incoming::Terminal(_) => {}
                 // An interrupt of the run may come while a limit is being enforced; the grace is over either way.
                 Incoming::Closed | Incoming::Late | Incoming::End(_) => return false,
             }
         }
     }
+}
+
+/// A file that is sent along; nothing where the program takes none of its kind.
+fn block(file: &Attached) -> Option<Value> {
+    let base64 = || json!({"type": "base64", "media_type": file.media_type, "data": file.content.base64()});
+    match (file.kind, &file.content) {
+        (Kind::Image, _) => Some(json!({"type": "image", "source": base64()})),
+        (Kind::Pdf, _) => Some(json!({"type": "document", "source": base64(), "title": file.name})),
+        (_, Content::Text(text)) => {
+            let source = json!({"type": "text", "media_type": "text/plain", "data": text});
+            Some(json!({"type": "document", "source": source, "title": file.name}))
+        }
+        (_, Content::Bytes(_)) => None,
+    }
+}
+
+/// Whether the program takes these files.
+///
+/// # Errors
+/// Why not.
+pub fn takes(attached: &[Attached]) -> Result<(), String> {
+    let kinds = "images, PDF documents and text";
+    if let Some(file) = attached.iter().find(|file| block(file).is_none()) {
+        return Err(format!("the attachment `{}` cannot be sent: `claude-code-control` takes {kinds}", file.name));
+    }
+    let bytes: u64 = attached.iter().map(|file| file.content.size()).sum();
+    if bytes > MOST_INLINE {
+        return Err(format!("the attachments hold {bytes} bytes, and a prompt takes {MOST_INLINE}"));
+    }
+    Ok(())
 }
 
 /// What the model is told of a refusal.

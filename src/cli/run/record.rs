@@ -10,6 +10,9 @@ use crate::interaction::Interaction;
 use crate::run::{self, CaseRecord, HarnessRecord, RunOptions, RunRecord, TrialRecord, names};
 use crate::secrets::Masker;
 
+/// The policy that asks a person, as its word stands in the record.
+const MANUAL: &str = "manual";
+
 /// The record of a new run.
 ///
 /// # Errors
@@ -51,7 +54,11 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
             sandbox: args.sandbox,
         },
         derived_from: None,
+        manual: false,
     };
+    let planned = record.trials.iter().filter(|trial| trial.skip.is_none());
+    let manual = |id: &str| record.cases.iter().any(|case| case.id == id && case.interaction == MANUAL);
+    record.manual = planned.map(|trial| &*trial.case).any(manual);
     begin(&mut record);
     Ok(record)
 }

@@ -1,0 +1,96 @@
+//! Questions of the agent, ACP's `elicitation/create`: a call of its own in the Trace, with the answer to it.
+
+use serde_json::{Map, Value};
+
+use super::permissions::Pending;
+use super::rpc::{self, RpcError};
+use super::{Translator, text_at};
+use crate::trace::recorder::{Answered, CallSaid, Recorder, ResultSaid, Said};
+use crate::trace::{PermissionOption, PermissionOutcome, ToolKind};
+
+/// The method, which is the name of the call.
+pub(super) const METHOD: &str = "elicitation/create";
+
+/// A question that is not answered yet.
+#[derive(Debug)]
+pub(super) struct Question {
+    /// The request's id in the Trace.
+    request: String,
+    /// The call by which it stands there.
+    call: String,
+    /// What was asked.
+    input: Map<String, Value>,
+}
+
+impl Translator {
+    /// The agent asks the user something. It does not announce a call for that, so one is made in its stead.
+    pub(super) fn question(&mut self, id: &Value, params: Value, recorder: &mut Recorder) {
+        let request = rpc::id_text(id);
+        let session = params.get("sessionId").filter(|id| !id.is_null()).map(rpc::id_text);
+        if self.session.is_foreign(session.as_deref()) {
+            let session = session.unwrap_or_default();
+            recorder.notice("foreign_session", format!("the question {request} is for the session {session}"));
+            return self.requests.other(id);
+        }
+        if self.requests.is_pending(id) {
+            recorder.notice("duplicate_request", format!("a second request with the id {request} before an answer"));
+        }
+        if self.is_over() {
+            recorder.notice("late_request", format!("the question {request} came after the prompt was answered"));
+        }
+        let title = text_at(&params, "message");
+        let mut input = match params {
+            Value::Object(params) => params,
+            other => Map::from_iter([("params".to_owned(), other)]),
+        };
+        // Whose question it is says nothing of what is asked.
+        ["sessionId", "requestId", "toolCallId", "_meta"].iter().for_each(|key| drop(input.remove(*key)));
+        let call = format!("elicitation-{request}");
+        let said = CallSaid {
+            kind: Some(ToolKind::Other),
+            name: Some(METHOD.to_owned()),
+            title,
+            input: Some(Value::Object(input.clone())),
+            ..CallSaid::default()
+        };
+        recorder.call(&call, said);
+        let request = recorder.request(&request, &call, options());
+        self.requests.push(id, Pending::Question(Question { request, call, input }));
+    }
+
+    /// We answer the agent's question.
+    pub(super) fn question_answered(
+        &mut self,
+        id: &Value,
+        question: Question,
+        outcome: Result<Value, RpcError>,
+        recorder: &mut Recorder,
+    ) {
+        let Question { request, call, mut input } = question;
+        let (policy, rule, reason) = self.requests.decisions.take(&rpc::key(id));
+        let mut answer = outcome.unwrap_or_default();
+        let content = answer.get_mut("content").map(Value::take).filter(|content| !content.is_null());
+        let (outcome, option) = match answer.get("action").and_then(Value::as_str) {
+            Some("accept") => (PermissionOutcome::Allowed, Some("accept")),
+            Some("decline") => (PermissionOutcome::Rejected, Some("decline")),
+            _ => (PermissionOutcome::Cancelled, None),
+        };
+        let output = content.as_ref().map(Value::to_string);
+        let updated_input = content.filter(|_| outcome == PermissionOutcome::Allowed).map(|content| {
+            input.insert("content".to_owned(), content);
+            Value::Object(input)
+        });
+        let option = option.map(str::to_owned);
+        recorder.respond(&request, Answered { outcome, option, policy, rule, reason, updated_input });
+        recorder.result(&call, ResultSaid { outcome: Said::Ok, output, ..ResultSaid::default() });
+    }
+}
+
+fn options() -> Vec<PermissionOption> {
+    let option = |option: &str, kind: &str| PermissionOption {
+        option: option.to_owned(),
+        kind: kind.to_owned(),
+        label: String::new(),
+    };
+    vec![option("accept", "allow_once"), option("decline", "reject_once")]
+}

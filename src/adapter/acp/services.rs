@@ -1,0 +1,327 @@
+//! What a client serves an agent: files of the workspace, terminals in it, and answers to questions.
+//!
+//! Here it is only read what is asked and decided what is answered; the session and the workspace do it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::drive::Client;
+use super::questions;
+use super::rpc;
+use crate::interaction::{Answer, Form};
+use crate::process::find;
+use crate::session::terminals::{Screen, Wanted};
+use crate::trace::Exit;
+use crate::wire::EngineLine;
+use crate::workspace::reach::{self, ReachError};
+
+/// Codes of JSON-RPC and of the protocol.
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+const INTERNAL: i64 = -32603;
+const REQUEST_CANCELLED: i64 = -32800;
+const NOT_FOUND: i64 = -32002;
+
+/// Requests that wait for the end of a command; an agent that makes more is refused.
+const MOST_WAITING: usize = 10_000;
+
+/// Why a request is not served.
+pub(super) struct Refusal {
+    pub(super) code: i64,
+    pub(super) message: String,
+}
+
+fn refusal(code: i64, message: impl Into<String>) -> Refusal {
+    Refusal { code, message: message.into() }
+}
+
+/// A request that is answered when the command of a terminal has ended.
+pub(super) struct Waiting {
+    id: Value,
+    terminal: String,
+    what: Wait,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    Exit,
+    Kill,
+    Release,
+}
+
+impl Client<'_> {
+    /// Serves a request of the agent; nothing where it is answered later.
+    pub(super) async fn serves(&mut self, id: &Value, method: &str, params: &Value) -> Option<Result<Value, Refusal>> {
+        let offers = self.task.manifest.capabilities;
+        let (service, action) = method.split_once('/').unwrap_or_default();
+        let offered = match service {
+            "fs" => offers.fs,
+            "terminal" => offers.terminal,
+            "elicitation" => offers.elicitation,
+            _ => Some(false),
+        };
+        if offered == Some(false) {
+            // An agent that is left without an answer may wait for it for ever.
+            return Some(Err(refusal(METHOD_NOT_FOUND, format!("method not found: {method}"))));
+        }
+        if method == questions::METHOD {
+            return Some(Ok(self.answer_question(id, params)));
+        }
+        if params.get("sessionId").is_some() && self.is_foreign(params) {
+            return Some(Err(refusal(INVALID_PARAMS, "there is no such session")));
+        }
+        if (self.cancelled || self.over) && matches!(action, "write_text_file" | "create") {
+            let text = format!("{method} was asked for when the turn was over");
+            self.session.engine(&EngineLine::Notice { code: "late_request".to_owned(), text });
+            return Some(Err(refusal(REQUEST_CANCELLED, "the turn is over")));
+        }
+        match action {
+            "read_text_file" | "write_text_file" if service == "fs" => Some(self.file(method, params).await),
+            "create" if service == "terminal" => Some(self.create(method, params)),
+            "output" if service == "terminal" => Some(self.screen(params).map(|(_, screen)| output(screen))),
+            "wait_for_exit" if service == "terminal" => self.until_ended(id, params, Wait::Exit),
+            "kill" if service == "terminal" => self.until_ended(id, params, Wait::Kill),
+            "release" if service == "terminal" => self.until_ended(id, params, Wait::Release),
+            _ => Some(Err(refusal(METHOD_NOT_FOUND, format!("method not found: {method}")))),
+        }
+    }
+
+    /// Something that the agent tells and that matters here.
+    pub(super) async fn told(&mut self, method: &str, params: &Value) {
+        match method {
+            "$/cancel_request" => {
+                let key = params.get("requestId").map(rpc::key);
+                let cancelled = self.waiting.iter().position(|it| Some(rpc::key(&it.id)) == key);
+                if let Some(Waiting { id, .. }) = cancelled.map(|at| self.waiting.remove(at)) {
+                    self.session.reply(&rpc::error(&id, REQUEST_CANCELLED, "the request was cancelled")).await;
+                }
+            }
+            "session/update" if !self.is_foreign(params) => {
+                let update = params.get("update").unwrap_or(&Value::Null);
+                if update.get("sessionUpdate").and_then(Value::as_str) == Some("current_mode_update") {
+                    self.mode = update.get("currentModeId").and_then(Value::as_str).map(str::to_owned);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The command in a terminal has ended: answers whoever waits for that.
+    pub(super) async fn terminal_ended(&mut self, terminal: &str) {
+        let (ended, waiting) = std::mem::take(&mut self.waiting).into_iter().partition(|it| it.terminal == terminal);
+        self.waiting = waiting;
+        let ended: Vec<Waiting> = ended;
+        for Waiting { id, what, .. } in ended {
+            let result = match (what, self.session.terminal(terminal)) {
+                (Wait::Exit, Some(screen)) => exit_status(screen.exit),
+                (Wait::Exit, None) => exit_status(None),
+                (Wait::Kill, _) => json!({}),
+                (Wait::Release, _) => {
+                    self.session.release_terminal(terminal);
+                    json!({})
+                }
+            };
+            self.session.reply(&rpc::result(&id, &result)).await;
+        }
+    }
+
+    /// The turn is cancelled: nobody is left waiting for what may never come.
+    pub(super) async fn nobody_waits(&mut self) {
+        for Waiting { id, .. } in std::mem::take(&mut self.waiting) {
+            self.session.reply(&rpc::error(&id, REQUEST_CANCELLED, "the turn was cancelled")).await;
+        }
+    }
+
+    /// Reads or writes a file. That may wait for the disk, and other trials are served meanwhile.
+    async fn file(&mut self, method: &str, params: &Value) -> Result<Value, Refusal> {
+        let path = PathBuf::from(text(params, "path")?);
+        let (workspace, asked) = (self.task.folder.clone(), path.clone());
+        let done = if method == "fs/read_text_file" {
+            let (line, limit) = (count(params, "line")?, count(params, "limit")?);
+            let read = move || reach::read(&workspace, &asked, line, limit).map(|text| json!({"content": text}));
+            tokio::task::spawn_blocking(read).await
+        } else {
+            let content = text(params, "content")?.to_owned();
+            let write = move || reach::write(&workspace, &asked, &content).map(|()| json!({}));
+            tokio::task::spawn_blocking(write).await
+        };
+        match done {
+            Ok(done) => done.map_err(|error| self.unreached(method, &path, &error)),
+            Err(error) => Err(refusal(INTERNAL, error.to_string())),
+        }
+    }
+
+    /// The refusal of a path. One that leads out of the workspace is told.
+    fn unreached(&mut self, method: &str, path: &Path, error: &ReachError) -> Refusal {
+        let message = format!("{}: {error}", path.display());
+        let code = match error {
+            ReachError::Escapes => {
+                let text = format!("{method} was refused: `{}` leads out of the workspace", path.display());
+                self.session.engine(&EngineLine::Notice { code: "path_escape".to_owned(), text });
+                INVALID_PARAMS
+            }
+            ReachError::Absent => NOT_FOUND,
+            ReachError::IsNo(_) | ReachError::NotText | ReachError::TooLong => INVALID_PARAMS,
+            ReachError::Io(_) => INTERNAL,
+        };
+        refusal(code, message)
+    }
+
+    fn create(&mut self, method: &str, params: &Value) -> Result<Value, Refusal> {
+        let folder = match params.get("cwd").filter(|cwd| !cwd.is_null()) {
+            Some(_) => {
+                let cwd = Path::new(text(params, "cwd")?);
+                let found = reach::folder(&self.task.folder, cwd);
+                Some(found.map_err(|error| self.unreached(method, cwd, &error))?)
+            }
+            None => None,
+        };
+        let shell = &self.task.terminals;
+        let path = shell.env.get("PATH").map(String::as_str);
+        let command = command(params, folder.as_deref().unwrap_or(&shell.folder), path)?;
+        let (env, keep) = (variables(params)?, count(params, "outputByteLimit")?);
+        let wanted = Wanted { command, folder: folder.as_deref(), env, keep };
+        let opened = self.session.open_terminal(shell, wanted);
+        opened.map(|id| json!({"terminalId": id})).map_err(|error| refusal(INTERNAL, error.message))
+    }
+
+    /// The terminal that is meant, and what it shows.
+    fn screen(&self, params: &Value) -> Result<(String, Screen), Refusal> {
+        let id = text(params, "terminalId")?;
+        let screen = self.session.terminal(id);
+        let screen = screen.ok_or_else(|| refusal(NOT_FOUND, format!("there is no terminal `{id}`")))?;
+        Ok((id.to_owned(), screen))
+    }
+
+    /// Answers when the command has ended: at once, or later.
+    fn until_ended(&mut self, id: &Value, params: &Value, what: Wait) -> Option<Result<Value, Refusal>> {
+        let (terminal, screen) = match self.screen(params) {
+            Ok(found) => found,
+            Err(refusal) => return Some(Err(refusal)),
+        };
+        if what != Wait::Exit {
+            self.session.kill_terminal(&terminal);
+        }
+        if screen.exit.is_some() {
+            if what == Wait::Release {
+                self.session.release_terminal(&terminal);
+            }
+            return Some(Ok(if what == Wait::Exit { exit_status(screen.exit) } else { json!({}) }));
+        }
+        if self.waiting.len() >= MOST_WAITING {
+            return Some(Err(refusal(INTERNAL, format!("{MOST_WAITING} requests are waiting already"))));
+        }
+        self.waiting.push(Waiting { id: id.clone(), terminal, what });
+        None
+    }
+
+    /// Questions go to the case's answers.
+    fn answer_question(&mut self, id: &Value, params: &Value) -> Value {
+        let of_engine = |reason: &str| ("engine".to_owned(), None, Some(reason.to_owned()));
+        let mode = params.get("mode").and_then(Value::as_str).unwrap_or("form");
+        let (answer, (policy, rule, reason)) = if params.get("sessionId").is_some() && self.is_foreign(params) {
+            (json!({"action": "cancel"}), of_engine("the question is of another session"))
+        } else if self.cancelled || self.over {
+            (json!({"action": "cancel"}), of_engine("the question came when the turn was over"))
+        } else if mode != "form" {
+            (json!({"action": "decline"}), of_engine("only questions in a form are answered, no others"))
+        } else {
+            let (content, decision) = self.task.policy.answer_form(&Form::read(params));
+            let answer = match (content, decision.answer) {
+                (Some(content), _) => json!({"action": "accept", "content": content}),
+                (None, Answer::Cancel) => json!({"action": "cancel"}),
+                (None, _) => json!({"action": "decline"}),
+            };
+            (answer, (decision.policy.to_owned(), decision.rule, Some(decision.reason)))
+        };
+        self.session.engine(&EngineLine::Permission { id: id.clone(), policy, rule, reason });
+        answer
+    }
+}
+
+/// What is to be run. Many agents say a whole line of a shell as the command, without arguments.
+fn command(params: &Value, folder: &Path, path: Option<&str>) -> Result<Vec<String>, Refusal> {
+    let program = text(params, "command")?.to_owned();
+    if program.trim().is_empty() {
+        return Err(refusal(INVALID_PARAMS, "`command` is empty"));
+    }
+    let mut words = vec![program];
+    for arg in list(params, "args")? {
+        let arg = arg.as_str().ok_or_else(|| refusal(INVALID_PARAMS, "`args` holds what is no text"))?;
+        words.push(arg.to_owned());
+    }
+    let is_line = |program: &str| program.contains(|c: char| c.is_whitespace() || "|&;<>()$`*?~=".contains(c));
+    match words.as_slice() {
+        [line] if is_line(line) && find(line, folder, path).is_none() => {
+            Ok(vec!["sh".to_owned(), "-c".to_owned(), line.clone()])
+        }
+        _ => Ok(words),
+    }
+}
+
+fn variables(params: &Value) -> Result<Vec<(String, String)>, Refusal> {
+    let wrong = || refusal(INVALID_PARAMS, "`env` is no list of names and values");
+    // A name that begins with a dash would be an option to the program that sets it.
+    let is_name = |name: &&str| !name.is_empty() && !name.starts_with('-') && !name.contains(['=', '\0']);
+    let pair = |variable: &Value| {
+        let name = variable.get("name")?.as_str().filter(is_name)?;
+        Some((name.to_owned(), variable.get("value")?.as_str()?.to_owned()))
+    };
+    list(params, "env")?.iter().map(|variable| pair(variable).ok_or_else(wrong)).collect()
+}
+
+fn list<'a>(params: &'a Value, key: &str) -> Result<&'a [Value], Refusal> {
+    match params.get(key) {
+        None | Some(Value::Null) => Ok(&[]),
+        Some(Value::Array(list)) => Ok(list),
+        Some(_) => Err(refusal(INVALID_PARAMS, format!("`{key}` is no list"))),
+    }
+}
+
+fn text<'a>(params: &'a Value, key: &str) -> Result<&'a str, Refusal> {
+    let text = params.get(key).and_then(Value::as_str);
+    text.ok_or_else(|| refusal(INVALID_PARAMS, format!("`{key}` is missing, or no text")))
+}
+
+fn count(params: &Value, key: &str) -> Result<Option<u64>, Refusal> {
+    match params.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => {
+            let whole = value.as_f64().filter(|number| *number >= 0.0 && number.fract() == 0.0);
+            let number = value.as_u64().or(whole.map(|number| number as u64));
+            number.map(Some).ok_or_else(|| refusal(INVALID_PARAMS, format!("`{key}` is no whole number from 0")))
+        }
+    }
+}
+
+fn output(screen: Screen) -> Value {
+    let mut answer = json!({"output": screen.output, "truncated": screen.truncated});
+    if screen.exit.is_some() {
+        answer["exitStatus"] = exit_status(screen.exit);
+    }
+    answer
+}
+
+fn exit_status(exit: Option<Exit>) -> Value {
+    let exit = exit.unwrap_or(Exit { code: None, signal: None });
+    json!({"exitCode": exit.code, "signal": exit.signal.map(signal_name)})
+}
+
+fn signal_name(number: i32) -> String {
+    let name = match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => return format!("signal {number}"),
+    };
+    name.to_owned()
+}

@@ -1,0 +1,114 @@
+//! What our terminals showed, as far as the wire log tells it: answers to the agent, and what the engine saw.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde_json::Value;
+
+/// Terminals that are remembered, and the bytes of their outputs; the oldest are forgotten first.
+const MOST: (usize, usize) = (1000, 64 << 20);
+
+/// The terminals of a session.
+#[derive(Debug, Default)]
+pub(super) struct Terminals {
+    known: HashMap<String, Terminal>,
+    order: VecDeque<String>,
+    bytes: usize,
+}
+
+/// What is known of a terminal.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Terminal {
+    /// The end of what was printed.
+    pub(super) output: Option<String>,
+    /// How its command ended.
+    pub(super) exit_code: Option<i64>,
+    /// Something was cut off its beginning.
+    pub(super) truncated: bool,
+}
+
+/// What a call shows by its terminals.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct InTerminals {
+    pub(super) output: Option<String>,
+    pub(super) exit_code: Option<i64>,
+    pub(super) truncated: bool,
+}
+
+impl Terminals {
+    /// Our answer to an agent that asked for a terminal's output or end.
+    pub(super) fn answered(&mut self, id: String, result: &mut Value) {
+        let output = match result.get_mut("output") {
+            Some(Value::String(output)) => Some(std::mem::take(output)),
+            _ => None,
+        };
+        let truncated = result.get("truncated").and_then(Value::as_bool);
+        let status = result.get("exitStatus").unwrap_or(result);
+        self.told(id, output, truncated, status.get("exitCode").and_then(Value::as_i64));
+    }
+
+    /// Something is known of a terminal; what is not said stays as it was.
+    pub(super) fn told(&mut self, id: String, output: Option<String>, truncated: Option<bool>, exit: Option<i64>) {
+        let terminal = self.known.entry(id).or_insert_with_key(|id| {
+            self.order.push_back(id.clone());
+            Terminal::default()
+        });
+        if let Some(output) = output {
+            self.bytes += output.len();
+            self.bytes -= terminal.output.replace(output).map_or(0, |before| before.len());
+        }
+        terminal.truncated = truncated.unwrap_or(terminal.truncated);
+        terminal.exit_code = exit.or(terminal.exit_code);
+        while self.order.len() > 1 && (self.order.len() > MOST.0 || self.bytes > MOST.1) {
+            let oldest = self.order.pop_front().and_then(|id| self.known.remove(&id));
+            self.bytes -= oldest.and_then(|terminal| terminal.output).map_or(0, |output| output.len());
+        }
+    }
+
+    /// What these terminals show, one after the other. Ids that were never ours show nothing.
+    pub(super) fn show(&self, ids: &[String]) -> InTerminals {
+        let ours = || ids.iter().filter_map(|id| self.known.get(id));
+        let output: Vec<&str> = ours().filter_map(|terminal| terminal.output.as_deref()).collect();
+        InTerminals {
+            output: (!output.is_empty()).then(|| output.join("\n")),
+            exit_code: ours().filter_map(|terminal| terminal.exit_code).next_back(),
+            truncated: ours().any(|terminal| terminal.truncated),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_last_word_counts_and_silence_takes_nothing_back() {
+        let mut terminals = Terminals::default();
+        terminals.answered("a".into(), &mut json!({"output": "one", "truncated": true}));
+        terminals.answered("a".into(), &mut json!({"exitCode": 3, "signal": null}));
+        terminals.told("b".into(), Some("two".into()), Some(false), Some(0));
+        let ids = ["x", "a", "b"].map(str::to_owned);
+        let shown = terminals.show(&ids);
+        assert_eq!((shown.output.as_deref(), shown.exit_code, shown.truncated), (Some("one\ntwo"), Some(0), true));
+        assert_eq!(terminals.show(&ids[..2]).exit_code, Some(3));
+        assert_eq!(terminals.show(&ids[..1]), InTerminals::default());
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten() {
+        let mut terminals = Terminals::default();
+        let text = "x".repeat(1 << 20);
+        for n in 0..200 {
+            terminals.told(n.to_string(), Some(text.clone()), None, None);
+            terminals.told(n.to_string(), Some(text.clone()), None, None);
+        }
+        assert_eq!((terminals.known.len(), terminals.bytes), (64, 64 << 20));
+        assert!(terminals.show(&["199".to_owned()]).output.is_some());
+        assert!(terminals.show(&["0".to_owned()]).output.is_none());
+        for n in 0..2000 {
+            terminals.told(format!("n{n}"), None, None, Some(0));
+        }
+        assert_eq!((terminals.known.len(), terminals.bytes), (MOST.0, 0));
+    }
+}

@@ -1,0 +1,181 @@
+//! Files that a case sends along with its first prompt: what they are, and copies that an agent can reach.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+/// Bytes of files that one prompt holds; what is more is a link, where the protocol has any.
+pub const MOST_INLINE: u64 = 8 << 20;
+
+/// A file that is sent along.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attached {
+    /// Its name.
+    pub name: String,
+    /// The copy that the agent can reach.
+    pub copy: PathBuf,
+    /// What it is.
+    pub kind: Kind,
+    /// Its media type.
+    pub media_type: &'static str,
+    /// What it holds.
+    pub content: Content,
+}
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// An image.
+    Image,
+    /// Sound.
+    Audio,
+    /// A PDF document.
+    Pdf,
+    /// Text.
+    Text,
+    /// Anything else.
+    Other,
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// Text in UTF-8.
+    Text(String),
+    /// Anything else.
+    Bytes(Vec<u8>),
+}
+
+impl Content {
+    /// Its length in bytes.
+    pub fn size(&self) -> u64 {
+        self.bytes().len() as u64
+    }
+
+    /// It in base64.
+    pub fn base64(&self) -> String {
+        STANDARD.encode(self.bytes())
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Content::Text(text) => text.as_bytes(),
+            Content::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl Attached {
+    /// A file from its bytes.
+    pub fn new(name: String, copy: PathBuf, bytes: Vec<u8>) -> Self {
+        let content = match String::from_utf8(bytes) {
+            Ok(text) => Content::Text(text),
+            Err(error) => Content::Bytes(error.into_bytes()),
+        };
+        let (kind, media_type) = match (by_name(Path::new(&name)), &content) {
+            (Some(known), _) => known,
+            (None, Content::Text(_)) => (Kind::Text, "text/plain"),
+            (None, Content::Bytes(_)) => (Kind::Other, "application/octet-stream"),
+        };
+        Self { name, copy, kind, media_type, content }
+    }
+
+    /// Where its copy is.
+    pub fn uri(&self) -> String {
+        let mut uri = "file://".to_owned();
+        for byte in self.copy.as_os_str().as_encoded_bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => uri.push(*byte as char),
+                byte => uri.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        uri
+    }
+}
+
+/// What a file is by its name, and its media type.
+pub fn by_name(path: &Path) -> Option<(Kind, &'static str)> {
+    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+    Some(match extension.as_str() {
+        "png" => (Kind::Image, "image/png"),
+        "jpg" | "jpeg" => (Kind::Image, "image/jpeg"),
+        "gif" => (Kind::Image, "image/gif"),
+        "webp" => (Kind::Image, "image/webp"),
+        "wav" => (Kind::Audio, "audio/wav"),
+        "mp3" => (Kind::Audio, "audio/mpeg"),
+        "ogg" | "oga" | "opus" => (Kind::Audio, "audio/ogg"),
+        "flac" => (Kind::Audio, "audio/flac"),
+        "m4a" => (Kind::Audio, "audio/mp4"),
+        "pdf" => (Kind::Pdf, "application/pdf"),
+        "md" | "markdown" => (Kind::Text, "text/markdown"),
+        "html" | "htm" => (Kind::Text, "text/html"),
+        "csv" => (Kind::Text, "text/csv"),
+        "json" => (Kind::Text, "application/json"),
+        "xml" => (Kind::Text, "application/xml"),
+        "yaml" | "yml" => (Kind::Text, "application/yaml"),
+        "svg" => (Kind::Text, "image/svg+xml"),
+        "txt" | "log" => (Kind::Text, "text/plain"),
+        "zip" => (Kind::Other, "application/zip"),
+        "gz" | "tgz" => (Kind::Other, "application/gzip"),
+        _ => return None,
+    })
+}
+
+/// Copies files into a folder, which is made, and tells what they are.
+///
+/// # Errors
+/// A file could not be read or copied.
+pub fn copy(files: &[PathBuf], folder: &Path) -> io::Result<Vec<Attached>> {
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
+    fs::create_dir_all(folder)?;
+    let mut attached: Vec<Attached> = Vec::new();
+    for (number, file) in files.iter().enumerate() {
+        let told = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
+        let bytes = fs::read(file).map_err(told)?;
+        let mut name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if attached.iter().any(|other| other.name == name) {
+            name = format!("{}-{name}", number + 1);
+        }
+        let copy = folder.join(&name);
+        fs::write(&copy, &bytes).map_err(told)?;
+        attached.push(Attached::new(name, copy, bytes));
+    }
+    Ok(attached)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_what_its_name_says_or_what_it_holds() {
+        let of = |name: &str, bytes: &[u8]| {
+            let file = Attached::new(name.to_owned(), "/x".into(), bytes.to_vec());
+            (file.kind, file.media_type)
+        };
+        assert_eq!(of("a.PNG", b"x"), (Kind::Image, "image/png"));
+        assert_eq!(of("a.rs", b"fn"), (Kind::Text, "text/plain"));
+        assert_eq!(of("Makefile", b"all:"), (Kind::Text, "text/plain"));
+        assert_eq!(of("core", &[0xff, 0]), (Kind::Other, "application/octet-stream"));
+    }
+
+    #[test]
+    fn files_of_one_name_do_not_take_each_others_place() {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["a", "b"] {
+            fs::create_dir(root.path().join(folder)).unwrap();
+            fs::write(root.path().join(folder).join("x.txt"), folder).unwrap();
+        }
+        let files = [root.path().join("a/x.txt"), root.path().join("b/x.txt")];
+        let attached = copy(&files, &root.path().join("out")).unwrap();
+        assert_eq!((attached[0].name.as_str(), attached[1].name.as_str()), ("x.txt", "2-x.txt"));
+        assert_eq!(fs::read_to_string(&attached[1].copy).unwrap(), "b");
+        let error = copy(&[root.path().join("gone")], &root.path().join("out")).unwrap_err();
+        assert!(error.to_string().contains("gone"), "{error}");
+    }
+}

@@ -1,0 +1,114 @@
+//! What the demo agent has its client do: files, commands in terminals, questions to the user.
+
+use std::io;
+
+use serde_json::{Value, json};
+
+use super::Voice;
+use crate::demo::play::{Call, Stage};
+use crate::demo::script::{Question, Read, Run, Tool, Write};
+use crate::demo::tools::Done;
+
+/// What the client says that it does for an agent.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Offers {
+    read: bool,
+    write: bool,
+    terminal: bool,
+    form: bool,
+}
+
+impl Offers {
+    pub(super) fn of(params: &Value) -> Self {
+        let can = &params["clientCapabilities"];
+        Self {
+            read: can["fs"]["readTextFile"] == true,
+            write: can["fs"]["writeTextFile"] == true,
+            terminal: can["terminal"] == true,
+            form: can["elicitation"]["form"].is_object(),
+        }
+    }
+}
+
+impl Voice<'_> {
+    /// Asks the client, and waits for its answer; nothing where none comes any more.
+    pub(super) fn request(&mut self, method: &str, mut params: Value) -> io::Result<Option<Value>> {
+        let id = self.wire.next_request;
+        self.wire.next_request += 1;
+        params["sessionId"] = json!(self.session);
+        self.wire.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
+        Ok(self.inbox.answer_to(id, self.session))
+    }
+
+    /// The result of what the client did, or why it did not do it.
+    fn asked(&mut self, method: &str, params: Value) -> io::Result<Result<Value, Done>> {
+        Ok(match self.request(method, params)? {
+            None => Err(Done::failed("cancelled")),
+            Some(answer) if answer["error"].is_object() => {
+                Err(Done::failed(answer["error"]["message"].as_str().unwrap_or("refused")))
+            }
+            Some(mut answer) => Ok(answer["result"].take()),
+        })
+    }
+
+    fn read_by_client(&mut self, step: &Read) -> io::Result<Done> {
+        let mut params = json!({"path": self.cwd.join(&step.path)});
+        for (key, figure) in [("line", step.line), ("limit", step.limit)] {
+            if let Some(figure) = figure {
+                params[key] = json!(figure);
+            }
+        }
+        let read = self.asked("fs/read_text_file", params)?;
+        Ok(read.map_or_else(|failed| failed, |result| Done::said(result["content"].as_str().unwrap_or_default())))
+    }
+
+    fn write_by_client(&mut self, step: &Write) -> io::Result<Done> {
+        let path = self.cwd.join(&step.path);
+        let written = self.asked("fs/write_text_file", json!({"path": path, "content": step.text}))?;
+        let said = format!("wrote {} bytes to {}", step.text.len(), step.path);
+        let path = path.display().to_string();
+        Ok(written.map_or_else(|failed| failed, |_| Done::changed(said, path, None, &step.text)))
+    }
+
+    /// The terminal shows what the command prints, so nobody has to ask for it.
+    fn run_by_client(&mut self, call: &Call, step: &Run) -> io::Result<Done> {
+        let made = self.asked("terminal/create", json!({"command": "sh", "args": ["-c", step.command]}))?;
+        let terminal = match made {
+            Ok(made) => made["terminalId"].as_str().unwrap_or_default().to_owned(),
+            Err(failed) => return Ok(failed),
+        };
+        self.call_update(call, json!({"content": [{"type": "terminal", "terminalId": terminal}]}))?;
+        let done = match self.asked("terminal/wait_for_exit", json!({"terminalId": terminal}))? {
+            Ok(exit) => Done { failed: exit["exitCode"] != 0, terminal: Some(terminal), ..Done::default() },
+            Err(failed) => failed,
+        };
+        Ok(done)
+    }
+
+    /// Asks the user, where the client lets it; nothing where there is no answer.
+    pub(super) fn ask_user(&mut self, question: &Question) -> io::Result<Option<String>> {
+        if !self.offers.form {
+            return Ok(None);
+        }
+        let mut field = json!({"type": "string", "title": "Answer"});
+        if !question.options.is_empty() {
+            field["enum"] = json!(question.options);
+        }
+        let schema = json!({"type": "object", "properties": {"answer": field}, "required": ["answer"]});
+        let params = json!({"mode": "form", "message": question.message, "requestedSchema": schema});
+        let answer = self.request("elicitation/create", params)?.unwrap_or_default();
+        let accepted = answer["result"]["action"] == "accept" && !self.cancelled();
+        let text = answer["result"]["content"]["answer"].as_str().filter(|_| accepted);
+        Ok(text.map(str::to_owned))
+    }
+
+    /// Has the client do what it offers of a call.
+    pub(super) fn done_by_client(&mut self, call: &Call) -> io::Result<Option<Done>> {
+        Ok(match call.tool {
+            Tool::Read(step) if self.offers.read => Some(self.read_by_client(step)?),
+            Tool::Write(step) if self.offers.write => Some(self.write_by_client(step)?),
+            Tool::Run(step) if self.offers.terminal => Some(self.run_by_client(call, step)?),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,197 @@
+//! Whether two names mean the same model: a case asks by one, and the agent answers by another.
+
+use std::borrow::Cow;
+
+/// Names of a choice that is left to the agent: whatever answers is what was asked for.
+const ANY: [&str; 4] = ["default", "auto", "best", "opusplan"];
+/// Words by which agents say how hard a model shall think.
+const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
+
+/// Whether the agent's name for its model can be the one that was asked for. Names differ by their provider
+/// (`openai/gpt-5`), by a date (`claude-haiku-4-5-20251001`) and by effort or variant (`gpt-5[high]`, `opus[1m]`),
+/// where one of the two does not say it; and a family's name (`haiku`) stands for one of its versions.
+pub fn same(requested: &str, effective: &str) -> bool {
+    if ANY.iter().any(|any| requested.trim().eq_ignore_ascii_case(any)) {
+        return true;
+    }
+    let (asked, told) = (Name::of(requested), Name::of(effective));
+    let effort_fits = match (&asked.variant, &told.variant) {
+        (Some(asked), Some(told)) => asked == told,
+        _ => true,
+    };
+    effort_fits
+        && (asked.words == told.words
+            || asked.is_end_of(&told)
+            || told.is_end_of(&asked)
+            || asked.is_family_of(&told)
+            || told.is_family_of(&asked))
+}
+
+/// A model's name, taken apart.
+struct Name {
+    /// Its words and numbers in small letters, the provider's too, without a date at the end.
+    words: Vec<String>,
+    /// How many of them are the provider's, for each place where a provider may end.
+    providers: Vec<usize>,
+    /// What stood in brackets, or after a `/`, as effort or variant.
+    variant: Option<String>,
+}
+
+impl Name {
+    fn of(text: &str) -> Self {
+        let mut text = Cow::from(text.trim().to_ascii_lowercase());
+        // A remark for people, such as `mock-model(openai)`.
+        if let Some(open) = text.rfind('(').filter(|open| *open > 0 && text.ends_with(')')) {
+            text = text[..open].trim_end().to_owned().into();
+        }
+        let mut variant = None;
+        if let Some(open) = text.rfind('[').filter(|open| *open > 0 && text.ends_with(']')) {
+            variant = Some(text[open + 1..text.len() - 1].to_owned());
+            text = text[..open].trim_end().to_owned().into();
+        } else if let Some((name, last)) = text.rsplit_once('/')
+            && EFFORTS.contains(&last)
+        {
+            variant = Some(last.to_owned());
+            text = name.to_owned().into();
+        }
+        // Bedrock's `-v1:0`.
+        if let Some((name, number)) = text.rsplit_once(':')
+            && is_number(number, 1)
+            && name.rsplit('-').next().is_some_and(is_release)
+        {
+            text = name.to_owned().into();
+        }
+        let mut words = Vec::new();
+        let mut providers = Vec::new();
+        let mut only_words = true;
+        for piece in text.split_inclusive(|c: char| !c.is_alphanumeric()) {
+            let word = piece.trim_end_matches(|c: char| !c.is_alphanumeric());
+            if !word.is_empty() {
+                words.push(word.to_owned());
+                only_words &= !word.contains(|c: char| c.is_ascii_digit());
+            }
+            // A point ends a provider's name only where no version came before it: `us.anthropic.claude-opus-4.8`.
+            match piece.chars().last() {
+                Some('/' | ':' | '|') => providers.push(words.len()),
+                Some('.') if only_words => providers.push(words.len()),
+                _ => {}
+            }
+        }
+        while words.len() > 1 && words.last().is_some_and(|word| is_release(word)) {
+            words.pop();
+        }
+        // A date in three parts: 2025-08-07.
+        if let [.., year, month, day] = words.as_slice()
+            && words.len() > 3
+            && is_number(year, 4)
+            && is_number(month, 2)
+            && is_number(day, 2)
+        {
+            words.truncate(words.len() - 3);
+        }
+        Self { words, providers, variant }
+    }
+
+    /// Whether the other name is this one with a provider before it.
+    fn is_end_of(&self, other: &Self) -> bool {
+        let Some(rest) = other.words.len().checked_sub(self.words.len()) else { return false };
+        rest > 0 && other.providers.contains(&rest) && other.words.ends_with(&self.words)
+    }
+
+    /// Whether this is the name of a family, without a version, and the other one of its versions.
+    fn is_family_of(&self, other: &Self) -> bool {
+        let is_number = |word: &&String| word.contains(|c: char| c.is_ascii_digit());
+        if self.words.is_empty()
+            || self.words.iter().any(|word| is_number(&word))
+            || !other.words.iter().any(|word| is_number(&word))
+        {
+            return false;
+        }
+        let mut plain: Vec<&String> = other.words.iter().filter(|word| !is_number(word)).collect();
+        while plain.len() > 1 && plain.last().is_some_and(|word| *word == "preview") {
+            plain.pop();
+        }
+        // What stands behind its last word makes it another: `flash-lite` is no `flash`.
+        plain.last() == self.words.last().as_ref() && is_within(&self.words, &plain)
+    }
+}
+
+/// Whether all of these words are among those, in their order.
+fn is_within(words: &[String], among: &[&String]) -> bool {
+    let mut among = among.iter();
+    words.iter().all(|word| among.any(|other| *other == word))
+}
+
+/// What a provider puts behind a name for one release of the same model.
+fn is_release(word: &str) -> bool {
+    let number = word.strip_prefix('v').is_some_and(|number| number.len() == 1 && is_number(number, 1));
+    word == "latest" || number || is_number(word, 8)
+}
+
+fn is_number(word: &str, length: usize) -> bool {
+    word.len() == length && word.chars().all(|c| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_one_model() {
+        for (requested, effective) in [
+            ("haiku", "claude-haiku-4-5-20251001"),
+            ("haiku", "claude-3-5-haiku-20241022"),
+            ("opus", "claude-opus-4-8"),
+            ("opus[1m]", "claude-opus-4-8[1m]"),
+            ("opus", "claude-opus-4-8[1m]"),
+            ("Opus", "Claude Opus 4.8"),
+            ("claude-opus-4-8", "Claude Opus 4.8"),
+            ("claude-haiku-4-5-20251001", "haiku"),
+            ("claude-haiku-4-5", "claude-haiku-4-5-20251001"),
+            ("claude-haiku-4-5", "us.anthropic.claude-haiku-4-5-20251001-v1:0"),
+            ("haiku", "us.anthropic.claude-haiku-4-5-20251001-v1:0"),
+            ("claude-sonnet-4-5", "claude-sonnet-4-5@20250929"),
+            ("openai/gpt-5.1", "gpt-5.1"),
+            ("gpt-5.1", "openrouter/openai/gpt-5.1"),
+            ("gpt-5.1[high]", "gpt-5.1"),
+            ("gpt-5.1-codex/high", "gpt-5.1-codex[high]"),
+            ("gpt-5", "gpt-5-2025-08-07"),
+            ("gemini-2.5-pro", "models/gemini-2.5-pro"),
+            ("flash", "gemini-3-flash-preview"),
+            ("mock-model", "$runtime|openai|mock-model(openai)"),
+            ("mistral-large", "mistral-large-latest"),
+            ("default", "anything"),
+            ("auto", "claude-opus-4-8"),
+            ("m", "m"),
+            ("M/1", "m/1"),
+        ] {
+            assert!(same(requested, effective), "{requested} and {effective}");
+        }
+    }
+
+    #[test]
+    fn names_of_two_models() {
+        for (requested, effective) in [
+            ("haiku", "claude-opus-4-8"),
+            ("opus", "default"),
+            ("claude-opus-4-8", "default"),
+            ("gpt-5", "gpt-5-mini"),
+            ("gpt-5", "gpt-5.1"),
+            ("gpt-5.1", "gpt-51"),
+            ("gpt-5[high]", "gpt-5[low]"),
+            ("gpt-5/high", "gpt-5[low]"),
+            ("a/m", "b/m"),
+            ("gemini-flash", "gemini-2.5-flash-lite"),
+            ("claude-opus-4-1", "claude-opus-4-8"),
+            ("claude-haiku-4-5", "claude-opus-4-5"),
+            ("good", "not-good"),
+            ("model-2", "other-model-2"),
+            ("asked-for", "another"),
+            ("m", ""),
+            ("m", "mm"),
+            ("gpt-4", "gpt-4o"),
+        ] {
+            assert!(!same(requested, effective), "{requested} and {effective}");
+        }
+    }
+}

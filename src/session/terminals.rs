@@ -1,0 +1,386 @@
+//! Terminals of the agent: real processes of the trial, which run beside the session and tell when they have ended.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::process::ChildStdout;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::Session;
+use crate::process::{self, Group, SpawnError, TERM_TO_KILL, read_rest};
+use crate::sandbox::Kind;
+use crate::shell::Shell;
+use crate::trace::{ErrorCategory, Exit};
+use crate::wire::EngineLine;
+
+/// Bytes of output that a terminal keeps at most.
+pub const MOST_OUTPUT: usize = 512 << 10;
+/// Terminals that an agent may hold at once.
+pub const MOST_TERMINALS: usize = 128;
+
+/// How long the output may stay silent once the command has ended; what it started may hold it open.
+const SILENCE: Duration = Duration::from_millis(100);
+/// How long it is read at most, where what the command started goes on printing.
+const REST: Duration = Duration::from_millis(400);
+/// How long the terminals of a trial have to end: SIGTERM, SIGKILL, and what is left in their pipes.
+const END: Duration = TERM_TO_KILL.saturating_add(Duration::from_secs(3));
+
+/// What an agent wants run.
+#[derive(Debug, Clone)]
+pub struct Wanted<'a> {
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// Where, by its real path; the workspace where nothing is said.
+    pub folder: Option<&'a Path>,
+    /// Variables beyond those that every command of the trial has.
+    pub env: Vec<(String, String)>,
+    /// Bytes of output to keep.
+    pub keep: Option<u64>,
+}
+
+/// What a terminal shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Screen {
+    /// The end of what was printed.
+    pub output: String,
+    /// Something before it was cut off.
+    pub truncated: bool,
+    /// How the command ended.
+    pub exit: Option<Exit>,
+}
+
+/// The terminals of a session.
+pub(super) struct Terminals {
+    open: BTreeMap<String, Terminal>,
+    count: u64,
+    ended: (UnboundedSender<String>, UnboundedReceiver<String>),
+}
+
+struct Terminal {
+    shared: Arc<Mutex<Shown>>,
+    orders: UnboundedSender<Order>,
+    task: JoinHandle<()>,
+    /// The state that the wire log holds.
+    told: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    /// End the command, and keep what it showed.
+    Kill,
+    /// End the command, and be gone.
+    Leave,
+}
+
+impl Default for Terminals {
+    fn default() -> Self {
+        Self { open: BTreeMap::new(), count: 0, ended: unbounded_channel() }
+    }
+}
+
+impl Terminals {
+    /// Waits for the next command that ends.
+    pub(super) async fn next_end(&mut self) -> String {
+        match self.ended.1.recv().await {
+            Some(id) => id,
+            // The other end is here, so this does not happen.
+            None => std::future::pending().await,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Ends all of them, and waits until they are gone.
+    pub(super) async fn end(&mut self) {
+        for terminal in self.open.values() {
+            let _ = terminal.orders.send(Order::Leave);
+        }
+        let all = async {
+            for terminal in self.open.values_mut() {
+                let _ = (&mut terminal.task).await;
+            }
+        };
+        if timeout(END, all).await.is_err() {
+            // Dropping a group kills it.
+            self.open.values().for_each(|terminal| terminal.task.abort());
+        }
+    }
+}
+
+impl Session {
+    /// Starts a command in a terminal of its own. Answers the terminal's id.
+    ///
+    /// # Errors
+    /// The program was not found or could not be started, or there are too many.
+    pub fn open_terminal(&mut self, shell: &Shell, wanted: Wanted<'_>) -> Result<String, SpawnError> {
+        if self.terminals.open.len() >= MOST_TERMINALS {
+            let message = format!("{MOST_TERMINALS} terminals are open; release one first");
+            return Err(SpawnError { category: ErrorCategory::StartFailed, message });
+        }
+        let keep = wanted.keep.and_then(|keep| usize::try_from(keep).ok()).unwrap_or(MOST_OUTPUT).min(MOST_OUTPUT);
+        let Start { command, folder, env } = Start::of(shell, wanted)?;
+        let (group, output) = Group::spawn_in_one_pipe(&command, &shell.folder, folder, &env)?;
+        self.terminals.count += 1;
+        let id = format!("evals-terminal-{}", self.terminals.count);
+        let shared = Arc::new(Mutex::new(Shown { keep, ..Shown::default() }));
+        let (orders, taken) = unbounded_channel();
+        let ended = Ended { id: id.clone(), to: self.terminals.ended.0.clone() };
+        let task = tokio::spawn(attend(group, output, shared.clone(), taken, ended));
+        self.terminals.open.insert(id.clone(), Terminal { shared, orders, task, told: None });
+        Ok(id)
+    }
+
+    /// What a terminal shows; nothing where there is none of this id.
+    pub fn terminal(&self, id: &str) -> Option<Screen> {
+        Some(shown(&self.terminals.open.get(id)?.shared).screen())
+    }
+
+    /// Ends the command of a terminal. That it has ended comes as [`super::Incoming::Terminal`].
+    pub fn kill_terminal(&self, id: &str) {
+        if let Some(terminal) = self.terminals.open.get(id) {
+            let _ = terminal.orders.send(Order::Kill);
+        }
+    }
+
+    /// Forgets a terminal, and ends what its command left running.
+    pub fn release_terminal(&mut self, id: &str) {
+        self.tell_terminal(id);
+        if let Some(terminal) = self.terminals.open.remove(id) {
+            let _ = terminal.orders.send(Order::Leave);
+            self.terminals_left.push(terminal.task);
+            self.terminals_left.retain(|task| !task.is_finished());
+        }
+    }
+
+    /// Logs what a terminal shows, unless the log has it: the Trace follows from the log alone.
+    pub fn tell_terminal(&mut self, id: &str) {
+        let Some(terminal) = self.terminals.open.get_mut(id) else { return };
+        let shown = shown(&terminal.shared);
+        if terminal.told == Some(shown.version) {
+            return;
+        }
+        terminal.told = Some(shown.version);
+        let Screen { output, truncated, exit } = shown.screen();
+        drop(shown);
+        self.engine(&EngineLine::Terminal { terminal: id.to_owned(), output, truncated, exit });
+    }
+
+    /// The same of every terminal.
+    pub fn tell_terminals(&mut self) {
+        let ids: Vec<String> = self.terminals.open.keys().cloned().collect();
+        ids.iter().for_each(|id| self.tell_terminal(id));
+    }
+
+    /// Ends every terminal, and logs what each showed.
+    pub(super) async fn end_terminals(&mut self) {
+        self.terminals.end().await;
+        self.tell_terminals();
+        for task in self.terminals_left.drain(..) {
+            let abort = task.abort_handle();
+            if timeout(END, task).await.is_err() {
+                abort.abort();
+            }
+        }
+        self.terminals = Terminals { count: self.terminals.count, ..Terminals::default() };
+    }
+}
+
+/// How a command is started.
+struct Start<'a> {
+    command: Vec<String>,
+    folder: &'a Path,
+    env: BTreeMap<String, String>,
+}
+
+impl<'a> Start<'a> {
+    /// The command in the trial's sandbox. The agent's own variables are set in there: around it they could change
+    /// what the sandbox is.
+    fn of(shell: &'a Shell, wanted: Wanted<'a>) -> Result<Self, SpawnError> {
+        let Wanted { command, folder, env: own, .. } = wanted;
+        let folder = folder.unwrap_or(&shell.folder);
+        let mut env = shell.env.clone();
+        let Some(inside) = shell.inside.as_ref().filter(|inside| inside.sandbox.kind() != Kind::None) else {
+            env.extend(own);
+            return Ok(Self { command, folder, env });
+        };
+        let program = command.first().map(String::as_str).unwrap_or_default();
+        let path = own.iter().rfind(|(name, _)| name == "PATH").map(|(_, path)| path).or(env.get("PATH"));
+        // What another machine's image holds nobody can tell here.
+        let here = inside.sandbox.kind() == Kind::Bwrap;
+        if here && process::find(program, folder, path.map(String::as_str)).is_none() {
+            let message = format!("program `{program}` was not found on PATH");
+            return Err(SpawnError { category: ErrorCategory::NotInstalled, message });
+        }
+        let mut words = Vec::new();
+        if folder != shell.folder {
+            // The sandbox begins in the workspace, wherever it is started.
+            words.extend(["sh", "-c", r#"cd -- "$1" && shift && exec "$@""#, "sh"].map(str::to_owned));
+            words.push(folder.to_string_lossy().into_owned());
+        }
+        if !own.is_empty() {
+            words.push("env".to_owned());
+            words.extend(own.iter().map(|(name, value)| format!("{name}={value}")));
+        }
+        words.extend(command);
+        Ok(Self { command: inside.around(words, &env), folder: &shell.folder, env })
+    }
+}
+
+/// Who is told that a command has ended.
+struct Ended {
+    id: String,
+    to: UnboundedSender<String>,
+}
+
+/// Stays with a command as long as its terminal is there.
+async fn attend(
+    mut group: Group,
+    mut output: ChildStdout,
+    shared: Arc<Mutex<Shown>>,
+    mut orders: UnboundedReceiver<Order>,
+    ended: Ended,
+) {
+    // The agent's own end finds what has left the group: both are of one trial.
+    group.leave_escaped();
+    let mut buffer = vec![0; 16 << 10];
+    let (mut open, mut exited) = (true, false);
+    loop {
+        tokio::select! {
+            read = output.read(&mut buffer), if open => match read {
+                Ok(n) if n > 0 => shown(&shared).push(&buffer[..n]),
+                _ => open = false,
+            },
+            exit = group.wait(), if !exited => {
+                exited = true;
+                if open {
+                    let rest = read_rest(&mut output, SILENCE, |bytes| shown(&shared).push(bytes));
+                    let _ = timeout(REST, rest).await;
+                }
+                shown(&shared).end(exit);
+                let _ = ended.to.send(ended.id.clone());
+            }
+            order = orders.recv() => {
+                end(&mut group, &mut output, &mut open, &shared).await;
+                if !exited {
+                    exited = true;
+                    shown(&shared).end(group.exited().unwrap_or(Exit { code: None, signal: None }));
+                    let _ = ended.to.send(ended.id.clone());
+                }
+                if !matches!(order, Some(Order::Kill)) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Ends a group while its output is read: a full pipe would keep it from ending as it wants.
+async fn end(group: &mut Group, output: &mut ChildStdout, open: &mut bool, shared: &Mutex<Shown>) {
+    let mut buffer = vec![0; 16 << 10];
+    {
+        let ending = group.end(|_| {});
+        tokio::pin!(ending);
+        loop {
+            tokio::select! {
+                _ = &mut ending => break,
+                read = output.read(&mut buffer), if *open => match read {
+                    Ok(n) if n > 0 => shown(shared).push(&buffer[..n]),
+                    _ => *open = false,
+                },
+            }
+        }
+    }
+    if *open {
+        let _ = timeout(REST, read_rest(output, SILENCE, |bytes| shown(shared).push(bytes))).await;
+    }
+}
+
+/// What was printed, as much of it as is kept.
+#[derive(Debug, Default)]
+struct Shown {
+    bytes: VecDeque<u8>,
+    keep: usize,
+    truncated: bool,
+    exit: Option<Exit>,
+    /// Counts its changes.
+    version: u64,
+}
+
+fn shown(shared: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shown {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+        let over = self.bytes.len().saturating_sub(self.keep);
+        self.bytes.drain(..over);
+        self.truncated |= over > 0;
+        self.version += 1;
+    }
+
+    fn end(&mut self, exit: Exit) {
+        self.exit = Some(exit);
+        self.version += 1;
+    }
+
+    /// The text begins at a character, and is not longer than what is kept, whatever was printed.
+    fn screen(&self) -> Screen {
+        let mut bytes: Vec<u8> = self.bytes.iter().copied().collect();
+        if self.truncated {
+            let begun = bytes.iter().take(3).take_while(|byte| (0x80..0xC0).contains(*byte)).count();
+            bytes.drain(..begun);
+        }
+        let mut output = String::from_utf8_lossy(&bytes).into_owned();
+        let over = output.ceil_char_boundary(output.len().saturating_sub(self.keep));
+        output.drain(..over);
+        Screen { output, truncated: self.truncated || over > 0, exit: self.exit }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn screen(keep: usize, parts: &[&[u8]]) -> (String, bool) {
+        let mut shown = Shown { keep, ..Shown::default() };
+        parts.iter().for_each(|part| shown.push(part));
+        let Screen { output, truncated, .. } = shown.screen();
+        (output, truncated)
+    }
+
+    #[test]
+    fn output_is_cut_from_its_beginning_at_a_character() {
+        assert_eq!(screen(10, &[b"abc", b"def"]), ("abcdef".to_owned(), false));
+        assert_eq!(screen(4, &[b"abc", b"def"]), ("cdef".to_owned(), true));
+        assert_eq!(screen(3, &["aäö".as_bytes()]), ("ö".to_owned(), true));
+        assert_eq!(screen(2, &["🦀".as_bytes()]), (String::new(), true));
+        assert_eq!(screen(0, &[b"x"]), (String::new(), true));
+        // A character in two pieces is whole.
+        assert_eq!(screen(9, &[&[0xc3], &[0xa4]]), ("ä".to_owned(), false));
+        // What is no text takes no more room than what is kept.
+        let (output, truncated) = screen(10, &[&[0xff; 10]]);
+        assert!(output.len() <= 10 && truncated, "{output}");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_end_of_the_output_is_kept_and_never_more(text in "\\PC{0,60}", keep in 0usize..80) {
+            let (output, truncated) = screen(keep, &[text.as_bytes()]);
+            proptest::prop_assert!(text.ends_with(&output) && output.len() <= keep);
+            proptest::prop_assert!(truncated == (text.len() > keep));
+            // No whole character that fits is lost.
+            let rest = &text[..text.len() - output.len()];
+            if let Some(last) = rest.chars().next_back() {
+                proptest::prop_assert!(output.len() + last.len_utf8() > keep);
+            }
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Reaches what lies in a workspace in an agent's stead: links are followed as long as they stay inside.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, mkdirat, openat, readlinkat};
+use rustix::io::Errno;
+
+use super::beneath::{kind, open_own};
+
+/// Bytes of text that one reading gives.
+pub const MOST_READ: u64 = 8 << 20;
+/// Bytes that are passed over at most to come to a line.
+const MOST_PASSED: u64 = 256 << 20;
+/// Links on one way.
+const MOST_LINKS: usize = 40;
+
+/// Why something could not be reached.
+#[derive(Debug, thiserror::Error)]
+pub enum ReachError {
+    /// The way leads out.
+    #[error("the path leads out of the workspace")]
+    Escapes,
+    /// Nothing is there.
+    #[error("there is no such file or folder")]
+    Absent,
+    /// It is no file, or no folder, and should be one.
+    #[error("it is no {0}")]
+    IsNo(&'static str),
+    /// It is no text.
+    #[error("it is no text in UTF-8")]
+    NotText,
+    /// It is too much at once.
+    #[error("over {MOST_READ} bytes were asked for at once; take fewer lines with `line` and `limit`")]
+    TooLong,
+    /// The file system refused.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl From<Errno> for ReachError {
+    fn from(error: Errno) -> Self {
+        match error {
+            Errno::NOENT => Self::Absent,
+            Errno::NOTDIR => Self::IsNo("folder"),
+            error => Self::Io(error.into()),
+        }
+    }
+}
+
+/// Reads the text of a file, from a line on, which counts from 1, and at most so many lines.
+///
+/// # Errors
+/// The path leads out, or there is no text that could be given.
+pub fn read(workspace: &Path, path: &Path, line: Option<u64>, limit: Option<u64>) -> Result<String, ReachError> {
+    let mut text = BufReader::new(open(&walk(workspace, path, false)?)?);
+    let mut passed = 0;
+    for _ in 1..line.unwrap_or(1) {
+        match pass_line(&mut text, MOST_PASSED.saturating_sub(passed))? {
+            0 => return Ok(String::new()),
+            n => passed += n,
+        }
+    }
+    let mut taken = Vec::new();
+    let mut left = limit.unwrap_or(u64::MAX);
+    while left > 0 {
+        let room = MOST_READ + 1 - taken.len() as u64;
+        let read = io::Read::take(&mut text, room).read_until(b'\n', &mut taken)?;
+        if taken.len() as u64 > MOST_READ {
+            return Err(ReachError::TooLong);
+        }
+        if read == 0 {
+            break;
+        }
+        left -= 1;
+    }
+    String::from_utf8(taken).map_err(|_| ReachError::NotText)
+}
+
+/// Passes over a line without keeping it. Answers how long it was.
+fn pass_line(text: &mut impl BufRead, most: u64) -> Result<u64, ReachError> {
+    let mut passed = 0;
+    loop {
+        let chunk = text.fill_buf()?;
+        if chunk.is_empty() {
+            return Ok(passed);
+        }
+        let (used, ended) = match memchr::memchr(b'\n', chunk) {
+            Some(end) => (end + 1, true),
+            None => (chunk.len(), false),
+        };
+        text.consume(used);
+        passed += used as u64;
+        if ended {
+            return Ok(passed);
+        }
+        if passed > most {
+            return Err(ReachError::TooLong);
+        }
+    }
+}
+
+/// Writes a file, new or in the place of what it held, and makes the folders above it.
+///
+/// # Errors
+/// The path leads out, or the file system refused.
+pub fn write(workspace: &Path, path: &Path, text: &str) -> Result<(), ReachError> {
+    let place = walk(workspace, path, true)?;
+    if place.kind.is_some_and(|kind| kind != FileType::RegularFile) {
+        return Err(ReachError::IsNo("file"));
+    }
+    // Not cut before it is known to be a file: it may have become something else in the meantime.
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut file = File::from(openat(&place.parent, &place.name, flags, Mode::from_raw_mode(0o666))?);
+    if !file.metadata()?.is_file() {
+        return Err(ReachError::IsNo("file"));
+    }
+    file.set_len(0)?;
+    Ok(file.write_all(text.as_bytes())?)
+}
+
+/// The real path of a folder.
+///
+/// # Errors
+/// The path leads out, or there is no such folder.
+pub fn folder(workspace: &Path, path: &Path) -> Result<PathBuf, ReachError> {
+    let place = walk(workspace, path, false)?;
+    match place.kind {
+        Some(FileType::Directory) => Ok(workspace.join(place.path)),
+        Some(_) => Err(ReachError::IsNo("folder")),
+        None => Err(ReachError::Absent),
+    }
+}
+
+/// Where a way ended.
+struct Place {
+    /// The folder it lies in.
+    parent: OwnedFd,
+    /// Its name there; `.` for the workspace itself.
+    name: OsString,
+    /// From the workspace, without links.
+    path: PathBuf,
+    /// What is there, if anything is.
+    kind: Option<FileType>,
+}
+
+fn open(place: &Place) -> Result<File, ReachError> {
+    match place.kind {
+        Some(FileType::RegularFile) => {}
+        Some(_) => return Err(ReachError::IsNo("file")),
+        None => return Err(ReachError::Absent),
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(&place.parent, &place.name, flags, Mode::empty())?);
+    if file.metadata()?.is_file() { Ok(file) } else { Err(ReachError::IsNo("file")) }
+}
+
+/// Goes one name after the other, each from the folder that is open: nobody can put a link in between.
+fn walk(workspace: &Path, path: &Path, make: bool) -> Result<Place, ReachError> {
+    let mut names = names(workspace, path)?;
+    // A folder that is made must not be made for a way that leads out in the end.
+    let mut depth = 0usize;
+    for name in &names {
+        depth = if name == ".." { depth.checked_sub(1).ok_or(ReachError::Escapes)? } else { depth + 1 };
+    }
+    let mut folders: Vec<(OwnedFd, OsString)> = Vec::new();
+    let root = open_own(workspace)?;
+    let mut links = 0;
+    while let Some(name) = names.pop_front() {
+        if name == ".." {
+            folders.pop().ok_or(ReachError::Escapes)?;
+            continue;
+        }
+        let parent = folders.last().map_or(&root, |(folder, _)| folder);
+        let found = match kind(parent, &name) {
+            Ok(found) => Some(found),
+            Err(Errno::NOENT) => None,
+            Err(error) => return Err(error.into()),
+        };
+        match found {
+            Some(FileType::Symlink) => {
+                links += 1;
+                if links > MOST_LINKS {
+                    return Err(Errno::LOOP.into());
+                }
+                let target = readlinkat(parent, &name, Vec::new())?;
+                let target = Path::new(OsStr::from_bytes(target.as_bytes()));
+                if target.is_absolute() {
+                    folders.clear();
+                }
+                let mut on = self::names(workspace, target)?;
+                on.append(&mut names);
+                names = on;
+            }
+            Some(FileType::Directory) => {
+                let folder = enter(parent, &name)?;
+                folders.push((folder, name));
+            }
+            None if make && !names.is_empty() => {
+                mkdirat(parent, &name, Mode::from_raw_mode(0o777))?;
+                let folder = enter(parent, &name)?;
+                folders.push((folder, name));
+            }
+            None if !names.is_empty() => return Err(ReachError::Absent),
+            Some(_) if !names.is_empty() => return Err(ReachError::IsNo("folder")),
+            found => {
+                let mut path: PathBuf = folders.iter().map(|(_, name)| name).collect();
+                path.push(&name);
+                let parent = folders.pop().map_or(root, |(folder, _)| folder);
+                return Ok(Place { parent, name, path, kind: found });
+            }
+        }
+    }
+    let path = folders.iter().map(|(_, name)| name).collect();
+    let parent = folders.pop().map_or(root, |(folder, _)| folder);
+    Ok(Place { parent, name: ".".into(), path, kind: Some(FileType::Directory) })
+}
+
+fn enter(parent: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(parent, name, flags, Mode::empty())
+}
+
+/// The names of a path, counted from the workspace.
+fn names(workspace: &Path, path: &Path) -> Result<VecDeque<OsString>, ReachError> {
+    let below = match path.strip_prefix(workspace) {
+        Ok(below) => below,
+        Err(_) if path.is_absolute() => return Err(ReachError::Escapes),
+        Err(_) => path,
+    };
+    let mut names = VecDeque::new();
+    for part in below.components() {
+        match part {
+            Component::Normal(name) => names.push_back(name.to_owned()),
+            Component::ParentDir => names.push_back("..".into()),
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return Err(ReachError::Escapes),
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A folder with a workspace in it, and what is precious beside it.
+    fn stand() -> (tempfile::TempDir, PathBuf) {
+        let root = tempfile::tempdir().unwrap();
+        let workspace = root.path().canonicalize().unwrap().join("workspace");
+        fs::create_dir_all(workspace.join("a/b")).unwrap();
+        fs::write(workspace.join("a/x"), "one\ntwo\nthree").unwrap();
+        fs::write(root.path().join("precious"), "mine").unwrap();
+        (root, workspace)
+    }
+
+    #[test]
+    fn no_way_leads_out() {
+        let (root, workspace) = stand();
+        symlink(root.path().join("precious"), workspace.join("file")).unwrap();
+        symlink("../precious", workspace.join("near")).unwrap();
+        symlink("..", workspace.join("up")).unwrap();
+        symlink(root.path(), workspace.join("a/up")).unwrap();
+        symlink("a/b/../../../precious", workspace.join("round")).unwrap();
+        symlink("../new", workspace.join("dangling")).unwrap();
+        let absolute = root.path().join("precious").display().to_string();
+        for path in [
+            "../precious",
+            &absolute,
+            "/etc/passwd",
+            "file",
+            "near",
+            "up/precious",
+            "a/up/precious",
+            "round",
+            "a/../../precious",
+            "dangling",
+            "new/../../x",
+        ] {
+            assert!(matches!(read(&workspace, Path::new(path), None, None), Err(ReachError::Escapes)), "read {path}");
+            assert!(matches!(write(&workspace, Path::new(path), "x"), Err(ReachError::Escapes)), "write {path}");
+            assert!(matches!(folder(&workspace, Path::new(path)), Err(ReachError::Escapes)), "folder {path}");
+        }
+        assert_eq!(fs::read_to_string(root.path().join("precious")).unwrap(), "mine");
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2);
+        assert!(!workspace.join("new").exists());
+    }
+
+    #[test]
+    fn links_that_stay_inside_lead_on() {
+        let (_root, workspace) = stand();
+        symlink("a", workspace.join("link")).unwrap();
+        symlink(workspace.join("a/x"), workspace.join("a/b/back")).unwrap();
+        symlink("b/../made", workspace.join("a/new")).unwrap();
+        let text = |path: &str| read(&workspace, Path::new(path), None, None).unwrap();
+        for path in ["a/x", "./a/./x", "link/x", "a/b/back", "a/b/../x"] {
+            assert_eq!(text(path), "one\ntwo\nthree", "{path}");
+        }
+        write(&workspace, Path::new("link/new"), "made").unwrap();
+        assert_eq!(text("a/made"), "made");
+        write(&workspace, Path::new("deep/er/file"), "deep").unwrap();
+        write(&workspace, &workspace.join("deep/er/file"), "er").unwrap();
+        assert_eq!(text("deep/er/file"), "er");
+        assert_eq!(folder(&workspace, Path::new("link/b")).unwrap(), workspace.join("a/b"));
+        assert_eq!(folder(&workspace, &workspace).unwrap(), workspace);
+    }
+
+    #[test]
+    fn lines_count_from_one_and_what_is_no_text_is_told() {
+        let (_root, workspace) = stand();
+        let text = |line, limit| read(&workspace, Path::new("a/x"), line, limit).unwrap();
+        assert_eq!(text(Some(2), Some(1)), "two\n");
+        assert_eq!(text(Some(3), None), "three");
+        assert_eq!((text(Some(9), None), text(None, Some(0))), (String::new(), String::new()));
+        assert_eq!(text(Some(0), Some(2)), "one\ntwo\n");
+        fs::write(workspace.join("bytes"), [0xff, 0xfe]).unwrap();
+        assert!(matches!(read(&workspace, Path::new("bytes"), None, None), Err(ReachError::NotText)));
+        assert!(matches!(read(&workspace, Path::new("no"), None, None), Err(ReachError::Absent)));
+        assert!(matches!(read(&workspace, Path::new("a"), None, None), Err(ReachError::IsNo("file"))));
+        assert!(matches!(read(&workspace, Path::new("a/x/y"), None, None), Err(ReachError::IsNo("folder"))));
+        assert!(matches!(write(&workspace, Path::new("a"), ""), Err(ReachError::IsNo("file"))));
+        assert!(matches!(folder(&workspace, Path::new("a/x")), Err(ReachError::IsNo("folder"))));
+        let long = File::create(workspace.join("long")).unwrap();
+        long.set_len(MOST_READ + 1).unwrap();
+        assert!(matches!(read(&workspace, Path::new("long"), None, None), Err(ReachError::TooLong)));
+        long.set_len(1 << 40).unwrap();
+        assert!(matches!(read(&workspace, Path::new("long"), Some(2), None), Err(ReachError::TooLong)));
+    }
+
+    #[test]
+    fn what_is_no_file_holds_nobody_up() {
+        let (_root, workspace) = stand();
+        let pipe = workspace.join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        symlink("loop", workspace.join("loop")).unwrap();
+        assert!(matches!(read(&workspace, Path::new("pipe"), None, None), Err(ReachError::IsNo("file"))));
+        assert!(matches!(write(&workspace, Path::new("pipe"), "x"), Err(ReachError::IsNo("file"))));
+        assert!(matches!(read(&workspace, Path::new("loop"), None, None), Err(ReachError::Io(_))));
+    }
+}
