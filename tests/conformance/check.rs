@@ -113,7 +113,7 @@ fn shows(defect: &str, keys: &str, name: &str, expected: &str, text: &str, code:
 #[test]
 fn a_choice_of_the_model_that_means_nothing_is_found() {
     shows("accepts-any", "", "model-choice", "failed", "accepted in silence", 1);
-    shows("silent-model", "timeouts: {start: 2s}", "model-choice", "failed", "set_config_option was not answered", 1);
+    shows("silent-model", "timeouts: {start: 5s}", "model-choice", "failed", "set_config_option was not answered", 1);
     shows("keeps-its-model", "", "model-choice", "seen", "`good` is told to be in its place", 0);
 }
 
