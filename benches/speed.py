@@ -71,6 +71,11 @@ def main():
     row(f"100 trials of a Claude stream of {lines} lines, 8 at a time, 3 graders", sessions, "at most 1 s of CPU, 60 MiB")
     row("floor: `xargs -P8 cat` of the same", bare)
 
+    # The same hundred, as they are stored, graded again.
+    again = lambda: measure([EVALS, "grade", "latest", "--format", "jsonl"], cwd=suite)
+    graded, = rounds(n, again)
+    row("the same 100 trials, graded again", graded, "at most 0.5 s of CPU, 60 MiB")
+
     # One session of a million lines, imported, and graded as a trial.
     long = f"{suite}/long.jsonl"
     with open(long, "w") as out:
@@ -85,6 +90,10 @@ def main():
         row("floor: python's `json.loads` of each line", measure([sys.executable, "-c", parse, path]))
     write(f"{suite}/cases/session.yaml", open(f"{suite}/cases/session.yaml").read().replace("trials: 100\n", ""))
     write(f"{suite}/harnesses/session.yaml", f"name: session\nadapter: claude-code-stream\ncommand: [cat, {long}]\n")
+    for name, path in (("10,001", small), ("1,000,001", long)):
+        subprocess.run([EVALS, "import", "--adapter", "claude-code-stream", path, "-o", f"{path}.trace"], check=True)
+        command = [EVALS, "grade", f"{path}.trace", "--case", "cases/session.yaml", "--format", "jsonl"]
+        row(f"the trace of a session of {name} lines, graded", measure(command, cwd=suite, ok=(0, 1)), f"{os.path.getsize(path + '.trace') / 2**20:.0f} MiB of trace")
     row("floor: `wc -l` of the same", measure(["wc", "-l", long]))
     row("one trial of 1,000,001 lines, graded", measure([EVALS, "run", "cases", "--harness", "session", "--no-progress"], cwd=suite, ok=(0, 1)))
 

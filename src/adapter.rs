@@ -14,6 +14,8 @@ pub mod claude_stream;
 mod decisions;
 pub mod drive;
 pub mod errors;
+pub mod explain;
+pub mod json_stream;
 pub mod output_only;
 pub mod replay;
 
@@ -27,6 +29,8 @@ pub enum Adapter {
     ClaudeCodeStream,
     /// Claude Code both ways: its stream, and its control protocol on standard input.
     ClaudeCodeControl,
+    /// A stream of JSON lines, whose meaning the manifest tells.
+    JsonStream,
     /// Any command: its standard output is the final message.
     OutputOnly,
     /// A stored wire log or Trace in the place of an agent.
@@ -35,8 +39,14 @@ pub enum Adapter {
 
 impl Adapter {
     /// Every adapter.
-    pub const ALL: [Adapter; 5] =
-        [Adapter::Acp, Adapter::ClaudeCodeStream, Adapter::ClaudeCodeControl, Adapter::OutputOnly, Adapter::Replay];
+    pub const ALL: [Adapter; 6] = [
+        Adapter::Acp,
+        Adapter::ClaudeCodeStream,
+        Adapter::ClaudeCodeControl,
+        Adapter::JsonStream,
+        Adapter::OutputOnly,
+        Adapter::Replay,
+    ];
 
     /// The adapter's name, as it stands in manifests and traces.
     pub fn word(self) -> &'static str {
@@ -44,6 +54,7 @@ impl Adapter {
             Adapter::Acp => "acp",
             Adapter::ClaudeCodeStream => "claude-code-stream",
             Adapter::ClaudeCodeControl => "claude-code-control",
+            Adapter::JsonStream => "json-stream",
             Adapter::OutputOnly => "output-only",
             Adapter::Replay => "replay",
         }
@@ -55,6 +66,7 @@ impl Adapter {
             Adapter::Acp => AdapterCan { tracing: true, interaction: true, multi_turn: true },
             Adapter::ClaudeCodeStream => AdapterCan { tracing: true, interaction: false, multi_turn: false },
             Adapter::ClaudeCodeControl => AdapterCan { tracing: true, interaction: true, multi_turn: true },
+            Adapter::JsonStream => AdapterCan { tracing: true, interaction: false, multi_turn: false },
             Adapter::OutputOnly => AdapterCan { tracing: false, interaction: false, multi_turn: false },
             Adapter::Replay => AdapterCan { tracing: true, interaction: true, multi_turn: true },
         }
@@ -66,6 +78,7 @@ impl Adapter {
             Adapter::Acp | Adapter::Replay => Box::new(acp::Translator::new(manifest)),
             Adapter::ClaudeCodeStream => Box::new(claude_stream::Translator::new(manifest)),
             Adapter::ClaudeCodeControl => Box::new(claude_stream::Translator::both_ways(manifest)),
+            Adapter::JsonStream => Box::new(json_stream::Translator::new(manifest)),
             Adapter::OutputOnly => Box::new(output_only::Translator::new(manifest)),
         }
     }
@@ -96,6 +109,16 @@ pub trait Translate: Send {
     /// Whether a line from the agent says how its turn or the session ends: what is kept when nothing else is.
     fn ends(&self, _line: &WireLine) -> bool {
         false
+    }
+
+    /// The rule of the manifest that took the last line, where lines are taken by rules.
+    fn taken_by(&self) -> Option<&str> {
+        None
+    }
+
+    /// What the rules asked of the last line and did not find there.
+    fn not_found(&self) -> &[String] {
+        &[]
     }
 
     /// The session is over. Says how the agent itself ended it.
@@ -243,6 +266,16 @@ impl Translation {
         self.translator.ends(line)
     }
 
+    /// The rule of the manifest that took the last line, where lines are taken by rules.
+    pub fn taken_by(&self) -> Option<&str> {
+        self.translator.taken_by()
+    }
+
+    /// What the rules asked of the last line and did not find there.
+    pub fn not_found(&self) -> &[String] {
+        self.translator.not_found()
+    }
+
     /// The recorder, to ask what is known so far.
     pub fn recorder(&mut self) -> &mut Recorder {
         &mut self.recorder
@@ -332,6 +365,26 @@ pub fn import<R: std::io::BufRead>(
     input: R,
     mut each: impl FnMut(Event) -> std::io::Result<()>,
 ) -> std::io::Result<Header> {
+    let watch =
+        |_: &WireLine, _: u64, translation: &mut Translation| translation.drain().into_iter().try_for_each(&mut each);
+    let finished = import_watched(adapter, manifest, named, input, watch)?;
+    for event in finished.events {
+        each(event)?;
+    }
+    Ok(finished.header)
+}
+
+/// The same, shown line by line: with each line its number in the file, and the translation that has just taken it.
+///
+/// # Errors
+/// What reading the lines says, or the watcher.
+pub fn import_watched<R: std::io::BufRead>(
+    adapter: Adapter,
+    manifest: &Manifest,
+    named: bool,
+    input: R,
+    mut watch: impl FnMut(&WireLine, u64, &mut Translation) -> std::io::Result<()>,
+) -> std::io::Result<Finished> {
     let mut reader = crate::wire::Reader::new(input);
     let mut header = Header::new(adapter.word(), manifest.seen());
     if named {
@@ -347,19 +400,13 @@ pub fn import<R: std::io::BufRead>(
         // Lines that the reader passed over count, too: a notice names its line in the file.
         translation.lines = reader.line_number().saturating_sub(1);
         translation.line(&line);
-        for event in translation.drain() {
-            each(event)?;
-        }
+        watch(&line, reader.line_number(), translation)?;
     }
     let translation = translation.unwrap_or_else(|| {
         header.timed = Some(false);
         Translation::new(adapter, manifest, header)
     });
-    let finished = translation.finish();
-    for event in finished.events {
-        each(event)?;
-    }
-    Ok(finished.header)
+    Ok(translation.finish())
 }
 
 /// What a session over this adapter shows.

@@ -12,6 +12,7 @@ mod check;
 mod engine;
 mod errors;
 mod gateway;
+mod grade;
 mod harness;
 mod import;
 mod init;
@@ -42,6 +43,8 @@ struct Evals {
 enum Command {
     /// Run cases on harnesses and grade what they did
     Run(Box<run::RunArgs>),
+    /// Grade a stored run, or stored traces, again; starts no agent
+    Grade(grade::GradeArgs),
     /// Turn a recorded session into a Trace, on standard output
     Import(import::ImportArgs),
     /// Print the report of a run
@@ -86,6 +89,7 @@ pub fn main() -> ExitCode {
     let done = match Evals::parse().command {
         Command::DemoAgent(args) => return demo::run(&args),
         Command::Run(args) => run::run(*args),
+        Command::Grade(args) => grade::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Show(args) => show::run(&args),

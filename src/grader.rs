@@ -107,6 +107,18 @@ kinds! {
     Model(model::ModelIs) = "model",
 }
 
+impl Kind {
+    /// Whether it looks into the workspace, and so has nothing to say where that is gone.
+    pub fn looks_into_workspace(&self) -> bool {
+        ["files", "command", "tests", "script"].contains(&self.word())
+    }
+
+    /// Whether it judges what came of a session, and not how it went.
+    pub fn judges_outcome(&self) -> bool {
+        self.looks_into_workspace() || ["output", "diff"].contains(&self.word())
+    }
+}
+
 /// A grader as it is applied: its kind, and what it counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grader {

@@ -16,6 +16,7 @@ pub mod benchflow;
 pub mod catalog;
 mod gateway;
 mod routes;
+pub mod stream;
 
 pub use gateway::GatewayRoute;
 pub use routes::{ServersRoute, ServersVia, SystemPromptRoute, SystemPromptVia};
@@ -94,6 +95,13 @@ pub struct Manifest {
     /// The name by which the agent introduces itself on the wire, so that an imported session is known by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_info: Option<String>,
+    /// For `json-stream`: what the lines of its stream are. The first rule that holds takes a line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stream: Vec<stream::Rule>,
+    /// For `json-stream`: an expression that holds for one of the first lines of its recordings, and for no other
+    /// agent's, so that an imported session is known by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_by: Option<stream::Formula>,
     /// What it runs in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<sandbox::Settings>,
@@ -157,6 +165,8 @@ impl Manifest {
             gateway: None,
             error_text: Vec::new(),
             agent_info: None,
+            stream: Vec::new(),
+            known_by: None,
             sandbox: None,
             jobs: None,
             recording: None,

@@ -1,12 +1,14 @@
 //! A trace-grading evaluation engine for coding agents.
 pub mod adapter;
 pub mod attachment;
+pub mod audit;
 pub mod case;
 pub mod cli;
 pub mod conformance;
 pub mod demo;
 pub mod embedded;
 pub mod environment;
+pub mod expression;
 pub mod gateway;
 pub mod grade;
 pub mod grader;

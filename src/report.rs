@@ -11,10 +11,13 @@ use crate::sandbox::Kind;
 use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
 
+pub mod audit;
 pub mod cells;
+pub mod changed;
 pub mod commands;
 pub mod conformance;
 pub mod event_line;
+pub mod explain;
 pub mod failures;
 pub mod format;
 pub mod grid;
@@ -23,10 +26,12 @@ pub mod list;
 pub mod parity;
 pub mod progress;
 pub mod show;
+pub mod standing;
 pub mod table;
 pub mod text;
 
 use cells::{Cell, Column};
+use standing::Standing;
 
 /// A Run and what came of it.
 #[derive(Debug, Clone)]
@@ -43,6 +48,8 @@ pub struct Report {
     pub cells: Vec<Cell>,
     /// Harness × arm, in the order of the plan.
     pub columns: Vec<Column>,
+    /// What the run says of its cases themselves, in the order of the plan.
+    pub cases: Vec<Standing>,
     /// What a reader of the figures has to know.
     pub notes: Vec<String>,
 }
@@ -92,8 +99,9 @@ impl Report {
         let cells = cells::cells(run, &results);
         let columns = cells::columns(run, &results, &cells);
         let summary = Summary::of(&results, not_run);
-        let mut report =
-            Self { run: run.clone(), folder: folder.to_owned(), results, summary, cells, columns, notes: Vec::new() };
+        let cases = standing::of_cases(run, &results, &cells);
+        let (run, folder) = (run.clone(), folder.to_owned());
+        let mut report = Self { run, folder, results, summary, cells, columns, cases, notes: Vec::new() };
         report.notes = notes(&report);
         report
     }
@@ -145,8 +153,11 @@ pub fn trials_named<'a>(run: &'a RunRecord, name: &str) -> Vec<&'a TrialRecord> 
 fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     let summary = &report.summary;
-    if let Some(origin) = &report.run.derived_from {
-        notes.push(format!("made from run {origin}"));
+    match &report.run.derived_from {
+        Some(origin) if report.run.graded => notes.push(format!("run {origin}, graded again; no agent was started")),
+        Some(origin) => notes.push(format!("made from run {origin}")),
+        None if report.run.graded => notes.push("stored traces, graded; no agent was started".to_owned()),
+        None => {}
     }
     let flaky: Vec<String> = report.cells.iter().filter(|cell| cell.flaky()).map(Cell::name).collect();
     if !flaky.is_empty() {
@@ -156,6 +167,7 @@ fn notes(report: &Report) -> Vec<String> {
     if again > 0 {
         notes.push(format!("flaky: {} passed that had failed before", text::plural(again, "trial")));
     }
+    notes.extend(standing::notes(&report.cases));
     if report.is_manual() {
         notes.push("permission requests were left to a person; comparisons leave such a run out".to_owned());
     }
@@ -195,6 +207,10 @@ fn notes(report: &Report) -> Vec<String> {
 
 /// Trials in which nothing kept the agent from looking around.
 fn not_sandboxed(report: &Report) -> Option<String> {
+    if report.run.graded && report.run.derived_from.is_none() {
+        // Of a single trace nobody knows in what its agent ran.
+        return None;
+    }
     let planned = |result: &&TrialResult| {
         report.run.trials.iter().find(|trial| {
             (&trial.case, &trial.harness, &trial.arm, trial.trial)

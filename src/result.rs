@@ -54,6 +54,9 @@ pub struct TrialResult {
     /// Whether its policy was `manual`: what a person answers is not the same twice, so comparisons leave it out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manual: bool,
+    /// What was said of it before it was graded again; absent where that is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub was: Option<Was>,
 }
 
 impl TrialResult {
@@ -77,7 +80,81 @@ impl TrialResult {
             skipped: Some(reason.to_owned()),
             flaky: false,
             manual: false,
+            was: None,
         }
+    }
+}
+
+/// What was said of a Trial before it was graded again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Was {
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// Its score, where it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<Fraction>,
+    /// The graders that say something else now.
+    pub graders: Vec<GraderWas>,
+}
+
+/// A grader that says something else than before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GraderWas {
+    /// Its name in the case.
+    pub name: String,
+    /// What it said; absent where it was not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub was: Option<Said>,
+    /// What it says; absent where it is not there any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<Said>,
+}
+
+/// What a grader said, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Said {
+    /// It passed.
+    Passed,
+    /// It failed.
+    Failed,
+    /// It could not judge.
+    Ungraded,
+}
+
+impl Said {
+    /// The word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Said::Passed => "passed",
+            Said::Failed => "failed",
+            Said::Ungraded => "ungraded",
+        }
+    }
+
+    fn of(grade: &GradeRecord) -> Self {
+        match grade.passed {
+            Some(true) => Said::Passed,
+            Some(false) => Said::Failed,
+            None => Said::Ungraded,
+        }
+    }
+}
+
+impl Was {
+    /// What an earlier result said that this one does not; nothing where they agree.
+    pub fn of(before: &TrialResult, now: &TrialResult) -> Option<Self> {
+        let said =
+            |result: &TrialResult, name: &str| result.grades.iter().find(|grade| grade.name == name).map(Said::of);
+        let mut graders: Vec<GraderWas> = Vec::new();
+        for grade in now.grades.iter().chain(&before.grades) {
+            let (was, is) = (said(before, &grade.name), said(now, &grade.name));
+            if was != is && !graders.iter().any(|known| known.name == grade.name) {
+                graders.push(GraderWas { name: grade.name.clone(), was, now: is });
+            }
+        }
+        let same = before.verdict == now.verdict && graders.is_empty();
+        (!same).then_some(Self { verdict: before.verdict, score: before.score, graders })
     }
 }
 

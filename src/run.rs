@@ -49,6 +49,9 @@ pub struct RunRecord {
     /// Whether the policy of any planned trial is `manual`: comparisons leave such a run out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manual: bool,
+    /// Made by `grade`: no agent was run for it, and its traces are those of another run or of single files.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub graded: bool,
 }
 
 /// A case in `run.json`.
@@ -60,6 +63,9 @@ pub struct CaseRecord {
     pub path: PathBuf,
     /// Digest of everything it is made from.
     pub digest: String,
+    /// Digest of what its workspace was made from; absent in runs of versions that did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
     /// Its tags.
     #[serde(default)]
     pub tags: Vec<String>,

@@ -10,44 +10,46 @@ use tokio::sync::watch;
 use crate::adapter::drive::{Task, drive};
 use crate::adapter::{Adapter, Translation, replay};
 use crate::case::Case;
+use crate::embedded;
 use crate::environment::{self};
-use crate::grader::{Evidence, Grading};
+use crate::grader::Grading;
 use crate::harness::Manifest;
 use crate::interaction::{Interaction, Person};
 use crate::price;
-use crate::result::{ErrorRecord, StopRecord, TrialResult};
+use crate::result::TrialResult;
 use crate::run::temporary::Vanishing;
 use crate::run::{Keep, RunError, TrialRecord, put_in_place, sync_folder};
 use crate::sandbox::{self};
 use crate::secrets::{self};
 use crate::session::{self, Left, Session, Setup};
-use crate::shell::Shell;
 use crate::trace::recorder::{Finished, Recorder};
 use crate::trace::{ErrorCategory, Event, Header};
-use crate::verdict::Verdict;
 use crate::wire::EngineLine;
 
 mod after;
+pub mod again;
+pub mod audited;
 mod before;
 pub mod command;
 mod confined;
 mod ending;
+mod judging;
 pub mod kept;
+mod lost;
 pub mod metrics;
 mod outside;
 mod protected;
 mod scripted;
 mod servers;
+mod stored;
 mod task;
 pub mod trace_file;
 
 use after::{After, after_the_agent};
 use before::set_up;
-use confined::{confine, graders_shell, inside, outside};
-use ending::{
-    error_of, finish_without_agent, is_manual, judge, mark_flaky, mask_result, message_of, no_stop, tail_worth_keeping,
-    warn_after, write_result, wrong_model,
-};
+use confined::{confine, graders_shell, inside, outside, shell};
+use ending::{finish_without_agent, mark_flaky, mask_result, no_stop, tail_worth_keeping, warn_after, write_result};
+use judging::{Over, Site};
 use metrics::Observed;
 use outside::Outside;
 use scripted::ScriptedModel;
@@ -202,19 +204,12 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
             return finish_without_agent(attempt, &masker, ErrorCategory::Setup, error.to_string());
         }
     };
-    if inside.sandbox.kind() == sandbox::Kind::Bwrap {
-        fs::create_dir(&inside.places.scratch).map_err(io("make a scratch folder"))?;
-    }
+    let shell = shell(engine, attempt, folders, &inside)?;
     let scripted = match scripted::begin(attempt, folders, &inside).await {
         Ok(scripted) => scripted,
         Err(message) => {
             return finish_without_agent(attempt, &masker_before(engine, attempt), ErrorCategory::Setup, message);
         }
-    };
-    let shell = Shell {
-        folder: folders.workspace.clone(),
-        env: environment::of_commands(&engine.env, &case.env, &folders.home.to_string_lossy()),
-        inside: Some(inside.clone()),
     };
     let placeholders = placeholders(engine, attempt, folders, scripted.as_ref().map(ScriptedModel::base_url))?;
     let mut env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &placeholders);
@@ -314,66 +309,27 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     let After { change, patch, touched, warnings: more } = after;
     warnings.extend(more);
     let graders_shell = graders_shell(&shell, folders, &case.judges)?;
-    let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
-    let evidence = Evidence {
-        header: &finished.header,
-        stop: &stop,
-        usage: &finished.total,
-        output: stop.output.as_deref().unwrap_or(""),
-        duration_ms: observed.duration_ms(&finished.header),
-        // A recording was made in another workspace; of this one it says nothing.
-        workspace: task.recording.is_none().then_some(&*folders.workspace),
-        change: task.recording.is_none().then_some(&change),
-        case_folder: case.folder(),
+    // A recording was made in another workspace; of this one it says nothing.
+    let live = task.recording.is_none();
+    let site = Site {
+        workspace: live.then_some(&*folders.workspace),
+        change: live.then_some(&change),
+        touched,
         shell: &graders_shell,
     };
-    let wrong_model = case.require_model.then(|| wrong_model(&finished.header.model)).flatten();
-    let error = error_of(&stop)
-        .or(wrong_model.as_ref().map(|_| ErrorCategory::Handshake))
-        .or(not_played.as_ref().map(|_| ErrorCategory::Setup));
-    let grades = if error.is_some() {
-        Vec::new()
-    } else {
-        match unless_interrupted(engine, grading.finish(&evidence)).await {
-            Some(grades) => grades,
-            None => return Ok(Outcome::Interrupted),
-        }
+    let (stop, by_engine) = (observed.stop.clone(), observed.stopped_by_engine);
+    let over = Over { finished, observed, grading, another_case: not_played };
+    let Some(mut result) = unless_interrupted(engine, judging::judge(attempt, over, &site)).await else {
+        return Ok(Outcome::Interrupted);
     };
-    let mut result = TrialResult {
-        case: case.id.clone(),
-        harness: attempt.manifest.name.clone(),
-        model: finished.header.model.clone(),
-        trial: attempt.trial.trial,
-        verdict: Verdict::Errored,
-        score: None,
-        metrics: metrics::of(&finished, &observed),
-        stop: Some(StopRecord {
-            reason: stop.reason,
-            detail: stop.detail.clone(),
-            exit: stop.exit,
-            stderr_tail: tail_worth_keeping(&left, &stop),
-        }),
-        error: error.map(|category| {
-            let message = wrong_model.or(not_played).unwrap_or_else(|| message_of(category, &stop, &attempt.manifest));
-            ErrorRecord { category, message }
-        }),
-        attempt: attempt.attempt,
-        arm: attempt.trial.arm.clone(),
-        shape: observed.shape.clone(),
-        warnings,
-        skipped: None,
-        flaky: false,
-        manual: is_manual(attempt),
-        grades,
-    };
-    if result.error.is_none() {
-        judge(&mut result, attempt, &observed);
-        if touched && case.workspace.protect_strict {
-            (result.verdict, result.score) = (Verdict::Fail, Some(crate::values::Fraction::ZERO));
-        }
+    let stop = stop.unwrap_or_else(|| no_stop("the trace has no stop"));
+    if let Some(record) = &mut result.stop {
+        record.stderr_tail = tail_worth_keeping(&left, &stop);
     }
+    warnings.append(&mut result.warnings);
+    result.warnings = warnings;
     mark_flaky(&mut result, attempt);
-    if !observed.stopped_by_engine {
+    if !by_engine {
         warn_after(&mut result, &stop, left.held_on);
     }
     if engine.keep.keeps(result.verdict) {
@@ -442,12 +398,18 @@ async fn run_session(
     task: &mut Task,
     judged: &Mutex<Watch>,
 ) -> Result<(Finished, Left), TrialError> {
-    let adapter = match &task.recording {
-        Some(path) => replay::recorded_in(path).map_or(Adapter::OutputOnly, |recorded| recorded.adapter),
-        None => attempt.manifest.adapter,
+    let recorded = task.recording.as_ref().and_then(|path| replay::recorded_in(path).ok());
+    let adapter = match (&task.recording, &recorded) {
+        (Some(_), Some(recorded)) => recorded.adapter,
+        (Some(_), None) => Adapter::OutputOnly,
+        (None, _) => attempt.manifest.adapter,
     };
+    // What the lines of a stream are is said by the manifest of the agent that it was recorded with.
+    let recorded_with = recorded.and_then(|recorded| recorded.harness).filter(|_| attempt.manifest.stream.is_empty());
+    let manifest = recorded_with.and_then(|name| embedded::manifests().iter().find(|known| known.name == name));
+    let manifest = manifest.unwrap_or(&*attempt.manifest);
     let masker = setup.masker.clone();
-    let translation = Translation::new(adapter, &attempt.manifest, header.clone());
+    let translation = Translation::new(adapter, manifest, header.clone());
     let mut session = Session::begin(setup, translation).map_err(io("begin the wire log"))?;
     session.engine(&EngineLine::Start { header: Box::new(header) });
     let patience = drive(&mut session, task).await;
@@ -478,7 +440,7 @@ fn masker_before(engine: &Engine, attempt: &Attempt) -> secrets::Masker {
 }
 
 /// Makes a folder and whatever is missing above it, and syncs each folder that got a new name.
-fn make_durable(folder: &Path) -> Result<(), TrialError> {
+pub(crate) fn make_durable(folder: &Path) -> Result<(), TrialError> {
     if folder.is_dir() {
         return Ok(());
     }

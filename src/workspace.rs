@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use walk::{DEEPEST, LONGEST, Next, Unread, walk};
 
+pub mod apply;
 pub mod beneath;
 pub mod change;
 pub mod git;

@@ -45,6 +45,7 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
                 id: (*case).to_owned(),
                 path: format!("cases/{case}.yaml").into(),
                 digest: "d".into(),
+                workspace: None,
                 tags: vec![],
                 pass: pass_rule(pass),
                 threshold: Fraction::ONE,
@@ -85,6 +86,7 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
         options: RunOptions::default(),
         derived_from: None,
         manual: false,
+        graded: false,
     }
 }
 
@@ -112,6 +114,7 @@ fn result(case: &str, harness: &str, arm: &str, trial: u32, verdict: Verdict) ->
         skipped: None,
         flaky: false,
         manual: false,
+        was: None,
     }
 }
 

@@ -6,6 +6,10 @@ mod laws;
 #[path = "support/project.rs"]
 mod project;
 
+#[path = "run/again.rs"]
+mod again;
+#[path = "run/audit.rs"]
+mod audit;
 #[path = "run/bundled.rs"]
 mod bundled;
 #[path = "run/control.rs"]

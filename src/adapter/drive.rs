@@ -53,7 +53,7 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     match task.manifest.adapter {
         Adapter::Acp => acp::drive::drive(session, task).await,
         Adapter::ClaudeCodeControl => claude_stream::drive::drive(session, task).await,
-        Adapter::ClaudeCodeStream | Adapter::OutputOnly => to_exit(session, task).await,
+        Adapter::ClaudeCodeStream | Adapter::JsonStream | Adapter::OutputOnly => to_exit(session, task).await,
         Adapter::Replay => replay::play(session, task),
     }
 }

@@ -83,7 +83,7 @@ static STATUS: LazyLock<Regex> = LazyLock::new(|| {
         r#"(?xim)
         \bAPI[\s_]?Error[:\s(]+([45]\d\d)\b
         | \b(?:http|status|status\s+code|code|statusCode)["':=\s]{1,4}([45]\d\d)\b
-        | ^\s*(?:Error:\s+)?([45]\d\d)\s+[A-Za-z{]
+        | (?:^\s*(?:Error:)?|"\w+"\s*:\s*")\s*([45]\d\d)\s+[A-Za-z{]
         | \(([45]\d\d)\)
         "#,
     )
@@ -111,6 +111,7 @@ mod tests {
             ("503 Service Unavailable", ErrorCategory::Provider),
             ("Error: 400 the request is refused", ErrorCategory::Provider),
             ("Internal error\n{\"details\":\"400 bad\"}\n400 bad request", ErrorCategory::Provider),
+            ("Internal error\n{\"details\":\"400 not like this\"}", ErrorCategory::Provider),
             ("method not found: session/prompt", ErrorCategory::Protocol),
             ("cannot read properties of undefined", ErrorCategory::Protocol),
             ("line 404 of the file is wrong", ErrorCategory::Protocol),

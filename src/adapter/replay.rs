@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::drive::Task;
+use super::json_stream::Knowing;
 use super::{Adapter, seen};
 use crate::session::Session;
 use crate::trace::recorder::Finished;
@@ -68,19 +69,28 @@ pub fn trace(path: &Path, mut header: Header, mut sink: impl FnMut(Event)) -> st
 }
 
 /// What a recorded session tells of itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
     /// The protocol it speaks.
     pub adapter: Adapter,
     /// What it can show.
     pub capabilities: Seen,
+    /// The harness whose manifest says what its lines are, for `json-stream`.
+    pub harness: Option<String>,
 }
 
-/// What a recorded session tells of itself: by its own header where it has one, else by its first lines.
+impl Recorded {
+    fn of(adapter: Adapter) -> Self {
+        Self { adapter, capabilities: seen(adapter), harness: None }
+    }
+}
+
+/// What a recorded session tells of itself: by its own header where it has one, else by its first lines, which the
+/// agents of the protocol `json-stream` know each by its own.
 ///
 /// # Errors
 /// The file could not be read.
-pub fn recorded(input: impl BufRead) -> std::io::Result<Recorded> {
+pub fn recorded(input: impl BufRead, knowing: &Knowing) -> std::io::Result<Recorded> {
     let mut reader = Reader::new(input);
     let mut lines = 0;
     while let Some(line) = reader.next_line()? {
@@ -90,18 +100,18 @@ pub fn recorded(input: impl BufRead) -> std::io::Result<Recorded> {
             && let Some(adapter) = Adapter::ALL.into_iter().find(|adapter| adapter.word() == header.adapter)
             && adapter != Adapter::Replay
         {
-            return Ok(Recorded { adapter, capabilities: header.capabilities });
+            return Ok(Recorded { adapter, capabilities: header.capabilities, harness: header.harness });
         }
         if matches!(line.dir, Dir::Send | Dir::Recv)
-            && let Some(adapter) = protocol_of(&line.line)
+            && let Some(recorded) = protocol_of(&line.line, knowing)
         {
-            return Ok(Recorded { adapter, capabilities: seen(adapter) });
+            return Ok(recorded);
         }
         if lines > 100 {
             break;
         }
     }
-    Ok(Recorded { adapter: Adapter::OutputOnly, capabilities: seen(Adapter::OutputOnly) })
+    Ok(Recorded::of(Adapter::OutputOnly))
 }
 
 /// The same of a file.
@@ -109,15 +119,19 @@ pub fn recorded(input: impl BufRead) -> std::io::Result<Recorded> {
 /// # Errors
 /// The file could not be read.
 pub fn recorded_in(path: &Path) -> std::io::Result<Recorded> {
-    recorded(BufReader::new(File::open(path)?))
+    recorded(BufReader::new(File::open(path)?), Knowing::built_in())
 }
 
 /// The protocol that a line belongs to, where it shows.
-fn protocol_of(line: &str) -> Option<Adapter> {
-    let Ok(Value::Object(object)) = serde_json::from_str(line) else { return None };
-    if object.contains_key("jsonrpc") {
-        return Some(Adapter::Acp);
+fn protocol_of(line: &str, knowing: &Knowing) -> Option<Recorded> {
+    let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(line) else { return None };
+    let has = |key: &str| value.get(key).is_some();
+    if has("jsonrpc") {
+        return Some(Recorded::of(Adapter::Acp));
     }
-    let claude = ["session_id", "subtype", "parent_tool_use_id"].iter().any(|key| object.contains_key(*key));
-    (claude && object.contains_key("type")).then_some(Adapter::ClaudeCodeStream)
+    if let Some(harness) = knowing.of_line(&value) {
+        return Some(Recorded { harness: Some(harness.to_owned()), ..Recorded::of(Adapter::JsonStream) });
+    }
+    let claude = ["session_id", "subtype", "parent_tool_use_id"].into_iter().any(has);
+    (claude && has("type")).then(|| Recorded::of(Adapter::ClaudeCodeStream))
 }

@@ -6,6 +6,31 @@ use std::path::Path;
 use super::{Case, Oracle, WorkspaceSource};
 
 impl Case {
+    /// A digest of what its workspace is made from: the source and the setup commands. Of a repository only its place and
+    /// revision count.
+    ///
+    /// # Errors
+    /// A file of the source cannot be read.
+    pub fn workspace_digest(&self) -> io::Result<String> {
+        let mut hasher = blake3::Hasher::new();
+        let mut part = |what: &str, bytes: &[u8]| {
+            for piece in [what.as_bytes(), bytes] {
+                hasher.update(&(piece.len() as u64).to_le_bytes());
+                hasher.update(piece);
+            }
+        };
+        match &self.workspace.source {
+            WorkspaceSource::Empty => part("empty", b""),
+            WorkspaceSource::Copy(folder) => tree("copy", folder, &mut part)?,
+            WorkspaceSource::Files(files) => files.iter().for_each(|(name, text)| part(name, text.as_bytes())),
+            WorkspaceSource::Git(git) => part("git", format!("{git:?}").as_bytes()),
+        }
+        for line in &self.workspace.setup {
+            part("setup", line.as_bytes());
+        }
+        Ok(hasher.finalize().to_hex().to_string())
+    }
+
     /// A digest of the case file, its suites, the named graders, what its folders and files hold, and
     /// the files that its graders compare with.
     /// Folders named `.git` are left out.

@@ -7,10 +7,12 @@ use std::path::PathBuf;
 use super::run::model_script;
 use super::{CliError, inputs};
 use crate::case::find::demo_scripts;
-use crate::case::{case_files, shown_path};
+use crate::case::{Oracle, case_files, shown_path};
 use crate::demo::script::Script;
 use crate::gateway::script::Script as ModelScript;
 use crate::sandbox::bwrap;
+
+mod audit;
 
 #[derive(Debug, clap::Args)]
 pub struct CheckArgs {
@@ -19,6 +21,12 @@ pub struct CheckArgs {
     /// Also check these manifests; repeatable
     #[arg(long = "harness", value_name = "NAME")]
     harnesses: Vec<String>,
+    /// Also test the cases themselves: an agent that does nothing and a vandal must fail, the reference solution must pass
+    #[arg(long)]
+    audit: bool,
+    /// With --audit: how it is written
+    #[arg(long, value_enum, requires = "audit", default_value_t)]
+    format: audit::AuditFormat,
 }
 
 pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
@@ -36,6 +44,12 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     let cases = inputs.as_ref().map(|inputs| inputs.cases.as_slice()).unwrap_or_default();
     let models: BTreeSet<PathBuf> = cases.iter().filter_map(model_script).collect();
     wrong.extend(models.iter().filter_map(|path| ModelScript::load(path).err()).flatten());
+    // A script that is an oracle need not lie beside its case under the usual name.
+    let oracles = inputs.iter().flat_map(|inputs| &inputs.cases).filter_map(|case| match &case.oracle {
+        Some(Oracle::Script(script)) if !case.demo_scripts.values().any(|known| known == script) => Some(script),
+        _ => None,
+    });
+    wrong.extend(oracles.filter_map(|script| Script::load(&shown_path(script)).err()).flatten());
     let inputs = match (inputs, wrong.is_empty()) {
         (Ok(inputs), true) => inputs,
         (Ok(_), false) => return Err(CliError::all(wrong)),
@@ -44,8 +58,13 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     for notice in &inputs.notices {
         writeln!(std::io::stderr(), "note: {notice}")?;
     }
+    // What programs read stands alone.
+    let mut out: Box<dyn Write> = match args.format {
+        audit::AuditFormat::Table => Box::new(std::io::stdout()),
+        audit::AuditFormat::Json => Box::new(std::io::stderr()),
+    };
     writeln!(
-        std::io::stdout(),
+        out,
         "{} cases, {} demo scripts, {} harnesses and {} named graders can be read",
         inputs.cases.len(),
         scripts,
@@ -53,8 +72,8 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         library.iter().count()
     )?;
     match bwrap::works() {
-        Ok(()) => writeln!(std::io::stdout(), "sandbox bwrap: works here")?,
-        Err(error) => writeln!(std::io::stdout(), "sandbox bwrap: does not work here: {error}")?,
+        Ok(()) => writeln!(out, "sandbox bwrap: works here")?,
+        Err(error) => writeln!(out, "sandbox bwrap: does not work here: {error}")?,
     }
-    Ok(0)
+    if args.audit { audit::run(inputs.cases, args.format) } else { Ok(0) }
 }

@@ -1,12 +1,17 @@
 //! `evals import`: a recorded session to a Trace. Its events go to a temporary file while the header is still learned.
+//! With `--explain`, what each line became, and no Trace.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use super::{CliError, inputs};
+use super::list::OutputFormat;
+use super::{CliError, inputs, terminal};
+use crate::adapter::explain::Watcher;
+use crate::adapter::json_stream::Knowing;
 use crate::adapter::{self, Adapter, replay};
 use crate::harness::Manifest;
+use crate::report::explain::Page;
 use crate::trace::jsonl;
 
 /// Bytes of events that are kept in memory; more go to a temporary file.
@@ -25,6 +30,12 @@ pub struct ImportArgs {
     /// Where the Trace goes
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
+    /// Show what each line becomes, and by which rule, in the place of the Trace
+    #[arg(long, conflicts_with = "output")]
+    explain: bool,
+    /// The format of what --explain shows
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table, requires = "explain")]
+    format: OutputFormat,
 }
 
 pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
@@ -51,7 +62,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
     let mut events = BufWriter::with_capacity(256 << 10, tempfile::spooled_tempfile(IN_MEMORY));
     let mut input: Box<dyn BufRead> = Box::new(BufReader::with_capacity(256 << 10, input));
     let (mut adapter, mut manifest) = (adapter, manifest);
-    if adapter == Adapter::Replay {
+    if adapter == Adapter::Replay || (adapter == Adapter::JsonStream && !named) {
         // A recording of any protocol: what it is has to be seen before it is read.
         let mut whole = tempfile::spooled_tempfile(IN_MEMORY);
         io::copy(&mut input, &mut whole)?;
@@ -60,13 +71,29 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
             return again(trace, args.output.as_deref());
         }
         whole.rewind()?;
-        let recorded = replay::recorded(BufReader::new(&mut whole))?;
+        let (catalog, _) = inputs::catalog(&[])?;
+        let knowing = Knowing::of(catalog.entries().map(|entry| &entry.manifest));
+        let recorded = replay::recorded(BufReader::new(&mut whole), &knowing)?;
         whole.rewind()?;
+        let known = recorded.harness.as_deref().and_then(|name| catalog.get(name).ok());
+        if adapter == Adapter::JsonStream && recorded.adapter != Adapter::JsonStream
+            || (recorded.adapter == Adapter::JsonStream && known.is_none() && manifest.stream.is_empty())
+        {
+            let message = "no manifest knows this stream: name its agent with --harness";
+            return Err(CliError::unreadable(message));
+        }
         adapter = recorded.adapter;
-        if !named {
-            manifest = Manifest::bare(adapter);
+        match known {
+            Some(entry) if adapter == Adapter::JsonStream && manifest.stream.is_empty() => {
+                manifest = entry.manifest.clone();
+            }
+            _ if !named => manifest = Manifest::bare(adapter),
+            _ => {}
         }
         input = Box::new(BufReader::with_capacity(256 << 10, whole));
+    }
+    if args.explain {
+        return explain(adapter, &manifest, named, input, args.format);
     }
     let header = adapter::import(adapter, &manifest, named, input, |event| jsonl::write_event(&mut events, &event))?;
     let mut events = events.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -75,6 +102,42 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
         jsonl::write_header(&mut &mut *out, &header)?;
         io::copy(&mut events, out).map(|_| ())
     })
+}
+
+/// Shows line by line what a recording becomes.
+fn explain(
+    adapter: Adapter,
+    manifest: &Manifest,
+    named: bool,
+    input: Box<dyn BufRead>,
+    format: OutputFormat,
+) -> Result<u8, CliError> {
+    let look = terminal::stdout_look();
+    let mut out = BufWriter::new(io::stdout().lock());
+    let mut watcher = Watcher::default();
+    let shown = match format {
+        OutputFormat::Table => {
+            let mut page = Page::new(look, &mut out);
+            let done = adapter::import_watched(adapter, manifest, named, input, |line, number, translation| {
+                page.line(&watcher.line(line, number, translation))
+            });
+            done.and_then(|done| page.line(&watcher.end(done.events)))
+        }
+        OutputFormat::Json => {
+            let mut lines = Vec::new();
+            let done = adapter::import_watched(adapter, manifest, named, input, |line, number, translation| {
+                lines.push(watcher.line(line, number, translation));
+                Ok(())
+            });
+            done.and_then(|done| {
+                lines.push(watcher.end(done.events));
+                let document = serde_json::json!({"header": done.header, "lines": lines});
+                writeln!(out, "{document:#}")
+            })
+        }
+    };
+    ignore_closed_pipe(shown.and_then(|()| out.flush()))?;
+    Ok(0)
 }
 
 /// A Trace is one already; it is written as this version writes it.

@@ -44,6 +44,15 @@ pub fn read_again(cases: &[(PathBuf, String)], harnesses: &[String]) -> Result<I
     read_with(harnesses, |context| load_known(cases, context))
 }
 
+/// Reads cases, whatever harnesses they name: nothing is run.
+///
+/// # Errors
+/// Everything that could not be read.
+pub fn cases_alone(load: impl FnOnce(&LoadContext) -> Result<Loaded, Vec<LoadError>>) -> Result<Vec<Case>, CliError> {
+    let context = LoadContext { graders: named_graders()?, policies: named_policies()? };
+    load(&context).map(|loaded| loaded.cases).map_err(CliError::all)
+}
+
 fn read_with(
     harnesses: &[String],
     load: impl FnOnce(&LoadContext) -> Result<Loaded, Vec<LoadError>>,

@@ -5,6 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::sync::watch;
+
 use super::inputs::{self, Inputs};
 use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, ask, terminal};
@@ -24,8 +26,8 @@ use crate::trial::Engine;
 use crate::values::Time;
 
 mod dry;
-mod record;
-mod resume;
+pub(super) mod record;
+pub(super) mod resume;
 mod sandboxes;
 mod scripts;
 
@@ -268,7 +270,7 @@ fn refuse_what_is_not_served(
     refused.map_or(Ok(()), Err)
 }
 
-fn override_limits(cases: &mut [Case], limits: &[String]) -> Result<(), CliError> {
+pub(super) fn override_limits(cases: &mut [Case], limits: &[String]) -> Result<(), CliError> {
     for limit in limits {
         let Some((key, value)) = limit.split_once('=') else {
             return Err(CliError::unreadable(format!("`--limit {limit}` is not KEY=VALUE, such as time=2m")));
@@ -304,10 +306,9 @@ fn is_manual(prepared: &Prepared) -> bool {
 }
 
 /// What no agent has to see: the cases and what they keep for judging, named graders, and runs.
-fn hides(prepared: &Prepared) -> Result<Vec<PathBuf>, CliError> {
-    let runs = std::path::absolute(prepared.folder.path.parent().unwrap_or(&prepared.folder.path))?;
-    let mut hides = vec![runs, std::path::absolute("graders")?, std::path::absolute(".evals")?];
-    for case in prepared.cases.values() {
+pub(super) fn hides<'a>(runs: &Path, cases: impl Iterator<Item = &'a Case>) -> Result<Vec<PathBuf>, CliError> {
+    let mut hides = vec![std::path::absolute(runs)?, std::path::absolute("graders")?, std::path::absolute(".evals")?];
+    for case in cases {
         let oracle = case.oracle.as_ref().map(|oracle| match oracle {
             Oracle::Copy(path) | Oracle::Script(path) => path.clone(),
         });
@@ -319,33 +320,55 @@ fn hides(prepared: &Prepared) -> Result<Vec<PathBuf>, CliError> {
     Ok(hides)
 }
 
-fn default_jobs() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError> {
-    let temporary = Temporary::make()
-        .map_err(|error| CliError::unreadable(format!("could not make a private temporary folder: {error}")))?;
+/// What the trials of a command share.
+pub(super) fn engine<'a>(
+    temporary: &Temporary,
+    interrupt: watch::Receiver<bool>,
+    runs: &Path,
+    cases: impl Iterator<Item = &'a Case>,
+) -> Result<Engine, CliError> {
     let this_program = std::env::current_exe()
         .map_err(|error| CliError::unreadable(format!("could not find this program itself: {error}")))?;
     let env =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let empty = temporary.path().join("empty");
+    std::fs::create_dir(&empty)?;
+    Ok(Engine {
+        empty,
+        env: env.collect(),
+        this_program,
+        keep: Keep::Never,
+        interrupt,
+        person: None,
+        temporary: temporary.path().to_owned(),
+        hides: hides(runs, cases)?,
+        sandbox: None,
+    })
+}
+
+/// The engine's private folder.
+pub(super) fn temporary() -> Result<Temporary, CliError> {
+    Temporary::make()
+        .map_err(|error| CliError::unreadable(format!("could not make a private temporary folder: {error}")))
+}
+
+pub(super) fn default_jobs() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError> {
+    let temporary = temporary()?;
     let options = options(args, &prepared.record.options);
     let interrupt = on_interrupt();
     // Questions and a display that moves would write over each other.
     let manual = is_manual(prepared);
-    let empty = temporary.path().join("empty");
-    std::fs::create_dir(&empty)?;
+    let runs = prepared.folder.path.parent().unwrap_or(&prepared.folder.path);
+    let shared = engine(&temporary, interrupt.clone(), runs, prepared.cases.values().map(AsRef::as_ref))?;
     let engine = Arc::new(Engine {
-        empty,
-        env: env.collect(),
-        this_program,
         keep: options.keep_workspace,
-        interrupt: interrupt.clone(),
         person: if manual { ask::person(interrupt) } else { None },
-        temporary: temporary.path().to_owned(),
-        hides: hides(prepared)?,
         sandbox: options.sandbox,
+        ..shared
     });
     let ci = std::env::var("CI").ok();
     let look = terminal::stderr_look();

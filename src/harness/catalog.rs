@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
+mod rules;
+
 use super::{Manifest, ModelVia, PromptVia};
 use crate::adapter::Adapter;
 use crate::embedded;
@@ -102,7 +104,14 @@ impl Catalog {
     fn add(&mut self, shown: &Path, text: String, origin: Origin, stem: &str, errors: &mut Vec<YamlError>) {
         let parsed = yaml::parse_all::<Manifest>(shown, &text);
         let left_out = parsed.left_out.clone();
-        let mut manifest = match parsed.checked(|manifest| check(shown, &text, manifest, &left_out)) {
+        let mut manifest = match parsed.checked(|manifest| {
+            let mut wrong = check(shown, &text, manifest, &left_out);
+            // Those of the program itself are held to this by a test, and not at every start.
+            if origin != Origin::BuiltIn {
+                wrong.extend(rules::check(shown, &text, manifest, &left_out));
+            }
+            wrong
+        }) {
             Ok(manifest) => manifest,
             Err(wrong) => return errors.extend(wrong),
         };
@@ -329,8 +338,8 @@ fn warnings(manifest: &Manifest, stem: &str) -> Vec<String> {
         warnings.push(format!("the harness is named `{}`, unlike its file", manifest.name));
     }
     let adapter = manifest.adapter;
-    let takes_prompt =
-        matches!(adapter, Adapter::OutputOnly | Adapter::ClaudeCodeStream) && !manifest.command.is_empty();
+    let takes_prompt = matches!(adapter, Adapter::OutputOnly | Adapter::ClaudeCodeStream | Adapter::JsonStream)
+        && !manifest.command.is_empty();
     let named = manifest.command.iter().any(|argument| argument.contains("{prompt}"));
     if takes_prompt && manifest.prompt_via != PromptVia::Stdin && !named {
         warnings

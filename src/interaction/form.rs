@@ -52,7 +52,8 @@ impl Field {
 
 impl Policy {
     /// Fills in a form from the case's answers, or says why it is declined. An answer that matches a field's own texts
-    /// counts before one that matches the message. What is required must be answered; the rest may be left out.
+    /// counts before one that matches the message, which is for what is required, or else for one field. What is
+    /// required must be answered; the rest may be left out.
     pub fn answer_form(&self, form: &Form) -> (Option<Map<String, Value>>, Decision) {
         let mut filled = Map::new();
         let mut rule = None;
@@ -60,7 +61,9 @@ impl Policy {
         if form.fields.is_empty() {
             return self.confirm(of_message);
         }
+        let none_required = !form.fields.iter().any(|field| field.required);
         for field in &form.fields {
+            let of_message = of_message.filter(|_| field.required || (none_required && filled.is_empty()));
             let own = field.texts().find_map(|text| self.answer_to(text));
             let Some((number, found)) = own.or(of_message) else {
                 match field.schema.get("default") {
@@ -264,9 +267,17 @@ mod tests {
         let (none, rule, why) = fill(request.clone(), &[("size", "big")]);
         assert_eq!((none, rule.as_deref()), (None, Some("answers[0]")));
         assert!(why.contains("does not fit the field `size`: `big` is no whole number"), "{why}");
-        // What matches the message alone answers each field that it fits.
-        assert_eq!(fill(request.clone(), &[("Set", "4")]).0, Some(json!({"color": "4", "size": 4})));
+        // What matches the message alone answers what is required.
+        assert_eq!(fill(request.clone(), &[("Set", "4")]).0, Some(json!({"size": 4})));
         assert_eq!(fill(request, &[]).0, None);
+    }
+
+    #[test]
+    fn without_anything_required_the_message_is_answered_once() {
+        let request = json!({"message": "Which?", "requestedSchema": {"properties": {
+            "n": {"type": "integer"}, "choice": {"enum": ["a", "b"]}, "other": {"type": "string"}}}});
+        assert_eq!(fill(request.clone(), &[("Which", "b")]).0, Some(json!({"choice": "b"})));
+        assert_eq!(fill(request, &[("Which", "c"), ("other", "d")]).0, Some(json!({"other": "d"})));
     }
 
     #[test]

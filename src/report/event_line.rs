@@ -111,7 +111,8 @@ impl Names {
     }
 }
 
-fn line(event: &Event, names: &Names, width: usize, look: &Look) -> String {
+/// An event in one line of at most so many columns.
+pub fn line(event: &Event, names: &Names, width: usize, look: &Look) -> String {
     let (what, text) = match &event.body {
         Body::Message(message) => {
             let who = match message.role {

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::cells::{Cell, Column};
+use super::standing::Standing;
 use super::{Report, Summary, exit_code};
 use crate::result::TrialResult;
 use crate::run::VERSION;
@@ -26,6 +27,7 @@ struct Document<'a> {
     exit_code: u8,
     columns: &'a [Column],
     cells: &'a [Cell],
+    cases: &'a [Standing],
     notes: &'a [String],
     results: &'a [TrialResult],
 }
@@ -47,6 +49,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         exit_code: exit_code(report),
         columns: &report.columns,
         cells: &report.cells,
+        cases: &report.cases,
         notes: &report.notes,
         results: &report.results,
     };

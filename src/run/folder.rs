@@ -172,13 +172,24 @@ impl RunFolder {
             }
             // Only a finished line makes a result count: a file without one belongs to an attempt that was cut short.
             let Some(state) = states.get(&trial.key()).filter(|state| state.finished.is_some()) else { continue };
-            let folder = self.trial_of(trial)?;
-            let earlier = folder.join("attempts").join(state.attempt.to_string()).join("result.json");
-            // A later attempt that did not finish, or was not even begun, has put the one that counts aside.
-            let path = if earlier.is_file() { earlier } else { folder.join("result.json") };
-            results.push(read_json(&path)?);
+            results.push(read_json(&self.counting_attempt(trial, state)?.join("result.json"))?);
         }
         Ok(results)
+    }
+
+    /// Where the attempt of a finished trial lies that counts.
+    ///
+    /// # Errors
+    /// A name in it cannot be a folder.
+    pub fn counting_attempt(
+        &self,
+        trial: &TrialRecord,
+        state: &super::journal::TrialState,
+    ) -> Result<PathBuf, RunError> {
+        let folder = self.trial_of(trial)?;
+        let earlier = folder.join("attempts").join(state.attempt.to_string());
+        // A later attempt that did not finish, or was not even begun, has put the one that counts aside.
+        Ok(if earlier.join("result.json").is_file() { earlier } else { folder })
     }
 
     /// Writes `results.jsonl`.
@@ -259,7 +270,7 @@ pub fn find(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
         return Err(unknown("; there are no runs yet, `evals run` makes one".to_owned()));
     }
     if name == "latest" {
-        let newest = known.iter().find(|(_, record)| record.derived_from.is_none());
+        let newest = known.iter().find(|(_, record)| record.derived_from.is_none() && !record.graded);
         // Ids begin with the time.
         let newer = |path: &&PathBuf| newest.is_none_or(|(_, record)| id_of(path) > record.run);
         if let Some(path) = broken.iter().filter(newer).max() {

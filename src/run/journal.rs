@@ -72,8 +72,19 @@ impl Journal {
     /// # Errors
     /// The file system refused.
     pub fn write(&self, line: &JournalLine) -> Result<(), RunError> {
-        let mut text = serde_json::to_vec(line).unwrap_or_default();
-        text.push(b'\n');
+        self.write_all(std::slice::from_ref(line))
+    }
+
+    /// Writes lines of trials that are all durable, and syncs once.
+    ///
+    /// # Errors
+    /// The file system refused.
+    pub fn write_all(&self, lines: &[JournalLine]) -> Result<(), RunError> {
+        let mut text = Vec::new();
+        for line in lines {
+            text.append(&mut serde_json::to_vec(line).unwrap_or_default());
+            text.push(b'\n');
+        }
         let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let written = file.write_all(&text).and_then(|()| file.sync_data());
         written.map_err(RunError::io("write the journal", &self.path))

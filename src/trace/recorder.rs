@@ -4,6 +4,7 @@
 //! a message when something else follows it, a call when it has its result. What is kept for each call
 //! that has ended are two hashes of its ids, 16 bytes.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 mod bounds;
@@ -49,6 +50,8 @@ pub struct Recorder {
     steps: HashMap<Option<String>, Step>,
     next_step: u64,
     requests: HashMap<String, OpenRequest>,
+    /// Requests, by the agent's ids, that came when nobody knew their call, and how many of each id are open.
+    of_unknown_calls: HashMap<String, usize>,
     last_usage: Option<Usage>,
     total: UsageTotal,
     notices: HashMap<String, u64>,
@@ -105,6 +108,8 @@ struct OpenRequest {
     call: String,
     agent_call: String,
     parent: Option<String>,
+    /// The agent's id of the request, where nobody knew the call when it came.
+    unknown: Option<String>,
 }
 
 /// A finished Trace: its header, and the events that had not been drained.
@@ -135,6 +140,7 @@ impl Recorder {
             steps: HashMap::new(),
             next_step: 0,
             requests: HashMap::new(),
+            of_unknown_calls: HashMap::new(),
             last_usage: None,
             total: UsageTotal::default(),
             notices: HashMap::new(),
@@ -452,13 +458,29 @@ impl Recorder {
             parent.clone(),
             false,
         );
-        self.requests.insert(unique.clone(), OpenRequest { call, agent_call: call_id.to_owned(), parent });
+        let unknown = (!self.open.contains_key(call_id)).then(|| request.to_owned());
+        if let Some(request) = &unknown {
+            *self.of_unknown_calls.entry(request.clone()).or_default() += 1;
+        }
+        self.requests.insert(unique.clone(), OpenRequest { call, agent_call: call_id.to_owned(), parent, unknown });
         unique
+    }
+
+    /// Whether an open request, by the agent's id, came when nobody knew its call. What is told of the call later
+    /// does not change what was asked.
+    pub fn asked_of_an_unknown_call(&self, request: &str) -> bool {
+        self.of_unknown_calls.contains_key(request)
     }
 
     /// Records the answer to a request, and what it means for the call.
     pub fn respond(&mut self, request: &str, answered: Answered) {
         let Some(open) = self.requests.remove(request) else { return };
+        if let Some(Entry::Occupied(mut count)) = open.unknown.map(|request| self.of_unknown_calls.entry(request)) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
         if let Some(call) = self.open.get_mut(&open.agent_call)
             && call.call == open.call
         {

@@ -12,6 +12,11 @@ use crate::workspace::copy_folder;
 use crate::workspace::make_ready::make_ready;
 use crate::workspace::tree::{Ignore, Tree};
 
+/// What a result says of a patch that is not what it would be.
+pub(super) const MASKED: &str = "workspace.patch held secrets and was masked";
+/// How the line ends by which a result tells of ignored files.
+pub(super) const IGNORED: &str = "bytes of ignored files are not part of the workspace's change";
+
 /// What there is to know of a workspace when the agent is gone.
 pub(super) struct After {
     /// What the agent changed.
@@ -47,19 +52,32 @@ pub(super) fn after_the_agent(
     warnings.extend(compared.warnings());
     let patch = masker.mask_bytes(&compared.patch);
     if compared.hidden || matches!(patch, Cow::Owned(_)) {
-        warnings.push("workspace.patch held secrets and was masked".to_owned());
+        warnings.push(MASKED.to_owned());
     }
     let patch = write_part(&trial.join("workspace.patch"), |out| out.write_all(&patch))?;
     if new.ignored_bytes > 0 {
-        warnings.push(format!("{} bytes of ignored files are not part of the workspace's change", new.ignored_bytes));
+        warnings.push(format!("{} {IGNORED}", new.ignored_bytes));
     }
-    let put_back =
-        protected::restore(&case.workspace.protect, before, workspace, &new).map_err(io("put protected files back"))?;
+    let put_back = lay_over(case, before, workspace, &new)?;
     let touched = !put_back.is_empty();
     warnings.extend(put_back);
-    if let Some(hidden) = &case.hidden {
-        copy_folder(hidden, workspace, true)
-            .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error)))?;
-    }
     Ok(After { change: compared.change, patch, touched, warnings })
+}
+
+/// Makes a workspace as its agent left it ready for the graders: protected files are put back, and hidden ones laid over.
+/// Gives a line for each that was put back.
+pub(super) fn lay_over(case: &Case, before: &Path, workspace: &Path, now: &Tree) -> Result<Vec<String>, TrialError> {
+    let put_back =
+        protected::restore(&case.workspace.protect, before, workspace, now).map_err(io("put protected files back"))?;
+    lay_hidden(case, workspace)?;
+    Ok(put_back)
+}
+
+/// Lays the hidden files over a workspace.
+pub(super) fn lay_hidden(case: &Case, workspace: &Path) -> Result<(), TrialError> {
+    match &case.hidden {
+        Some(hidden) => copy_folder(hidden, workspace, true)
+            .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error))),
+        None => Ok(()),
+    }
 }

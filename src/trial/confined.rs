@@ -8,7 +8,7 @@ use super::outside::Outside;
 use super::scripted::Relay;
 use super::{Attempt, Engine, Folders, TrialError, io};
 use crate::adapter::drive::Task;
-use crate::environment::Placeholders;
+use crate::environment::{self, Placeholders};
 use crate::grader::{Grader, Kind};
 use crate::process;
 use crate::sandbox::{self, Inside, Places, Sandbox, SandboxError};
@@ -29,6 +29,23 @@ pub(super) fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> R
         hides,
     };
     Ok(Inside { sandbox: Sandbox::decide(engine.sandbox, case, manifest)?, places })
+}
+
+/// The shell in which setup runs, and from which that of the graders is made.
+pub(super) fn shell(
+    engine: &Engine,
+    attempt: &Attempt,
+    folders: &Folders,
+    inside: &Inside,
+) -> Result<Shell, TrialError> {
+    if inside.sandbox.kind() == sandbox::Kind::Bwrap {
+        fs::create_dir(&inside.places.scratch).map_err(io("make a scratch folder"))?;
+    }
+    Ok(Shell {
+        folder: folders.workspace.clone(),
+        env: environment::of_commands(&engine.env, &attempt.case.env, &folders.home.to_string_lossy()),
+        inside: Some(inside.clone()),
+    })
 }
 
 /// The shell in which graders run their commands: what the agent left in its home, and in its scratch, has no say there.

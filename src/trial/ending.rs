@@ -62,7 +62,7 @@ pub(super) fn message_of(category: ErrorCategory, stop: &Stop, manifest: &Manife
 }
 
 /// Limits first, then the graders.
-pub(super) fn judge(result: &mut TrialResult, attempt: &Attempt, observed: &Observed) {
+pub(super) fn limits_and_grades(result: &mut TrialResult, attempt: &Attempt, observed: &Observed) {
     let case = &attempt.case;
     let judged = verdict::of_grades(&result.grades, case.pass.threshold);
     (result.verdict, result.score) = (judged.verdict, judged.score);
@@ -146,6 +146,7 @@ pub(super) fn finish_without_agent(
         skipped: None,
         flaky: false,
         manual: is_manual(attempt),
+        was: None,
     };
     mask_result(&mut result, masker);
     put_in_place([write_result(attempt, &result)?])?;

@@ -47,6 +47,13 @@ pub fn keep(workspace: &Path, trial: &Path, masker: &Masker) -> Vec<String> {
     warnings
 }
 
+/// Whether a line of a result tells that a kept workspace is not what it was.
+pub(super) fn tells_of_a_loss(line: &str) -> bool {
+    ["of the workspace were not kept", "of the kept workspace held secrets", "the workspace could not be kept"]
+        .iter()
+        .any(|words| line.contains(words))
+}
+
 fn move_to(workspace: &Path, to: &Path, masker: &Masker, warnings: &mut Vec<String>) -> io::Result<()> {
     // Graders may run what the agent wrote.
     warnings.extend(make_ready(workspace)?.warnings());
@@ -198,6 +205,7 @@ mod tests {
         let masker = Masker::new(&[("KEY".to_owned(), "a long secret".to_owned())].into());
         let warnings = keep(&workspace, &trial, &masker);
         assert!(warnings[0].starts_with("2 files") && warnings.len() == 1, "{warnings:?}");
+        assert!(tells_of_a_loss(&warnings[0]), "{warnings:?}");
         assert_eq!(fs::read(trial.join("workspace/deep/a")).unwrap(), b"\xff [redacted:KEY]");
         assert_eq!(fs::metadata(trial.join("workspace/deep/a")).unwrap().permissions().mode() & 0o777, 0o500);
         assert_eq!(fs::read(trial.join("workspace/hard")).unwrap(), b"[redacted:KEY]");
@@ -223,6 +231,7 @@ mod tests {
         let masker = Masker::new(&[("KEY".to_owned(), "a long secret".to_owned())].into());
         let warnings = keep(&workspace, &trial, &masker);
         assert!(warnings[0].starts_with("3 files") && warnings[1].starts_with("1 files"), "{warnings:?}");
+        assert!(warnings.iter().all(|line| tells_of_a_loss(line)), "{warnings:?}");
         let kept: Vec<_> = fs::read_dir(trial.join("workspace")).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(kept, ["good"]);
     }
@@ -234,5 +243,6 @@ mod tests {
         fs::create_dir(&workspace).unwrap();
         let warnings = keep(&workspace, &root.path().join("not/there"), &Masker::default());
         assert!(warnings[0].contains("could not be kept"), "{warnings:?}");
+        assert!(tells_of_a_loss(&warnings[0]), "{warnings:?}");
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use crate::values::PathGlob;
-use crate::workspace::change::{How, differences};
+use crate::workspace::change::{Change, How, differences};
 use crate::workspace::restore::put_back;
 use crate::workspace::tree::Tree;
 
@@ -34,13 +34,45 @@ pub(super) fn restore(globs: &[String], before: &Path, workspace: &Path, now: &T
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
         if n < NAMED {
             let (how, path) = (how.word(), path.display());
-            told.push(format!("the agent {how} the protected file {path}; it was put back before grading"));
+            told.push(told_of(how, &path.to_string()));
         }
     }
     if found.len() > NAMED {
         told.push(format!("{} more protected files were put back before grading", found.len() - NAMED));
     }
     Ok(told)
+}
+
+/// How a result tells of a protected file that was put back.
+fn told_of(how: &str, path: &str) -> String {
+    format!("the agent {how} {PROTECTED}{path}{PUT_BACK}")
+}
+
+const PROTECTED: &str = "the protected file ";
+const PUT_BACK: &str = "; it was put back before grading";
+
+/// What an earlier result, and the change that it left, say of files that are protected now.
+pub(super) fn touched_before(globs: &[String], change: Option<&Change>, warnings: &[String]) -> Vec<String> {
+    let globs: Vec<PathGlob> = globs.iter().filter_map(|glob| glob.parse().ok()).collect();
+    let is_protected = |path: &str| globs.iter().any(|glob| glob.is_match(path) && means(glob, Path::new(path)));
+    // Of ignored files only the earlier result tells.
+    let said = warnings.iter().filter(|line| {
+        let path = line.split_once(PROTECTED).and_then(|(_, rest)| rest.strip_suffix(PUT_BACK));
+        path.is_some_and(is_protected)
+    });
+    let mut told: Vec<String> = said.cloned().collect();
+    for (path, how) in change.iter().flat_map(|change| change.all()).filter(|(path, _)| is_protected(path)) {
+        let line = told_of(how, path);
+        if !told.contains(&line) {
+            told.push(line);
+        }
+    }
+    told
+}
+
+/// Whether a line of a result tells of protected files.
+pub(super) fn tells(line: &str) -> bool {
+    line.contains(PROTECTED) || line.contains("protected files were put back")
 }
 
 /// The repository's own folder is meant only where it is named: agents commit.

@@ -10,6 +10,11 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
 
+pub mod read;
+
+/// How the line begins that says what is left out.
+const LEFT_OUT: &str = "# left out: ";
+
 /// A file on one side of a change.
 pub struct Side {
     /// Its mode in git's words: `100644`, `100755` or `120000`.
@@ -72,7 +77,7 @@ pub fn write(out: &mut Vec<u8>, path: &Path, old: Option<Side>, new: Option<Side
 
 /// Says in a line of its own that a file's change is left out. Git passes over such a line.
 pub fn left_out(out: &mut Vec<u8>, path: &Path, why: &str) {
-    let _ = writeln!(out, "# left out: {} ({why})", quoted("", path));
+    let _ = writeln!(out, "{LEFT_OUT}{} ({why})", quoted("", path));
 }
 
 /// Whether a file has no lines that a patch could show.
@@ -155,7 +160,7 @@ fn quoted(prefix: &str, path: &Path) -> String {
 }
 
 /// The name git gives to a file's content: SHA-1 over a header and the bytes.
-fn object_name(bytes: &[u8]) -> String {
+pub(super) fn object_name(bytes: &[u8]) -> String {
     let mut content = format!("blob {}\0", bytes.len()).into_bytes();
     content.extend_from_slice(bytes);
     sha1_smol::Sha1::from(&content).digest().to_string()

@@ -72,6 +72,20 @@ fn what_is_verified_names_what_shows_it() {
 }
 
 #[test]
+fn what_an_agent_is_compared_with_is_another_form_of_it() {
+    let manifests = evals::embedded::manifests();
+    let compared: Vec<_> =
+        manifests.iter().filter_map(|one| Some((one, one.parity.as_ref()?.harness.as_ref()?))).collect();
+    for (one, other) in &compared {
+        let other = manifests.iter().find(|manifest| manifest.name == **other).unwrap_or_else(|| panic!("{other}"));
+        assert_ne!(one.name, other.name);
+        // A command that does a task by itself asks nobody.
+        assert!(!other.seen().interaction, "{} is compared with {}", one.name, other.name);
+    }
+    assert!(compared.len() >= 10);
+}
+
+#[test]
 fn an_id_names_a_harness_wherever_one_is_named() {
     let project = Project::new();
     for id in IDS {

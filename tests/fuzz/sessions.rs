@@ -92,10 +92,14 @@ fn at_the_end(adapter: Adapter, manifest: &Manifest, input: &[u8], expected: &[E
     if translation.finish().events == expected { Ok(()) } else { Err("taken out later, the events differ".to_owned()) }
 }
 
+/// A session that uses all that a client serves, and goes on in another process; made with `tests/run/acp_agent.py`.
+const CLIENT: &[u8] = include_bytes!("client.wire.jsonl");
+
 #[test]
 fn acp() {
     let manifests = manifests(Adapter::Acp);
-    let seeds = recordings(|agent, _| agent.ends_with("-acp"));
+    let mut seeds = recordings(|agent, _| agent.ends_with("-acp"));
+    seeds.push(CLIENT.to_vec());
     hunt("acp translator", Form::Json, &seeds, |input| translates(Adapter::Acp, &manifests, input));
 }
 
@@ -179,7 +183,8 @@ fn trace_reader() {
 
 #[test]
 fn wire_log_reader() {
-    let seeds = recordings(|_, name| name.ends_with(".wire.jsonl"));
+    let mut seeds = recordings(|_, name| name.ends_with(".wire.jsonl"));
+    seeds.push(CLIENT.to_vec());
     hunt("wire log reader", Form::Json, &seeds, |input| {
         let (lines, timed) = wire_lines(input)?;
         if timed {

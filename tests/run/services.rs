@@ -318,7 +318,7 @@ until_cancelled()
 late = [code("terminal/create", command="true"), code("fs/write_text_file", path=os.getcwd() + "/late", content="x")]
 say(json.dumps([told["error"]["code"], late, get("terminal/output", terminalId=t)["output"], get("terminal/release", terminalId=t)]))
 "#;
-    case(&project, &[program], "limits: {time: 1500ms}\ngraders: [{diff: {none: true}}]");
+    case(&project, &[program], "limits: {time: 3s}\ngraders: [{diff: {none: true}}]");
     let (trace, result) = run(&project, &[]);
     assert_eq!((&result["stop"]["reason"], &result["verdict"]), (&json!("timed_out"), &json!("fail")), "{result}");
     let text = of_type(&trace, "stop")[0]["output"].as_str().unwrap();

@@ -363,7 +363,7 @@ fn a_question_of_a_cancelled_turn_is_cancelled() {
 until_cancelled()
 say(json.dumps(get("elicitation/create", mode="form", message="Still there?", requestedSchema={"properties": {"a": {"type": "string"}}})))
 "#;
-    case(&project, &[program], "limits: {time: 1s}\nanswers: [{question: Still, answer: 'yes'}]");
+    case(&project, &[program], "limits: {idle: 500ms}\nanswers: [{question: Still, answer: 'yes'}]");
     let (trace, _) = run(&project, &[]);
     assert_eq!(messages(&trace, "agent"), [r#"{"action": "cancel"}"#]);
     assert_eq!(of_type(&trace, "permission_response")[0]["outcome"], "cancelled");

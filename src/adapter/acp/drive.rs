@@ -54,6 +54,8 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
             }
             let grace = client.task.manifest.timeouts.grace.0;
             if client.cancel(grace).await {
+                // What it asks behind its answer is answered too: it may wait for it.
+                client.drain().await;
                 client.session.close_stdin();
                 return EXIT.min(grace);
             }
@@ -235,7 +237,9 @@ impl Client<'_> {
             Some("the request is of another session")
         } else if !self.prompting {
             Some("the request came when no prompt was running")
-        } else if self.session.recorder().open_call(call).is_none() {
+        } else if self.session.recorder().open_call(call).is_none()
+            || self.session.recorder().asked_of_an_unknown_call(&rpc::id_text(id))
+        {
             Some("the request is about a call that is unknown or has ended")
         } else {
             None

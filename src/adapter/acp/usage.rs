@@ -8,12 +8,18 @@ use crate::trace::{Usage, UsageScope};
 /// Counts as an agent reports them. Whether input holds the cached ones and output the thoughts is not known yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Figures {
-    input: Option<u64>,
-    output: Option<u64>,
-    thought: Option<u64>,
-    cache_read: Option<u64>,
-    cache_write: Option<u64>,
-    total: Option<u64>,
+    /// Tokens sent.
+    pub input: Option<u64>,
+    /// Tokens received.
+    pub output: Option<u64>,
+    /// Tokens of thought.
+    pub thought: Option<u64>,
+    /// Tokens read from the cache.
+    pub cache_read: Option<u64>,
+    /// Tokens written to the cache.
+    pub cache_write: Option<u64>,
+    /// The agent's own sum.
+    pub total: Option<u64>,
 }
 
 const INPUT: &[&str] = &["inputTokens", "input_tokens", "promptTokens", "prompt_tokens"];

@@ -55,6 +55,7 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
         },
         derived_from: None,
         manual: false,
+        graded: false,
     };
     let planned = record.trials.iter().filter(|trial| trial.skip.is_none());
     let manual = |id: &str| record.cases.iter().any(|case| case.id == id && case.interaction == MANUAL);
@@ -103,18 +104,22 @@ fn mask(record: &mut RunRecord) {
     }
 }
 
-fn case_record(case: &Case, interaction: Option<&Interaction>) -> Result<CaseRecord, CliError> {
-    let digest = case.digest().map_err(|error| {
-        CliError::unreadable(format!(
-            "{}: a file of case `{}` cannot be read: {error}",
-            case.shown().display(),
-            case.id
-        ))
-    })?;
+/// A case as it is now, for `run.json`.
+///
+/// # Errors
+/// A file of it cannot be read.
+pub fn case_record(case: &Case, interaction: Option<&Interaction>) -> Result<CaseRecord, CliError> {
+    let unreadable = |error| {
+        let shown = case.shown().display();
+        CliError::unreadable(format!("{shown}: a file of case `{}` cannot be read: {error}", case.id))
+    };
+    let digest = case.digest().map_err(unreadable)?;
+    let workspace = case.workspace_digest().map_err(unreadable)?;
     Ok(CaseRecord {
         id: case.id.clone(),
         path: case.file.clone(),
         digest,
+        workspace: Some(workspace),
         tags: case.tags.clone(),
         pass: case.pass.trials,
         threshold: case.pass.threshold,

@@ -34,9 +34,17 @@ pub enum Rerun {
 }
 
 /// Opens a run and reads again what it was made from.
-pub fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
+pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
     let mut run = folder::find(&args.folder.runs, name)?;
     let record = run.record()?;
+    if record.graded {
+        let from = record.derived_from.as_ref().map(|from| format!("; go on with run {from}, which it was made from"));
+        return Err(CliError::unreadable(format!(
+            "run {} was made by `evals grade` and ran no agent, so there is nothing to go on with{}",
+            record.run,
+            from.unwrap_or_default()
+        )));
+    }
     run.lock()?;
     let harnesses: Vec<String> = record.harnesses.iter().map(|harness| harness.origin_or_name()).collect();
     let cases: Vec<_> = record.cases.iter().map(|case| (case.path.clone(), case.id.clone())).collect();
@@ -114,6 +122,7 @@ fn failed_again(
     for known in &mut derived.cases {
         if let Some(case) = inputs.cases.iter().find(|case| case.id == known.id) {
             known.digest = digest(case)?;
+            known.workspace = case.workspace_digest().ok();
         }
     }
     for known in &mut derived.harnesses {
@@ -128,7 +137,7 @@ fn failed_again(
 }
 
 /// A case that was given another id since is still the one that was planned.
-fn restore_ids(cases: &mut [Case], record: &RunRecord) {
+pub fn restore_ids(cases: &mut [Case], record: &RunRecord) {
     for case in cases {
         let known = record.cases.iter().find(|known| known.path == case.file);
         if let Some(known) = known.filter(|known| known.id != case.id) {

@@ -1,0 +1,303 @@
+//! Streams of JSON lines whose meaning the manifest tells: rules take lines and make events of them.
+//!
+//! Nothing here knows any agent. A line that no rule takes, and an expression that cannot be worked out, is a notice.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::{Answer, Translate, errors};
+use crate::expression::{Failed, Scope, Work};
+use crate::harness::Manifest;
+use crate::harness::stream::Kind;
+use crate::trace::Exit;
+use crate::trace::recorder::Recorder;
+use crate::values::Pattern;
+use crate::wire::{EngineLine, WireLine};
+
+mod compile;
+mod events;
+mod known;
+mod texts;
+mod values;
+
+pub use compile::{At, Fault, Mapping, compile};
+pub use known::Knowing;
+
+use compile::{Event, Rule};
+use events::Session;
+use values::Values;
+
+/// Bytes of JSON that all variables kept between lines may hold together.
+const MAX_KEPT: usize = 1 << 20;
+/// Bytes of text outside JSON that are kept as the words of a failure.
+const MAX_SAID: usize = 4096;
+
+/// Translates the lines of a stream.
+pub struct Translator {
+    mapping: Arc<Mapping>,
+    error_text: Vec<Pattern>,
+    session: Session,
+    /// Variables kept between lines.
+    kept: Value,
+    /// What was printed outside the stream since a text that the manifest knows as an error.
+    failed: Option<String>,
+    /// The rules that took the last line.
+    taken: String,
+    /// What they asked of it and did not find.
+    not_found: Vec<String>,
+}
+
+impl Translator {
+    /// A translator for sessions of this harness.
+    pub fn new(manifest: &Manifest) -> Self {
+        let (mapping, _) = compile(manifest);
+        Self {
+            mapping: Arc::new(mapping),
+            error_text: manifest.error_text.clone(),
+            session: Session::new(manifest),
+            kept: Value::Object(Map::new()),
+            failed: None,
+            taken: String::new(),
+            not_found: Vec::new(),
+        }
+    }
+
+    /// Carries rules out: the first that holds takes what the variables show, unless it lets others go on.
+    fn run(&mut self, rules: &[Rule], seen: &Seen<'_>, recorder: &mut Recorder) -> bool {
+        let mut taken = false;
+        for rule in rules {
+            let held = match &rule.when {
+                Some(when) => when.holds(&seen.scope(&self.kept)),
+                None => Ok(true),
+            };
+            match held {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(failed) => {
+                    tell(recorder, &rule.label, "when", &failed);
+                    continue;
+                }
+            }
+            taken = true;
+            self.note(&rule.label);
+            match &rule.for_each {
+                Some(list) => match list.run(&seen.scope(&self.kept)) {
+                    Ok(Value::Array(items)) => {
+                        for (index, item) in items.iter().enumerate() {
+                            let index = json!(index);
+                            self.carry_out(rule, &seen.within(item, &index), recorder);
+                        }
+                    }
+                    Ok(Value::Null) | Err(Failed::Absent(_)) => {}
+                    Ok(_) => tell(recorder, &rule.label, "for-each", &Failed::Broken("it gives no list".to_owned())),
+                    Err(failed) => tell(recorder, &rule.label, "for-each", &failed),
+                },
+                None => self.carry_out(rule, seen, recorder),
+            }
+            if !rule.go_on {
+                break;
+            }
+        }
+        taken
+    }
+
+    fn carry_out(&mut self, rule: &Rule, seen: &Seen<'_>, recorder: &mut Recorder) {
+        for (name, expression) in &rule.keep {
+            let value = match expression.run(&seen.scope(&self.kept)) {
+                Ok(value) => Some(value),
+                Err(Failed::Absent(_)) => None,
+                Err(failed) => {
+                    tell(recorder, &rule.label, &format!("keep.{name}"), &failed);
+                    continue;
+                }
+            };
+            self.keep(rule, name, value, recorder);
+        }
+        for event in &rule.emit {
+            self.emit(rule, event, seen, recorder);
+        }
+        if !rule.rules.is_empty() && !self.run(&rule.rules, seen, recorder) {
+            recorder.notice("unmapped_line", format!("no rule of {} takes {}", rule.label, seen.shown()));
+        }
+    }
+
+    fn keep(&mut self, rule: &Rule, name: &str, value: Option<Value>, recorder: &mut Recorder) {
+        let Value::Object(kept) = &mut self.kept else { return };
+        let Some(value) = value else {
+            kept.remove(name);
+            return;
+        };
+        let others = kept.iter().filter(|(known, _)| *known != name).map(|(_, value)| size(value)).sum::<usize>();
+        if others + size(&value) > MAX_KEPT {
+            let failed = Failed::Broken(format!("what is kept would hold more than {MAX_KEPT} bytes"));
+            return tell(recorder, &rule.label, &format!("keep.{name}"), &failed);
+        }
+        kept.insert(name.to_owned(), value);
+    }
+
+    fn emit(&mut self, rule: &Rule, event: &Event, seen: &Seen<'_>, recorder: &mut Recorder) {
+        let scope = seen.scope(&self.kept);
+        match event.when.as_ref().map(|when| when.holds(&scope)) {
+            None | Some(Ok(true)) => {}
+            Some(Ok(false)) => return,
+            Some(Err(failed)) => {
+                return tell(recorder, &rule.label, &format!("{}.when", event.kind.word()), &failed);
+            }
+        }
+        let mut values = Values::new(event.kind);
+        for (field, expression) in &event.fields {
+            let scope = scope.with_words(compile::words_of(event.kind, field));
+            match expression.run(&scope) {
+                Ok(value) => values.add(field, value),
+                Err(Failed::Absent(why)) => values.absent(field, why),
+                Err(failed) => tell(recorder, &rule.label, &format!("{}.{field}", event.kind.word()), &failed),
+            }
+        }
+        drop(scope);
+        let absent = values.absent_fields().map(|(field, why)| format!("{}.{field}: {why}", event.kind.word()));
+        self.not_found.extend(absent);
+        self.session.event(&mut values, recorder);
+        for (field, why) in values.wrong() {
+            tell(recorder, &rule.label, &format!("{}.{field}", event.kind.word()), &Failed::Broken(why));
+        }
+    }
+
+    fn begin(&mut self) {
+        self.taken.clear();
+        self.not_found.clear();
+    }
+
+    fn note(&mut self, label: &str) {
+        if !self.taken.is_empty() {
+            self.taken.push_str(", ");
+        }
+        self.taken.push_str(label);
+    }
+
+    /// A line that holds no JSON object.
+    fn text(&mut self, text: &str, recorder: &mut Recorder) {
+        let mapping = self.mapping.clone();
+        let (work, shown) = (Work::default(), Value::String(text.to_owned()));
+        if self.run(&mapping.texts, &Seen::new("text", &shown, &work), recorder) {
+            return;
+        }
+        recorder.notice("malformed_line", text);
+        let known = self.error_text.iter().any(|pattern| pattern.is_match(text));
+        match &mut self.failed {
+            Some(failed) if failed.len() + text.len() < MAX_SAID => {
+                failed.push('\n');
+                failed.push_str(text);
+            }
+            Some(_) => {}
+            None if known => {
+                let end = text.floor_char_boundary(MAX_SAID.min(text.len()));
+                self.failed = Some(text.get(..end).unwrap_or_default().to_owned());
+            }
+            None => {}
+        }
+    }
+}
+
+/// About how many bytes a value holds.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(list) => list.iter().map(size).sum::<usize>() + 8,
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() + size(value)).sum::<usize>() + 8,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
+}
+
+fn tell(recorder: &mut Recorder, label: &str, what: &str, failed: &Failed) {
+    recorder.notice("mapping_failed", format!("{label}: {what}: {failed}"));
+}
+
+/// What the rules see of one line.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    name: &'static str,
+    value: &'a Value,
+    item: Option<(&'a Value, &'a Value)>,
+    work: &'a Work,
+}
+
+impl<'a> Seen<'a> {
+    fn new(name: &'static str, value: &'a Value, work: &'a Work) -> Self {
+        Self { name, value, item: None, work }
+    }
+
+    fn within(self, item: &'a Value, index: &'a Value) -> Self {
+        Self { item: Some((item, index)), ..self }
+    }
+
+    fn scope<'b>(&'b self, kept: &'b Value) -> Scope<'b> {
+        let scope = Scope::new(self.work).with(self.name, self.value).with("kept", kept);
+        match self.item {
+            Some((item, index)) => scope.with("it", item).with("index", index),
+            None => scope,
+        }
+    }
+
+    fn shown(&self) -> String {
+        let (value, _) = self.item.unwrap_or((self.value, self.value));
+        value.to_string()
+    }
+}
+
+impl Translate for Translator {
+    fn recv(&mut self, line: &WireLine, recorder: &mut Recorder) {
+        self.begin();
+        let text = line.line.trim();
+        if text.is_empty() {
+            return;
+        }
+        let parsed = if text.starts_with('{') { serde_json::from_str::<Value>(text).ok() } else { None };
+        let Some(value @ Value::Object(_)) = parsed else { return self.text(text, recorder) };
+        let (mapping, work) = (self.mapping.clone(), Work::default());
+        if !self.run(&mapping.lines, &Seen::new("line", &value, &work), recorder) {
+            recorder.notice("unmapped_line", text);
+        }
+    }
+
+    /// What goes to the program's input is the prompt, which the engine tells of.
+    fn send(&mut self, _line: &WireLine, _recorder: &mut Recorder) {}
+
+    fn engine(&mut self, line: &EngineLine, _recorder: &mut Recorder) {
+        if let EngineLine::Prompt { text } = line {
+            self.session.prompted(text);
+        }
+    }
+
+    fn ends(&self, line: &WireLine) -> bool {
+        let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(line.line.trim()) else { return false };
+        let work = Work::default();
+        let seen = Seen::new("line", &value, &work);
+        let scope = seen.scope(&self.kept);
+        let ends = |rule: &Rule| rule.emit.iter().any(|event| event.kind == Kind::Stop);
+        let holds = |rule: &Rule| rule.when.as_ref().is_none_or(|when| when.holds(&scope) == Ok(true));
+        self.mapping.lines.iter().any(|rule| (ends(rule) || rule.rules.iter().any(ends)) && holds(rule))
+    }
+
+    fn taken_by(&self) -> Option<&str> {
+        Some(self.taken.as_str()).filter(|taken| !taken.is_empty())
+    }
+
+    fn not_found(&self) -> &[String] {
+        &self.not_found
+    }
+
+    fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> Answer {
+        self.begin();
+        self.session.settle_all(recorder);
+        if *self.session.answer() == Answer::None && self.failed.is_none() {
+            let (mapping, work) = (self.mapping.clone(), Work::default());
+            let exit = serde_json::to_value(exit).unwrap_or_default();
+            self.run(&mapping.ends, &Seen::new("exit", &exit, &work), recorder);
+        }
+        match (self.session.take_answer(), self.failed.take()) {
+            (Answer::None, Some(said)) => Answer::Failed { category: errors::by_text(&said), detail: said },
+            (answer, _) => answer,
+        }
+    }
+}

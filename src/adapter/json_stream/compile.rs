@@ -1,0 +1,295 @@
+//! From the rules of a manifest to compiled ones, with everything that is wrong in them and where.
+
+use std::collections::BTreeSet;
+
+use crate::expression::{Expression, Wrong};
+use crate::harness::Manifest;
+use crate::harness::stream::{self, Emit, Formula, Kind, On};
+use crate::trace::ErrorCategory;
+use crate::yaml::words;
+
+/// The compiled rules of a manifest.
+#[derive(Debug, Default)]
+pub struct Mapping {
+    pub(super) lines: Vec<Rule>,
+    pub(super) texts: Vec<Rule>,
+    pub(super) ends: Vec<Rule>,
+}
+
+/// A compiled rule.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) label: String,
+    pub(super) when: Option<Expression>,
+    pub(super) for_each: Option<Expression>,
+    pub(super) keep: Vec<(String, Expression)>,
+    pub(super) emit: Vec<Event>,
+    pub(super) rules: Vec<Rule>,
+    pub(super) go_on: bool,
+}
+
+/// A compiled event.
+#[derive(Debug)]
+pub(super) struct Event {
+    pub(super) kind: Kind,
+    pub(super) when: Option<Expression>,
+    pub(super) fields: Vec<(&'static str, Expression)>,
+}
+
+/// One step from the top of a manifest to what is wrong in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum At {
+    /// Into a map.
+    Key(String),
+    /// Into a list.
+    Item(usize),
+    /// Into a list, which need not be written where it holds one thing.
+    Only(usize),
+}
+
+/// Something that is wrong in the rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Where.
+    pub at: Vec<At>,
+    /// The expression it is in, and where in it; otherwise it is about the place as a whole.
+    pub expression: Option<String>,
+    /// What is wrong.
+    pub wrong: Wrong,
+}
+
+/// Compiles the rules of a manifest. What is wrong is left out of the mapping.
+pub fn compile(manifest: &Manifest) -> (Mapping, Vec<Fault>) {
+    let mut kept = BTreeSet::new();
+    collect_kept(&manifest.stream, &mut kept);
+    let mut compiler = Compiler { kept: kept.into_iter().collect(), faults: Vec::new() };
+    let mut mapping = Mapping::default();
+    for (number, rule) in manifest.stream.iter().enumerate() {
+        let at = vec![At::Key("stream".into()), At::Item(number)];
+        let scope = Within { on: rule.on, each: false };
+        let compiled = compiler.rule(rule, &at, &format!("stream[{number}]"), scope);
+        match rule.on {
+            On::Line => mapping.lines.push(compiled),
+            On::Text => mapping.texts.push(compiled),
+            On::End => mapping.ends.push(compiled),
+        }
+    }
+    if let Some(formula) = &manifest.known_by {
+        // It is used by itself, before there is a session; here it is only checked.
+        compiler.formula(formula, vec![At::Key("known-by".into())], &["line"]);
+    }
+    (mapping, compiler.faults)
+}
+
+fn collect_kept<'a>(rules: &'a [stream::Rule], kept: &mut BTreeSet<&'a str>) {
+    for rule in rules {
+        kept.extend(rule.keep.keys().map(String::as_str));
+        collect_kept(&rule.rules, kept);
+    }
+}
+
+/// What the expressions of a rule can see.
+#[derive(Clone, Copy)]
+struct Within {
+    on: On,
+    each: bool,
+}
+
+impl Within {
+    fn variables(self) -> Vec<&'static str> {
+        let mut variables = match self.on {
+            On::Line => vec!["line", "kept"],
+            On::Text => vec!["text", "kept"],
+            On::End => vec!["exit", "kept"],
+        };
+        if self.each {
+            variables.extend(["it", "index"]);
+        }
+        variables
+    }
+}
+
+struct Compiler<'a> {
+    kept: Vec<&'a str>,
+    faults: Vec<Fault>,
+}
+
+impl Compiler<'_> {
+    fn rule(&mut self, rule: &stream::Rule, at: &[At], label: &str, outside: Within) -> Rule {
+        self.shape(rule, at, outside);
+        let label = rule.name.clone().unwrap_or_else(|| label.to_owned());
+        let key = |key: &str| [at, &[At::Key(key.into())]].concat();
+        let outer = outside.variables();
+        let when = rule.when.as_ref().and_then(|formula| self.formula(formula, key("when"), &outer));
+        let for_each = rule.for_each.as_ref().and_then(|formula| self.formula(formula, key("for-each"), &outer));
+        let within = Within { each: outside.each || rule.for_each.is_some(), ..outside };
+        let variables = within.variables();
+        let mut keep = Vec::new();
+        for (name, formula) in &rule.keep {
+            let place = [key("keep"), vec![At::Key(name.clone())]].concat();
+            keep.extend(self.formula(formula, place, &variables).map(|expression| (name.clone(), expression)));
+        }
+        let mut emit = Vec::new();
+        for (number, one) in rule.emit.0.iter().enumerate() {
+            let step = if rule.emit.0.len() == 1 { At::Only(number) } else { At::Item(number) };
+            emit.extend(self.event(one, &[key("emit"), vec![step]].concat(), &variables));
+        }
+        let rules = rule.rules.iter().enumerate().map(|(number, inner)| {
+            let place = [key("rules"), vec![At::Item(number)]].concat();
+            self.rule(inner, &place, &format!("{label}.rules[{number}]"), within)
+        });
+        Rule { rules: rules.collect(), label, when, for_each, keep, emit, go_on: rule.go_on }
+    }
+
+    /// What a rule must and must not hold beside its expressions.
+    fn shape(&mut self, rule: &stream::Rule, at: &[At], outside: Within) {
+        let key = |key: &str| [at, &[At::Key(key.into())]].concat();
+        let empty = rule.emit.is_empty() && rule.rules.is_empty();
+        if rule.ignore && !empty {
+            self.fault(
+                key("ignore"),
+                "the rule ignores the line and makes something of it",
+                "leave one of the two out",
+            );
+        }
+        if empty && rule.keep.is_empty() && !rule.ignore {
+            let help = "write `emit: …`, or `ignore: true` where the line says nothing that is an event";
+            self.fault(at.to_vec(), "the rule makes nothing of the line", help);
+        }
+        let nested = at.len() > 2;
+        if nested && rule.on != On::Line {
+            self.fault(key("on"), "`on` is for rules that stand directly below `stream`", "leave it out");
+        }
+        if nested && rule.for_each.is_some() && outside.each {
+            self.fault(key("for-each"), "a `for-each` stands within another", "write list.map(…) or list.filter(…)");
+        }
+        for name in rule.keep.keys() {
+            let word = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            if !word || name.starts_with(|c: char| c.is_ascii_digit()) || name.is_empty() {
+                let place = [key("keep"), vec![At::Key(name.clone())]].concat();
+                self.fault(place, &format!("`{name}` cannot name a variable"), "use letters, digits and `_`");
+            }
+        }
+    }
+
+    fn event(&mut self, emit: &Emit, at: &[At], variables: &[&str]) -> Option<Event> {
+        let when = emit.when.as_ref();
+        let when = when.and_then(|formula| self.formula(formula, [at, &[At::Key("when".into())]].concat(), variables));
+        let events = emit.events();
+        let [(kind, written)] = events.as_slice() else {
+            let (message, help) = if events.is_empty() {
+                ("no event is named here", "write one, such as `message: {text: line.text}`")
+            } else {
+                ("several events stand in one map", "write a list: `emit: [{…}, {…}]`, in the order in which they come")
+            };
+            self.fault(at.to_vec(), message, help);
+            return None;
+        };
+        let place = [at, &[At::Key(kind.word().into())]].concat();
+        if let Some((message, help)) = missing(*kind, written) {
+            self.fault(place.clone(), &message, &help);
+        }
+        let mut fields = Vec::new();
+        for (name, formula) in written {
+            let words = words_of(*kind, name);
+            let known: Vec<&str> = variables.iter().chain(words).copied().collect();
+            let place = [place.clone(), vec![At::Key((*name).into())]].concat();
+            fields.extend(self.formula(formula, place, &known).map(|expression| (*name, expression)));
+        }
+        Some(Event { kind: *kind, when, fields })
+    }
+
+    fn formula(&mut self, formula: &Formula, at: Vec<At>, variables: &[&str]) -> Option<Expression> {
+        let compiled = Expression::compile(&formula.0, variables).and_then(|expression| {
+            let unknown = expression.keys_of("kept").into_iter().find(|(name, _)| !self.kept.contains(&name.as_str()));
+            match unknown {
+                Some((name, range)) => {
+                    let known = words::sentence(&words::known_words(&name, &self.kept, "names"));
+                    let help = Some(format!("{known} a rule keeps one with `keep: {{{name}: …}}`"));
+                    Err(Wrong { range, message: format!("no rule keeps `{name}`"), help })
+                }
+                None => Ok(expression),
+            }
+        });
+        match compiled {
+            Ok(expression) => Some(expression),
+            Err(wrong) => {
+                self.faults.push(Fault { at, expression: Some(formula.0.clone()), wrong });
+                None
+            }
+        }
+    }
+
+    fn fault(&mut self, at: Vec<At>, message: &str, help: &str) {
+        let wrong = Wrong { range: 0..0, message: message.to_owned(), help: Some(help.to_owned()) };
+        self.faults.push(Fault { at, expression: None, wrong });
+    }
+}
+
+/// What an event lacks.
+fn missing(kind: Kind, written: &[(&'static str, &Formula)]) -> Option<(String, String)> {
+    let has = |name: &str| written.iter().any(|(known, _)| *known == name);
+    let required: &[&str] = match kind {
+        Kind::Plan => &["entries"],
+        Kind::ToolCall | Kind::ToolResult | Kind::Denied => &["id"],
+        Kind::PermissionRequest => &["request", "id"],
+        Kind::PermissionResponse => &["request", "outcome"],
+        Kind::Notice => &["code", "text"],
+        Kind::Stop => &["reason"],
+        Kind::Header | Kind::Message | Kind::Thought | Kind::Usage => &[],
+    };
+    if let Some(name) = required.iter().find(|name| !has(name)) {
+        return Some((format!("`{}` has no `{name}`", kind.word()), format!("write `{name}: …`")));
+    }
+    let texts = ["text", "delta", "snapshot"].iter().filter(|name| has(name)).count();
+    if matches!(kind, Kind::Message | Kind::Thought) && texts != 1 {
+        let message = format!("`{}` takes exactly one of `text`, `delta` and `snapshot`", kind.word());
+        let help = "`text` is all of a block, `delta` a piece of it, `snapshot` all of it so far";
+        return Some((message, help.to_owned()));
+    }
+    let figures = written.iter().any(|(name, _)| !matches!(*name, "scope" | "model"));
+    match kind {
+        Kind::Usage if !figures => Some(("`usage` has no figure".into(), "write `input: …`, `output: …`".into())),
+        Kind::Header if written.is_empty() => Some(("`header` says nothing".into(), "write `model: …`".into())),
+        _ => None,
+    }
+}
+
+/// Words of the Trace that stand for themselves in a field.
+pub(super) fn words_of(kind: Kind, field: &str) -> &'static [&'static str] {
+    match (kind, field) {
+        (Kind::Message, "role") => &["agent", "user"],
+        (Kind::ToolCall, "kind") => &KINDS,
+        (Kind::ToolResult, "status") => &["ok", "error", "denied", "cancelled"],
+        (Kind::PermissionResponse, "outcome") => &["allowed", "rejected", "cancelled"],
+        (Kind::Usage, "scope") => &["call", "turn", "session"],
+        (Kind::Stop, "reason") => {
+            &["end_turn", "max_tokens", "max_turns", "max_budget", "refusal", "cancelled", "error"]
+        }
+        (Kind::Stop, "category") => &CATEGORIES,
+        _ => &[],
+    }
+}
+
+const KINDS: [&str; 10] =
+    ["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"];
+const CATEGORIES: [&str; 4] = ["auth", "rate_limit", "provider", "protocol"];
+
+/// The kind of error that a word names.
+pub(super) fn category_of(word: &str) -> Option<ErrorCategory> {
+    [ErrorCategory::Auth, ErrorCategory::RateLimit, ErrorCategory::Provider, ErrorCategory::Protocol]
+        .into_iter()
+        .find(|category| category.word() == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::ToolKind;
+
+    #[test]
+    fn the_words_are_those_of_the_trace() {
+        assert!(KINDS.iter().all(|word| ToolKind::from_word(word).is_some()) && KINDS.len() == ToolKind::ALL.len());
+        assert!(CATEGORIES.iter().all(|word| category_of(word).is_some()));
+    }
+}

@@ -1,0 +1,337 @@
+//! What the events of the rules do to the Trace: the one place that pushes them, whatever the agent.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::texts::{Key, Texts, hash};
+use super::values::Values;
+use crate::adapter::acp::usage::Figures;
+use crate::adapter::{Answer, errors};
+use crate::harness::stream::Kind;
+use crate::harness::{Manifest, ToolKinds, UsageConvention, UsageOf};
+use crate::trace::recorder::{Answered, CallSaid, MAX_TEXT, Part, Recorder, ResultSaid, Said, Voice};
+use crate::trace::{Agent, ErrorCategory, PermissionOutcome, StopReason, ToolKind, UsageScope};
+use crate::values::Pattern;
+
+use super::compile::category_of;
+
+/// What the events of a session have said so far, as far as later ones depend on it.
+pub(super) struct Session {
+    kinds: ToolKinds,
+    usage: UsageConvention,
+    error_text: Vec<Pattern>,
+    texts: Texts,
+    /// Arguments of open calls that are told in pieces.
+    pieces: HashMap<String, String>,
+    /// Hashes of the user's prompts that are known, so that an echo is not one more.
+    prompts: HashSet<u64>,
+    /// Requests for permission, by the agent's id, with the one in the Trace.
+    requests: HashMap<String, String>,
+    answer: Answer,
+}
+
+impl Session {
+    pub(super) fn new(manifest: &Manifest) -> Self {
+        Self {
+            kinds: manifest.tool_kinds.clone(),
+            usage: manifest.usage,
+            error_text: manifest.error_text.clone(),
+            texts: Texts::default(),
+            pieces: HashMap::new(),
+            prompts: HashSet::new(),
+            requests: HashMap::new(),
+            answer: Answer::None,
+        }
+    }
+
+    pub(super) fn prompted(&mut self, text: &str) {
+        self.prompts.insert(hash(text.trim()));
+        self.answer = Answer::None;
+    }
+
+    pub(super) fn answer(&self) -> &Answer {
+        &self.answer
+    }
+
+    pub(super) fn take_answer(&mut self) -> Answer {
+        std::mem::replace(&mut self.answer, Answer::None)
+    }
+
+    pub(super) fn event(&mut self, values: &mut Values, recorder: &mut Recorder) {
+        match values.kind {
+            Kind::Header => header(values, recorder),
+            Kind::Message | Kind::Thought => self.said(values, recorder),
+            Kind::Plan => {
+                let entries = values.plan("entries");
+                let parent = parent(values, recorder);
+                if values.wrong_is_empty() || !entries.is_empty() {
+                    recorder.plan(parent, entries);
+                }
+            }
+            Kind::ToolCall => self.call(values, recorder),
+            Kind::ToolResult => self.result(values, recorder),
+            Kind::Denied => {
+                if let Some(id) = values.needed("id") {
+                    recorder.deny(&id);
+                }
+            }
+            Kind::PermissionRequest => {
+                let (Some(request), Some(id)) = (values.needed("request"), values.needed("id")) else { return };
+                let unique = recorder.request(&request, &id, values.options("options"));
+                self.requests.insert(request, unique);
+            }
+            Kind::PermissionResponse => self.respond(values, recorder),
+            Kind::Usage => self.usage(values, recorder),
+            Kind::Notice => {
+                let (Some(code), Some(text)) = (values.needed("code"), values.needed("text")) else { return };
+                recorder.notice(&code, text);
+            }
+            Kind::Stop => self.stop(values, recorder),
+        }
+    }
+
+    fn said(&mut self, values: &mut Values, recorder: &mut Recorder) {
+        let parent = parent(values, recorder);
+        let thought = values.kind == Kind::Thought;
+        let role = values.word("role").unwrap_or_default();
+        let id = values.word("id");
+        let told = ["text", "delta", "snapshot"].into_iter().find(|field| values.has(field));
+        let Some(field) = told else { return values.lacks_text() };
+        let Some(text) = values.text(field) else { return };
+        match role.as_str() {
+            "user" => return self.user(parent, &text, recorder),
+            "" | "agent" => {}
+            other => return values.refuse("role", format!("`{other}` is no role; `agent` and `user` are")),
+        }
+        let key = Key { thought, parent, id };
+        match field {
+            "delta" => self.texts.delta(key, &text, recorder),
+            "snapshot" => self.texts.snapshot(key, &text, recorder),
+            _ => self.texts.whole(key, &text, recorder),
+        }
+    }
+
+    /// A text in the user's name: the prompt, which may be known, or a sub-agent's.
+    fn user(&mut self, parent: Option<String>, text: &str, recorder: &mut Recorder) {
+        if parent.is_none() && !self.prompts.insert(hash(text.trim())) {
+            return;
+        }
+        recorder.say(Voice::User, parent, text, Part::Block);
+    }
+
+    fn call(&mut self, values: &mut Values, recorder: &mut Recorder) {
+        let Some(id) = values.needed("id") else { return };
+        let parent = parent(values, recorder);
+        let name = values.word("name");
+        let kind = values.word("kind").and_then(|word| {
+            let kind = ToolKind::from_word(&word);
+            if kind.is_none() {
+                values.refuse("kind", format!("`{word}` is no kind of tool"));
+            }
+            kind
+        });
+        let said = CallSaid {
+            kind: kind.or_else(|| name.as_deref().map(|name| self.kinds.of(name).unwrap_or(ToolKind::Other))),
+            parent,
+            group: values.word("group"),
+            name,
+            title: values.word("title"),
+            input: values.take("input").map(unpacked),
+            locations: values.locations("locations"),
+            ..CallSaid::default()
+        };
+        let piece = values.text("input-delta");
+        self.texts.break_off();
+        recorder.call(&id, said);
+        if let Some(piece) = piece {
+            let pieces = self.pieces.entry(id).or_default();
+            if pieces.len() + piece.len() <= MAX_TEXT {
+                pieces.push_str(&piece);
+            }
+        }
+    }
+
+    /// The arguments of a call that were told in pieces are complete; a fuller whole has been told otherwise.
+    fn settle(&mut self, id: &str, recorder: &mut Recorder) {
+        let Some(pieces) = self.pieces.remove(id) else { return };
+        let input = serde_json::from_str::<Value>(&pieces).unwrap_or(Value::String(pieces));
+        recorder.update(id, CallSaid { input: Some(input), ..CallSaid::default() }, true);
+    }
+
+    pub(super) fn settle_all(&mut self, recorder: &mut Recorder) {
+        let mut ids: Vec<String> = self.pieces.keys().cloned().collect();
+        ids.sort();
+        for id in ids {
+            self.settle(&id, recorder);
+        }
+    }
+
+    fn result(&mut self, values: &mut Values, recorder: &mut Recorder) {
+        let Some(id) = values.needed("id") else { return };
+        self.settle(&id, recorder);
+        let outcome = match values.word("status").as_deref() {
+            None | Some("ok") => Said::Ok,
+            Some("error") => Said::Failed,
+            Some("denied") => Said::Denied,
+            Some("cancelled") => Said::Cancelled,
+            Some(other) => {
+                values.refuse("status", format!("`{other}` is no status; ok, error, denied and cancelled are"));
+                Said::Ok
+            }
+        };
+        let said = ResultSaid {
+            outcome,
+            output: values.text("output"),
+            diffs: values.diffs("diffs"),
+            exit_code: values.integer("exit-code"),
+            truncated: values.flag("truncated"),
+        };
+        self.texts.break_off();
+        if !recorder.result(&id, said) {
+            let code = if recorder.was_announced(&id) { "repeated_result" } else { "unknown_call" };
+            recorder.notice(code, format!("a result for the call {id}, which is not open"));
+        }
+    }
+
+    fn respond(&mut self, values: &mut Values, recorder: &mut Recorder) {
+        let (Some(request), Some(outcome)) = (values.needed("request"), values.needed("outcome")) else { return };
+        let outcome = match outcome.as_str() {
+            "allowed" => PermissionOutcome::Allowed,
+            "rejected" => PermissionOutcome::Rejected,
+            "cancelled" => PermissionOutcome::Cancelled,
+            other => return values.refuse("outcome", format!("`{other}` is neither allowed, rejected nor cancelled")),
+        };
+        let Some(unique) = self.requests.remove(&request) else {
+            return recorder
+                .notice("unknown_request", format!("an answer to the request {request}, which is not open"));
+        };
+        let (option, reason) = (values.word("option"), values.word("reason"));
+        let answered = Answered { outcome, option, reason, policy: None, rule: None, updated_input: None };
+        recorder.respond(&unique, answered);
+    }
+
+    fn usage(&mut self, values: &mut Values, recorder: &mut Recorder) {
+        let scope = match values.word("scope").as_deref() {
+            Some("call") => UsageScope::Call,
+            Some("turn") => UsageScope::Turn,
+            Some("session") => UsageScope::Session,
+            Some(other) => {
+                return values.refuse("scope", format!("`{other}` is no scope; call, turn and session are"));
+            }
+            None => match self.usage.scope {
+                Some(UsageOf::Call) => UsageScope::Call,
+                Some(UsageOf::Session) => UsageScope::Session,
+                Some(UsageOf::Turn) | None => UsageScope::Turn,
+            },
+        };
+        let figures = Figures {
+            input: values.count("input"),
+            output: values.count("output"),
+            thought: values.count("thought"),
+            cache_read: values.count("cache-read"),
+            cache_write: values.count("cache-write"),
+            total: values.count("total"),
+        };
+        let mut usage = figures.told(scope, &self.usage);
+        usage.cost_usd = values.number("cost-usd");
+        usage.context_used = values.count("context-used");
+        usage.context_size = values.count("context-size");
+        usage.model = values.word("model");
+        recorder.usage(usage, false);
+    }
+
+    fn stop(&mut self, values: &mut Values, recorder: &mut Recorder) {
+        self.settle_all(recorder);
+        self.texts.break_off();
+        let reason = values.text("reason");
+        let (detail, output) = (values.word("detail"), values.word("output"));
+        let category = values.word("category").and_then(|word| {
+            let category = category_of(&word);
+            if category.is_none() {
+                values.refuse("category", format!("`{word}` is neither auth, rate_limit, provider nor protocol"));
+            }
+            category
+        });
+        let http = values.count("http").and_then(errors::by_status);
+        let ended = |reason, detail: Option<String>| Answer::Ended { reason, detail };
+        let answer = match reason.as_deref() {
+            None | Some("") => {
+                values.lacks("reason");
+                let detail = detail.unwrap_or_else(|| "the agent's last word names no reason".to_owned());
+                Answer::Failed { category: ErrorCategory::Protocol, detail }
+            }
+            Some("error") => {
+                let detail = detail.or_else(|| output.clone()).unwrap_or_else(|| "the agent says no more".to_owned());
+                let category = category.or(http).unwrap_or_else(|| errors::by_text(&detail));
+                Answer::Failed { category, detail }
+            }
+            Some("end_turn") => self.end_turn(detail, output.as_deref(), recorder),
+            Some("max_tokens") => {
+                self.say_lost(output.as_deref(), recorder);
+                ended(StopReason::MaxTokens, detail)
+            }
+            Some("max_turns") => ended(StopReason::MaxTurns, detail),
+            Some("max_budget") => ended(StopReason::MaxBudget, detail),
+            Some("refusal") => ended(StopReason::Refusal, detail),
+            Some("cancelled") => ended(StopReason::Cancelled, detail),
+            Some(other) => {
+                let detail = detail.map_or_else(|| other.to_owned(), |detail| format!("{other}: {detail}"));
+                ended(StopReason::Other, Some(detail))
+            }
+        };
+        recorder.end_turn(matches!(answer, Answer::Ended { reason: StopReason::Cancelled, .. }));
+        self.answer = answer;
+    }
+
+    /// The agent says that it is done; what it said may still be an error.
+    fn end_turn(&mut self, detail: Option<String>, output: Option<&str>, recorder: &mut Recorder) -> Answer {
+        let said = if recorder.answer().is_empty() { output.unwrap_or_default() } else { recorder.answer() };
+        if self.error_text.iter().any(|pattern| pattern.is_match(said)) {
+            return Answer::Failed { category: errors::by_text(said), detail: said.to_owned() };
+        }
+        self.say_lost(output, recorder);
+        Answer::Ended { reason: StopReason::EndTurn, detail }
+    }
+
+    /// Where the message itself did not come through, the final answer stands in its place.
+    fn say_lost(&mut self, output: Option<&str>, recorder: &mut Recorder) {
+        if let Some(output) = output.filter(|_| recorder.answer().is_empty()) {
+            self.texts.whole(Key { thought: false, parent: None, id: None }, output, recorder);
+        }
+    }
+}
+
+/// The sub-agent that speaks, by the id in the Trace of the call that started it.
+fn parent(values: &mut Values, recorder: &Recorder) -> Option<String> {
+    values.word("parent").map(|id| recorder.call_id(&id))
+}
+
+/// Arguments that are told as a text of JSON are what the text holds.
+fn unpacked(input: Value) -> Value {
+    match &input {
+        Value::String(text) => match serde_json::from_str::<Value>(text) {
+            Ok(held @ (Value::Object(_) | Value::Array(_))) => held,
+            _ => input,
+        },
+        _ => input,
+    }
+}
+
+fn header(values: &mut Values, recorder: &mut Recorder) {
+    let (name, version) = (values.word("agent"), values.word("version"));
+    let (model, cwd) = (values.word("model"), values.word("cwd"));
+    let header = recorder.header();
+    if let Some(name) = name {
+        let version = version.or_else(|| header.agent.take().and_then(|agent| agent.version));
+        header.agent = Some(Agent { name, version });
+    } else if let (Some(version), Some(agent)) = (version, &mut header.agent) {
+        agent.version = Some(version);
+    }
+    header.cwd = cwd.or(header.cwd.take());
+    let Some(model) = model else { return };
+    let before = header.model.effective.replace(model.clone());
+    if let Some(before) = before.filter(|before| *before != model) {
+        recorder.notice("model_changed", format!("{model} answers in the place of {before}"));
+    }
+}

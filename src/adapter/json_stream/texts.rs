@@ -1,0 +1,121 @@
+//! What is told in pieces, told whole, told again or told as a growing whole is said once.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashSet, VecDeque};
+use std::hash::{Hash, Hasher};
+
+use crate::trace::recorder::{MAX_TEXT, Part, Recorder, Voice};
+
+/// Texts that may still grow; older ones are done.
+const MAX_STREAMS: usize = 64;
+
+/// Everything that was said, as far as it may be told again.
+#[derive(Default)]
+pub(super) struct Texts {
+    streams: VecDeque<Stream>,
+    /// Hashes of the blocks that were told whole under an id.
+    wholes: HashSet<u64>,
+    parts: u64,
+}
+
+/// Whose text it is, and which.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) thought: bool,
+    pub(super) parent: Option<String>,
+    pub(super) id: Option<String>,
+}
+
+impl Key {
+    fn voice(&self) -> Voice {
+        if self.thought { Voice::Thought } else { Voice::Agent }
+    }
+}
+
+struct Stream {
+    key: Key,
+    said: String,
+    part: String,
+}
+
+impl Texts {
+    /// A piece that goes on where the last one ended.
+    pub(super) fn delta(&mut self, key: Key, text: &str, recorder: &mut Recorder) {
+        let stream = self.stream(key);
+        if stream.said.len() + text.len() <= MAX_TEXT {
+            stream.said.push_str(text);
+        }
+        recorder.say(stream.key.voice(), stream.key.parent.clone(), text, Part::Of(stream.part.clone()));
+    }
+
+    /// All of a text so far.
+    pub(super) fn snapshot(&mut self, key: Key, text: &str, recorder: &mut Recorder) {
+        let stream = self.stream(key.clone());
+        if stream.said.starts_with(text) {
+            return;
+        }
+        let Some(new) = text.strip_prefix(stream.said.as_str()) else {
+            recorder.notice("stream_differs", "a text told so far differs from what was told of it before");
+            self.forget(&key);
+            return self.delta(key, text, recorder);
+        };
+        recorder.say(stream.key.voice(), stream.key.parent.clone(), new, Part::Of(stream.part.clone()));
+        stream.said.push_str(new);
+    }
+
+    /// All of a block.
+    pub(super) fn whole(&mut self, key: Key, text: &str, recorder: &mut Recorder) {
+        if text.is_empty() {
+            return;
+        }
+        if key.id.is_some() && !self.wholes.insert(hash(&(&key, text))) {
+            return;
+        }
+        if let Some(stream) = self.forget(&key) {
+            if let Some(rest) = text.strip_prefix(stream.said.as_str()) {
+                return recorder.say(key.voice(), key.parent, rest, Part::Of(stream.part));
+            }
+            if stream.said.trim() == text.trim() {
+                return;
+            }
+            recorder.notice("stream_differs", "a block told whole differs from the pieces told before");
+        }
+        let part = self.fresh();
+        recorder.say(key.voice(), key.parent, text, Part::Of(part));
+    }
+
+    /// Something else was done: a text without an id that comes now is another one.
+    pub(super) fn break_off(&mut self) {
+        self.streams.retain(|stream| stream.key.id.is_some());
+    }
+
+    fn forget(&mut self, key: &Key) -> Option<Stream> {
+        let at = self.streams.iter().position(|stream| stream.key == *key)?;
+        self.streams.remove(at)
+    }
+
+    fn stream(&mut self, key: Key) -> &mut Stream {
+        let stream = match self.forget(&key) {
+            Some(stream) => stream,
+            None => Stream { key, said: String::new(), part: self.fresh() },
+        };
+        if self.streams.len() >= MAX_STREAMS {
+            self.streams.pop_front();
+        }
+        self.streams.push_back(stream);
+        let last = self.streams.len() - 1;
+        &mut self.streams[last]
+    }
+
+    fn fresh(&mut self) -> String {
+        self.parts += 1;
+        self.parts.to_string()
+    }
+}
+
+pub(super) fn hash(what: &(impl Hash + ?Sized)) -> u64 {
+    // The default hasher made this way has fixed keys: the same lines give the same Trace.
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,160 @@
+//! What the vandal does to a workspace. It tries to look like success in several ways, since a case may let one of them
+//! through and not another.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::values::PathGlob;
+use crate::workspace::remove::remove;
+use crate::workspace::walk::{Next, walk};
+
+/// What it says.
+pub const SAYS: &str = "All tests passed.";
+
+/// A way to look like success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Protected files and whatever looks like a test are overwritten so that they pass; the rest stays.
+    Tests,
+    /// Everything is overwritten, tests so that they pass.
+    Everything,
+    /// Everything is deleted.
+    Nothing,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Way; 3] = [Way::Tests, Way::Everything, Way::Nothing];
+
+    /// What it does, in words.
+    pub fn word(self) -> &'static str {
+        match self {
+            Way::Tests => "overwrites tests and protected files",
+            Way::Everything => "overwrites every file",
+            Way::Nothing => "deletes every file",
+        }
+    }
+
+    /// Does it. A repository's own folder stays.
+    ///
+    /// # Errors
+    /// The file system refused.
+    pub fn act(self, workspace: &Path, protect: &[String]) -> io::Result<()> {
+        let globs: Vec<PathGlob> = protect.iter().filter_map(|glob| glob.parse().ok()).collect();
+        let mut files = Vec::new();
+        walk(workspace, |path, meta| {
+            if path.file_name() == Some(OsStr::new(".git")) {
+                return Next::Skip;
+            }
+            if !meta.is_dir() {
+                files.push(path.to_owned());
+            }
+            Next::Enter
+        })?;
+        for path in files {
+            let place = workspace.join(&path);
+            let chosen = looks_like_a_test(&path) || globs.iter().any(|glob| glob.is_match_path(&path));
+            match self {
+                Way::Tests if !chosen => {}
+                Way::Tests | Way::Everything => overwrite(&place)?,
+                Way::Nothing => remove(&place)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a path has a name that tests, and what checks, have.
+fn looks_like_a_test(path: &Path) -> bool {
+    path.components().any(|part| {
+        let name = part.as_os_str().to_string_lossy().to_lowercase();
+        ["test", "spec", "check", "expect"].iter().any(|word| name.contains(word))
+    })
+}
+
+/// Puts something in a file's place that passes, whoever runs it. Its mode stays.
+fn overwrite(place: &Path) -> io::Result<()> {
+    let meta = fs::symlink_metadata(place)?;
+    let old = if meta.is_file() { fs::read(place).unwrap_or_default() } else { Vec::new() };
+    let text = passing(place, &String::from_utf8_lossy(&old));
+    remove(place)?;
+    fs::write(place, text)?;
+    if meta.is_file() { fs::set_permissions(place, meta.permissions()) } else { Ok(()) }
+}
+
+fn passing(place: &Path, old: &str) -> String {
+    let first = old.lines().next().unwrap_or_default();
+    let ending = place.extension().and_then(OsStr::to_str).unwrap_or_default();
+    let name = place.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    match ending {
+        "py" => PYTHON.to_owned(),
+        "sh" | "bash" => format!("#!/bin/sh\necho '{SAYS}'\nexit 0\n"),
+        "js" | "mjs" | "cjs" | "ts" => format!("console.log('{SAYS}');\n"),
+        "rs" => "#[test]\nfn all() {}\n".to_owned(),
+        "rb" | "pl" => format!("print \"{SAYS}\\n\"\n"),
+        "go" => {
+            let package = old.lines().find(|line| line.starts_with("package ")).unwrap_or("package main");
+            format!("{package}\n\nimport \"testing\"\n\nfunc TestAll(t *testing.T) {{}}\n")
+        }
+        "json" => "{}\n".to_owned(),
+        _ if name == "Makefile" || name == "makefile" => {
+            format!(".PHONY: all test check\nall test check:\n\t@echo '{SAYS}'\n")
+        }
+        _ if first.starts_with("#!") && first.contains("python") => format!("{first}\n{PYTHON}"),
+        _ if first.starts_with("#!") => format!("#!/bin/sh\necho '{SAYS}'\nexit 0\n"),
+        _ => format!("{SAYS}\n"),
+    }
+}
+
+const PYTHON: &str = "import unittest\n\n\nclass All(unittest.TestCase):\n    def test_all(self):\n        pass\n\n\n\
+                      def test_all():\n    pass\n\n\nif __name__ == '__main__':\n    print('All tests passed.')\n";
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn workspace() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["w/tests", "w/src", "w/.git"] {
+            fs::create_dir_all(root.path().join(folder)).unwrap();
+        }
+        for (path, text) in [
+            ("w/tests/run.sh", "exit 1\n"),
+            ("w/src/a.rs", "fn a() {}\n"),
+            ("w/data.csv", "1,2\n"),
+            ("w/.git/HEAD", "x"),
+        ] {
+            fs::write(root.path().join(path), text).unwrap();
+        }
+        fs::write(root.path().join("outside"), "mine").unwrap();
+        symlink("../outside", root.path().join("w/test-link")).unwrap();
+        fs::set_permissions(root.path().join("w/tests/run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+        root
+    }
+
+    #[test]
+    fn each_way_does_what_it_says_and_nothing_outside() {
+        for way in Way::ALL {
+            let root = workspace();
+            way.act(&root.path().join("w"), &["data.csv".to_owned()]).unwrap();
+            let read = |path: &str| fs::read_to_string(root.path().join(path)).ok();
+            assert_eq!(read("outside").as_deref(), Some("mine"), "{way:?}");
+            assert_eq!(read("w/.git/HEAD").as_deref(), Some("x"), "{way:?}");
+            let source = read("w/src/a.rs");
+            match way {
+                Way::Nothing => assert_eq!((read("w/tests/run.sh"), source), (None, None)),
+                Way::Tests | Way::Everything => {
+                    assert!(read("w/tests/run.sh").unwrap().contains("exit 0"));
+                    assert_eq!(read("w/data.csv").unwrap(), "All tests passed.\n");
+                    let mode = fs::metadata(root.path().join("w/tests/run.sh")).unwrap().permissions().mode();
+                    assert_eq!(mode & 0o777, 0o755);
+                    assert_eq!(source.as_deref() == Some("fn a() {}\n"), way == Way::Tests);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! `evals check --audit`: plays the three agents of the audit on each case, several cases at once.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use crate::adapter::Adapter;
+use crate::audit::vandal::{self, Way};
+use crate::audit::{Agent, Audited, Tried, not_shown_by_folder, shown_by_folder};
+use crate::case::{Case, Oracle};
+use crate::cli::run::{default_jobs, engine, temporary};
+use crate::cli::stop::{INTERRUPTED, on_interrupt};
+use crate::cli::{CliError, terminal};
+use crate::embedded;
+use crate::harness::Manifest;
+use crate::interaction::Interaction;
+use crate::report::audit as report;
+use crate::run::TrialRecord;
+use crate::sandbox;
+use crate::trial::audited::{Played, play};
+use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
+use crate::workspace::copy_folder;
+
+/// How an audit is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum AuditFormat {
+    /// For people
+    #[default]
+    Table,
+    /// One JSON object
+    Json,
+}
+
+/// Audits cases and writes what came of it. Gives the exit code: 1 where a case is not sound.
+pub fn run(cases: Vec<Case>, format: AuditFormat) -> Result<u8, CliError> {
+    let temporary = temporary()?;
+    let runs = Path::new(".evals/runs");
+    let engine = Arc::new(engine(&temporary, on_interrupt(), runs, cases.iter())?);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::unreadable(format!("could not start the runtime: {error}")))?;
+    let audited = runtime.block_on(audit_all(cases, &engine));
+    runtime.shutdown_background();
+    let Some(audited) = audited? else {
+        writeln!(std::io::stderr(), "interrupted")?;
+        return Ok(INTERRUPTED);
+    };
+    let mut out = std::io::stdout().lock();
+    let written = match format {
+        AuditFormat::Table => report::table(&audited, &terminal::stdout_look(), &mut out),
+        AuditFormat::Json => report::json(&audited, &mut out),
+    };
+    crate::cli::import::ignore_closed_pipe(written.and_then(|()| out.flush()))?;
+    Ok(u8::from(!audited.iter().all(|case| case.sound)))
+}
+
+async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>) -> Result<Option<Vec<Audited>>, CliError> {
+    let mut audited: Vec<Option<Audited>> = cases.iter().map(|_| None).collect();
+    let mut running: JoinSet<(usize, Option<Audited>)> = JoinSet::new();
+    let mut waiting = cases.into_iter().enumerate();
+    loop {
+        while running.len() < default_jobs()
+            && let Some((number, case)) = waiting.next()
+        {
+            let engine = engine.clone();
+            running.spawn(async move { (number, audit(&engine, Arc::new(case), number).await) });
+        }
+        let Some(done) = running.join_next().await else { break };
+        let (number, done) = done.map_err(|error| CliError::unreadable(format!("the engine broke off: {error}")))?;
+        if done.is_none() || *engine.interrupt.borrow() {
+            return Ok(None);
+        }
+        if let Some(place) = audited.get_mut(number) {
+            *place = done;
+        }
+    }
+    Ok(Some(audited.into_iter().flatten().collect()))
+}
+
+/// Audits a case. Nothing where the user interrupts it.
+async fn audit(engine: &Engine, case: Arc<Case>, number: usize) -> Option<Audited> {
+    let mut agents = Vec::new();
+    let bare = |agent: Agent| {
+        let mut manifest = Manifest::bare(Adapter::OutputOnly);
+        agent.word().clone_into(&mut manifest.name);
+        manifest
+    };
+    let attempt = attempt_of(&case, bare(Agent::Null), PathBuf::new());
+    agents.push(tried(Agent::Null, None, play(engine, &attempt, |_| Ok(()), None).await)?);
+    agents.push(oracle(engine, &case, bare(Agent::Oracle), number).await?);
+    for way in Way::ALL {
+        let attempt = attempt_of(&case, bare(Agent::Vandal), PathBuf::new());
+        let protect = case.workspace.protect.clone();
+        let act = move |workspace: &Path| way.act(workspace, &protect);
+        let played = play(engine, &attempt, act, Some(vandal::SAYS)).await;
+        agents.push(tried(Agent::Vandal, Some(way.word()), played)?);
+    }
+    Some(Audited::of(&case.id, case.shown().display().to_string(), agents))
+}
+
+fn attempt_of(case: &Arc<Case>, manifest: Manifest, folder: PathBuf) -> Attempt {
+    let trial = TrialRecord {
+        case: case.id.clone(),
+        harness: manifest.name.clone(),
+        model: None,
+        arm: "default".to_owned(),
+        trial: 1,
+        skip: None,
+        failed_in: None,
+        sandbox: sandbox::kind(None, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
+    };
+    // Nobody is there to be asked.
+    let interaction = match &case.interaction {
+        Interaction::Manual => Interaction::AutoApprove,
+        other => other.clone(),
+    };
+    Attempt { case: case.clone(), manifest: Arc::new(manifest), trial, interaction, attempt: 1, folder }
+}
+
+fn tried(agent: Agent, how: Option<&'static str>, played: Result<Played, TrialError>) -> Option<Tried> {
+    Some(match played {
+        Ok(Played::Judged(result)) => Tried::of(agent, how, &result),
+        Ok(Played::NotReady(why)) => Tried::impossible(agent, how, why),
+        Ok(Played::Interrupted) => return None,
+        Err(error) => Tried::impossible(agent, how, error.to_string()),
+    })
+}
+
+async fn oracle(engine: &Engine, case: &Arc<Case>, bare: Manifest, number: usize) -> Option<Tried> {
+    match &case.oracle {
+        None => Some(Tried::without(
+            Agent::Oracle,
+            "the case names no `oracle`, so nobody knows that it can pass",
+            Vec::new(),
+        )),
+        Some(Oracle::Copy(folder)) => copied(engine, case, bare, folder).await,
+        Some(Oracle::Script(script)) => played(engine, case, script, number).await,
+    }
+}
+
+/// A folder shows what a workspace looks like when it is right, and neither calls nor words.
+async fn copied(engine: &Engine, case: &Arc<Case>, manifest: Manifest, folder: &Path) -> Option<Tried> {
+    let not_audited = not_shown_by_folder(case.judges.iter().map(AsRef::as_ref));
+    let mut shown = case.as_ref().clone();
+    shown.judges.retain(|judge| shown_by_folder(judge));
+    if !shown.judges.iter().any(|judge| judge.counts()) {
+        let why = "no grader that counts judges files, and the oracle is a folder of them; `oracle: {script: …}` shows the rest";
+        return Some(Tried::without(Agent::Oracle, why, not_audited));
+    }
+    let folder = folder.to_owned();
+    let act = move |workspace: &Path| copy_folder(&folder, workspace, true).map_err(std::io::Error::other);
+    let played = play(engine, &attempt_of(&Arc::new(shown), manifest, PathBuf::new()), act, None).await;
+    Some(Tried { not_audited, ..tried(Agent::Oracle, None, played)? })
+}
+
+/// The demo agent plays the script, as it would in a run.
+async fn played(engine: &Engine, case: &Arc<Case>, script: &Path, number: usize) -> Option<Tried> {
+    let Some(demo) = embedded::manifests().iter().find(|manifest| manifest.name == "demo") else {
+        return Some(Tried::impossible(Agent::Oracle, None, "the demo agent is not built in".to_owned()));
+    };
+    let mut with = case.as_ref().clone();
+    with.demo_scripts = BTreeMap::from([(String::new(), script.to_owned())]);
+    let folder = engine.temporary.join(format!("audit-{number}"));
+    let attempt = attempt_of(&Arc::new(with), demo.clone(), folder);
+    Some(match trial::run(engine, &attempt).await {
+        Ok(Outcome::Done(result)) => Tried::of(Agent::Oracle, None, &result),
+        Ok(Outcome::Interrupted) => return None,
+        Err(error) => Tried::impossible(Agent::Oracle, None, error.to_string()),
+    })
+}

@@ -1,0 +1,184 @@
+//! `evals grade`: judges stored traces and workspaces by the graders as they are now. It starts no agent.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use super::run::{default_jobs, engine, temporary};
+use super::stop::{INTERRUPTED, on_interrupt};
+use super::{CliError, RunsFolder};
+use crate::report::format::{Format, ReporterArg};
+use crate::report::{self, Report};
+use crate::result::TrialResult;
+use crate::run::{RunRecord, TrialRecord};
+use crate::sandbox::{self, Sandbox, bwrap};
+use crate::trial::again::{self, Left};
+use crate::trial::{Attempt, Engine, Outcome};
+
+mod derived;
+mod of_run;
+mod of_traces;
+
+#[derive(Debug, clap::Args)]
+pub struct GradeArgs {
+    /// A run: its id, a start of it, a label, a path, or latest; or the files of traces, - is standard input
+    #[arg(required = true, value_name = "RUN|TRACE")]
+    stored: Vec<String>,
+    /// The case that judges them. Traces need one; for a run it takes the place of its case of the same id; repeatable
+    #[arg(long = "case", value_name = "FILE")]
+    cases: Vec<PathBuf>,
+    /// The format
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Also write a report: table, json, jsonl; repeatable
+    #[arg(long = "reporter", value_name = "FORMAT[=PATH]")]
+    reporters: Vec<ReporterArg>,
+    /// A name for the derived run
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
+    /// Trials at once (default: the cores)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// What grading commands run in, in the place of what the run, its cases and manifests say
+    #[arg(long, value_enum, value_name = "KIND")]
+    sandbox: Option<sandbox::Kind>,
+    #[command(flatten)]
+    folder: RunsFolder,
+}
+
+/// What is to be judged, and by what.
+struct Plan {
+    /// The run that comes of it, but for its results.
+    record: RunRecord,
+    /// Its trials that have finished.
+    works: Vec<Work>,
+    /// What grading commands run in, where it is not what case and manifest say.
+    sandbox: Option<sandbox::Kind>,
+}
+
+/// A trial that is judged again.
+struct Work {
+    trial: TrialRecord,
+    attempt: u32,
+    /// How; absent where its case is gone.
+    with: Result<Arc<Attempt>, String>,
+    left: Arc<Left>,
+    /// As messages name it.
+    shown: String,
+    /// The folder of what it left, of which the derived run has the same files.
+    folder: Option<PathBuf>,
+}
+
+pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
+    args.reporters.iter().filter_map(|it| it.path.as_deref()).try_for_each(super::report::make_place)?;
+    let temporary = temporary()?;
+    let plan = if of_traces::are_meant(&args.stored)? {
+        of_traces::plan(args, temporary.path())?
+    } else {
+        of_run::plan(args)?
+    };
+    check_sandboxes(&plan)?;
+    let cases = plan.works.iter().filter_map(|work| work.with.as_ref().ok()).map(|attempt| attempt.case.clone());
+    let cases: Vec<_> = cases.collect();
+    let engine = engine(&temporary, on_interrupt(), &args.folder.runs, cases.iter().map(AsRef::as_ref))?;
+    let engine = Arc::new(Engine { sandbox: plan.sandbox, ..engine });
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::unreadable(format!("could not start the runtime: {error}")))?;
+    let judged = runtime.block_on(judge_all(&plan, &engine, args.jobs.map_or_else(default_jobs, usize::from)));
+    runtime.shutdown_background();
+    let Some(results) = judged? else {
+        writeln!(std::io::stderr(), "interrupted; nothing was written")?;
+        return Ok(INTERRUPTED);
+    };
+    let (folder, results) = derived::write(&args.folder.runs, &plan, results)?;
+    tell_what_is_missing(&results)?;
+    let not_run = plan.record.trials.len() - results.len();
+    let report = Report::new(&plan.record, results, not_run, &folder.path);
+    for reporter in &args.reporters {
+        super::report::write(&report, reporter)?;
+    }
+    if args.reporters.iter().all(|reporter| reporter.path.is_some()) {
+        super::report::write(&report, &ReporterArg { format: args.format, path: None })?;
+    }
+    Ok(report::exit_code(&report))
+}
+
+/// A sandbox that cannot be had stops it before anything is judged.
+fn check_sandboxes(plan: &Plan) -> Result<(), CliError> {
+    let mut confined = false;
+    for attempt in plan.works.iter().filter_map(|work| work.with.as_ref().ok()) {
+        if !attempt.case.judges.iter().any(|judge| judge.kind.looks_into_workspace()) {
+            continue;
+        }
+        let (case, manifest) = (&attempt.case, &attempt.manifest);
+        let decided = Sandbox::decide(plan.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref());
+        let decided = decided.map_err(|error| CliError::unreadable(format!("{}: {error}", case.shown().display())))?;
+        confined |= decided.kind() == sandbox::Kind::Bwrap;
+    }
+    if confined { bwrap::works().map_err(CliError::unreadable) } else { Ok(()) }
+}
+
+/// Judges every trial, several at once. Nothing where the user interrupts it.
+async fn judge_all(plan: &Plan, engine: &Arc<Engine>, jobs: usize) -> Result<Option<Vec<TrialResult>>, CliError> {
+    let mut results: Vec<Option<TrialResult>> = plan.works.iter().map(|_| None).collect();
+    let mut running: JoinSet<(usize, Result<Option<TrialResult>, String>)> = JoinSet::new();
+    let mut waiting = plan.works.iter().enumerate();
+    loop {
+        while running.len() < jobs.max(1)
+            && let Some((number, work)) = waiting.next()
+        {
+            let (engine, left) = (engine.clone(), work.left.clone());
+            let (trial, count, with) = (work.trial.clone(), work.attempt, work.with.clone());
+            let single = work.folder.is_none().then(|| work.shown.clone());
+            running.spawn(async move {
+                let result = match with {
+                    Ok(attempt) => match again::grade(&engine, &attempt, &left).await {
+                        Ok(Outcome::Done(result)) => Ok(Some(*result)),
+                        Ok(Outcome::Interrupted) => Ok(None),
+                        Err(error) => match single {
+                            // The user has just named it.
+                            Some(shown) => Err(format!("{shown}: {error}")),
+                            None => Ok(Some(again::ungraded(&trial, count, &left, &error.to_string()))),
+                        },
+                    },
+                    Err(why) => Ok(Some(again::without_case(&trial, count, &left, &why))),
+                };
+                (number, result)
+            });
+        }
+        let Some(done) = running.join_next().await else { break };
+        let (number, result) = done.map_err(|error| CliError::unreadable(format!("the engine broke off: {error}")))?;
+        let result = result.map_err(CliError::unreadable)?;
+        if result.is_none() || *engine.interrupt.borrow() {
+            return Ok(None);
+        }
+        if let Some(place) = results.get_mut(number) {
+            *place = result;
+        }
+    }
+    Ok(Some(results.into_iter().flatten().collect()))
+}
+
+/// Says loudly what a stored run cannot answer, each thing once.
+fn tell_what_is_missing(results: &[TrialResult]) -> Result<(), CliError> {
+    let mut told: Vec<(&str, usize)> = Vec::new();
+    for line in results.iter().flat_map(|result| &result.warnings).filter(|line| again::tells_of_a_lack(line)) {
+        match told.iter_mut().find(|(known, _)| known == line) {
+            Some((_, count)) => *count += 1,
+            None => told.push((line, 1)),
+        }
+    }
+    let mut err = std::io::stderr().lock();
+    for (line, count) in told.iter().take(10) {
+        let trials = if *count == 1 { "1 trial".to_owned() } else { format!("{count} trials") };
+        writeln!(err, "note: {trials}: {line}")?;
+    }
+    if told.len() > 10 {
+        writeln!(err, "note: and {} more; see the warnings of the results", told.len() - 10)?;
+    }
+    Ok(())
+}

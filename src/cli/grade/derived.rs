@@ -1,0 +1,90 @@
+//! Writes the derived run: the results as they are now, beside the same evidence. It appears whole or not at all.
+
+use std::fs;
+use std::path::Path;
+
+use super::{Plan, Work};
+use crate::cli::CliError;
+use crate::result::TrialResult;
+use crate::run::folder::RunFolder;
+use crate::run::journal::{Journal, JournalEvent, JournalLine};
+use crate::run::{RunError, put_in_place, sync_folder, write_part};
+use crate::trial::make_durable;
+
+/// What of a trial a derived run has, too.
+const SAME: [&str; 4] = ["trace.jsonl", "wire.jsonl", "stderr.log", "workspace.patch"];
+
+/// Writes the run. Gives its folder and all of its results, those of skipped trials too, in the order of the plan.
+pub fn write(runs: &Path, plan: &Plan, judged: Vec<TrialResult>) -> Result<(RunFolder, Vec<TrialResult>), CliError> {
+    let folder = RunFolder::create(runs, &plan.record)?;
+    match write_in(&folder, plan, judged) {
+        Ok(results) => Ok((folder, results)),
+        Err(error) => {
+            // Half a run would look like one that goes on.
+            let _ = crate::workspace::remove::remove(&folder.path);
+            Err(error)
+        }
+    }
+}
+
+fn write_in(folder: &RunFolder, plan: &Plan, judged: Vec<TrialResult>) -> Result<Vec<TrialResult>, CliError> {
+    let mut lines = Vec::with_capacity(2 * judged.len());
+    for (work, result) in plan.works.iter().zip(&judged) {
+        let at = folder.trial_of(&work.trial)?;
+        make_durable(&at).map_err(CliError::unreadable)?;
+        same_evidence(work, &at)?;
+        let part = write_part(&at.join("result.json"), |out| {
+            serde_json::to_writer_pretty(&mut *out, result)?;
+            out.write_all(b"\n")
+        })?;
+        put_in_place([part])?;
+        sync_folder(&at)?;
+        for event in [JournalEvent::Started, JournalEvent::Finished] {
+            lines.push(line(plan, work, result, event));
+        }
+    }
+    Journal::open(&folder.journal())?.write_all(&lines)?;
+    let mut judged =
+        plan.works.iter().map(|work| work.trial.key()).zip(judged).collect::<Vec<_>>().into_iter().peekable();
+    let mut results = Vec::new();
+    for trial in &plan.record.trials {
+        match &trial.skip {
+            Some(reason) => results.push(TrialResult::skipped(trial, reason)),
+            None => results.extend(judged.next_if(|(key, _)| *key == trial.key()).map(|(_, result)| result)),
+        }
+    }
+    folder.write_results(&results)?;
+    Ok(results)
+}
+
+/// The evidence of a trial has a second name in the derived run: nobody writes to it, and it outlives the run it is of.
+fn same_evidence(work: &Work, at: &Path) -> Result<(), CliError> {
+    if let Some(trace) = work.left.trace.as_ref().filter(|_| work.folder.is_none()) {
+        same(trace, &at.join("trace.jsonl"))?;
+    }
+    for name in SAME {
+        if let Some(from) = work.folder.as_ref().map(|folder| folder.join(name)).filter(|path| path.is_file()) {
+            same(&from, &at.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+fn same(from: &Path, to: &Path) -> Result<(), RunError> {
+    // Another file system, or one without second names, takes a copy.
+    fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(|_| ())).map_err(RunError::io("copy", from))
+}
+
+fn line(plan: &Plan, work: &Work, result: &TrialResult, event: JournalEvent) -> JournalLine {
+    JournalLine {
+        at: plan.record.started.clone(),
+        event,
+        case: work.trial.case.clone(),
+        harness: work.trial.harness.clone(),
+        model: work.trial.arm.clone(),
+        trial: work.trial.trial,
+        attempt: work.attempt,
+        verdict: (event == JournalEvent::Finished).then_some(result.verdict),
+        retry: false,
+    }
+}

@@ -1,0 +1,204 @@
+//! What of a run can be judged again: its finished trials, by its cases as they are now.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{GradeArgs, Plan, Work};
+use crate::case::{Case, GitSource, WorkspaceSource, load_all, load_known};
+use crate::cli::run::{override_limits, record, resume};
+use crate::cli::{CliError, inputs};
+use crate::harness::Manifest;
+use crate::interaction::Interaction;
+use crate::run::folder::{self, RunFolder};
+use crate::run::{CaseRecord, RunRecord, TrialRecord, journal, read_json};
+use crate::trial::Attempt;
+use crate::trial::again::Left;
+
+/// Reads a run, and its cases as they are now.
+pub fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
+    let [name] = args.stored.as_slice() else {
+        return Err(CliError::unreadable("name one run, or the files of traces and a case with --case FILE"));
+    };
+    let run = folder::find(&args.folder.runs, name)?;
+    let source = run.record()?;
+    let states = journal::read(&run.journal())?;
+    let cases = cases(args, &source)?;
+    let manifests = manifests(&source);
+    let origins = origins(&run, &source);
+    let mut works = Vec::new();
+    for trial in source.trials.iter().filter(|trial| trial.skip.is_none()) {
+        let Some(state) = states.get(&trial.key()).filter(|state| state.finished.is_some()) else { continue };
+        let at = run.counting_attempt(trial, state)?;
+        let case = cases.get(&trial.case);
+        let left = Arc::new(left(&at, trial, &origins, &source, case.map(AsRef::as_ref))?);
+        let with = match (case, manifests.get(&trial.harness)) {
+            (Some(case), Some(manifest)) => Ok(Arc::new(Attempt {
+                case: case.clone(),
+                manifest: manifest.clone(),
+                trial: trial.clone(),
+                interaction: case.interaction.clone(),
+                attempt: state.attempt,
+                folder: at.clone(),
+            })),
+            (None, _) => Err(gone(&source, &trial.case)),
+            (_, None) => Err(format!("run.json describes no harness `{}`", trial.harness)),
+        };
+        let shown = at.display().to_string();
+        works.push(Work { trial: trial.clone(), attempt: state.attempt, with, left, shown, folder: Some(at) });
+    }
+    if works.is_empty() {
+        return Err(CliError::unreadable(format!(
+            "no trial of run {} has finished, so there is nothing to grade",
+            source.run
+        )));
+    }
+    let sandbox = args.sandbox.or(source.options.sandbox);
+    Ok(Plan { record: derived(args, source, &cases)?, works, sandbox })
+}
+
+/// The record of the run that comes of it.
+fn derived(args: &GradeArgs, source: RunRecord, cases: &HashMap<String, Arc<Case>>) -> Result<RunRecord, CliError> {
+    let mut derived = source.clone();
+    let interaction = source.options.interaction.as_deref().and_then(|text| text.parse::<Interaction>().ok());
+    for known in &mut derived.cases {
+        let Some(case) = cases.get(&known.id) else { continue };
+        // What the workspaces were made from stays what it was when they were made.
+        let workspace = known.workspace.take();
+        *known = CaseRecord { workspace, ..record::case_record(case, interaction.as_ref())? };
+    }
+    record::begin(&mut derived);
+    derived.options.sandbox = args.sandbox.or(derived.options.sandbox);
+    Ok(RunRecord { label: args.label.clone(), derived_from: Some(source.run), graded: true, ..derived })
+}
+
+/// The cases as they are now, by the ids that the run knows them by. Those that are gone are missing.
+fn cases(args: &GradeArgs, source: &RunRecord) -> Result<HashMap<String, Arc<Case>>, CliError> {
+    let mut cases: Vec<Case> = Vec::new();
+    if !args.cases.is_empty() {
+        cases = inputs::cases_alone(|context| load_all(&args.cases, context))?;
+        if let ([case], [known]) = (cases.as_mut_slice(), source.cases.as_slice()) {
+            // The run has no other case that could be meant.
+            case.id.clone_from(&known.id);
+        }
+        for case in &cases {
+            if !source.cases.iter().any(|known| known.id == case.id) {
+                let ids: Vec<&str> = source.cases.iter().map(|known| known.id.as_str()).collect();
+                return Err(CliError::unreadable(format!(
+                    "{}: run {} has no case `{}`; it has {}",
+                    case.shown().display(),
+                    source.run,
+                    case.id,
+                    ids.join(", ")
+                )));
+            }
+        }
+    }
+    let there: Vec<(PathBuf, String)> = source
+        .cases
+        .iter()
+        .filter(|known| !cases.iter().any(|case| case.id == known.id) && known.path.is_file())
+        .map(|known| (known.path.clone(), known.id.clone()))
+        .collect();
+    if !there.is_empty() {
+        let mut again = inputs::cases_alone(|context| load_known(&there, context))?;
+        resume::restore_ids(&mut again, source);
+        cases.extend(again);
+    }
+    override_limits(&mut cases, &source.options.limits)?;
+    Ok(cases.into_iter().map(|case| (case.id.clone(), Arc::new(case))).collect())
+}
+
+fn gone(source: &RunRecord, id: &str) -> String {
+    let path = source.cases.iter().find(|known| known.id == id).map(|known| known.path.display().to_string());
+    format!(
+        "its case is gone from {}; name where it is now with --case FILE",
+        path.unwrap_or_else(|| "run.json".to_owned())
+    )
+}
+
+/// The manifests by which the agents were run. Where that of today is the same it is taken: in `run.json` secrets are masked.
+fn manifests(source: &RunRecord) -> HashMap<String, Arc<Manifest>> {
+    let catalog = inputs::catalog(&[]).ok().map(|(catalog, _)| catalog);
+    let of = |known: &crate::run::HarnessRecord| {
+        let today = catalog.as_ref().and_then(|catalog| catalog.get(&known.name).ok()).map(|entry| &entry.manifest);
+        let manifest = today.filter(|manifest| manifest.digest() == known.digest).unwrap_or(&known.manifest);
+        (known.name.clone(), Arc::new(manifest.clone()))
+    };
+    source.harnesses.iter().map(of).collect()
+}
+
+/// The run, and where it is itself made by `grade`, those it was made from: they may still have the workspaces.
+fn origins(run: &RunFolder, source: &RunRecord) -> Vec<RunFolder> {
+    let mut origins = Vec::new();
+    let mut next = source.graded.then(|| source.derived_from.clone()).flatten();
+    while let (Some(id), Some(runs)) = (next.take(), run.path.parent()) {
+        let folder = RunFolder::open(&runs.join(id));
+        let Ok(record) = folder.record() else { break };
+        next = record.graded.then(|| record.derived_from.clone()).flatten();
+        origins.push(folder);
+        if origins.len() > 100 {
+            break;
+        }
+    }
+    origins
+}
+
+/// What a trial left.
+fn left(
+    at: &Path,
+    trial: &TrialRecord,
+    origins: &[RunFolder],
+    source: &RunRecord,
+    case: Option<&Case>,
+) -> Result<Left, CliError> {
+    let file = |name: &str| Some(at.join(name)).filter(|path| path.is_file());
+    let mut kept = Some(at.join("workspace")).filter(|path| path.is_dir());
+    for origin in origins {
+        let states = journal::read(&origin.journal())?;
+        let Some(state) = states.get(&trial.key()) else { continue };
+        let there = origin.counting_attempt(trial, state)?.join("workspace");
+        kept = kept.or(Some(there).filter(|path| path.is_dir()));
+    }
+    let known = source.cases.iter().find(|known| known.id == trial.case);
+    let (no_source, doubt) = match (known, case) {
+        (Some(known), Some(case)) => of_source(known, case)?,
+        _ => (None, None),
+    };
+    Ok(Left {
+        trace: file("trace.jsonl"),
+        patch: file("workspace.patch"),
+        kept,
+        no_source,
+        doubt,
+        was: Some(read_json(&at.join("result.json"))?),
+    })
+}
+
+/// Why a workspace cannot be made again from what the case names now, and what makes that doubtful.
+fn of_source(known: &CaseRecord, case: &Case) -> Result<(Option<String>, Option<String>), CliError> {
+    let unreadable = |error| CliError::unreadable(format!("a file of case `{}` cannot be read: {error}", case.id));
+    match &known.workspace {
+        Some(digest) if *digest != case.workspace_digest().map_err(unreadable)? => {
+            return Ok((
+                Some("it was not kept, and what it was made from (`workspace.copy`, `files`, `git` or `setup`) has changed since".to_owned()),
+                None,
+            ));
+        }
+        None if known.digest != case.digest().map_err(unreadable)? => {
+            return Ok((
+                None,
+                Some("the case has changed since, and the run does not tell whether its source has".to_owned()),
+            ));
+        }
+        _ => {}
+    }
+    let moves = match &case.workspace.source {
+        WorkspaceSource::Git(GitSource { rev, .. }) => {
+            !rev.as_ref().is_some_and(|rev| rev.len() == 40 && rev.chars().all(|c| c.is_ascii_hexdigit()))
+        }
+        _ => false,
+    };
+    let doubt = "its source is a repository without a whole commit as `rev`, which may have moved on";
+    Ok((None, moves.then(|| doubt.to_owned())))
+}

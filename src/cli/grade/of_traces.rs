@@ -1,0 +1,210 @@
+//! Single traces, judged by one case: files, or what `evals import` writes to standard input.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{GradeArgs, Plan, Work};
+use crate::adapter::Adapter;
+use crate::case::{Case, load_all};
+use crate::cli::run::{default_jobs, record};
+use crate::cli::{CliError, inputs};
+use crate::harness::Manifest;
+use crate::run::{self, HarnessRecord, Keep, RunOptions, RunRecord, TrialRecord};
+use crate::sandbox;
+use crate::secrets::Masker;
+use crate::trace::Header;
+use crate::trace::jsonl::{ReadError, Reader};
+use crate::trial::Attempt;
+use crate::trial::again::Left;
+
+/// The word for standard input.
+const STDIN: &str = "-";
+
+/// Whether the names are those of traces, and not of a run.
+pub fn are_meant(names: &[String]) -> Result<bool, CliError> {
+    let traces = names.iter().filter(|name| *name == STDIN || of_folder(name).is_some()).count();
+    if names.iter().filter(|name| *name == STDIN).count() > 1 {
+        return Err(CliError::unreadable("`-` stands twice, and there is one standard input"));
+    }
+    match traces {
+        0 if names.len() > 1 && names.iter().any(|name| name.ends_with(".jsonl")) => {
+            let lost: Vec<&str> = names.iter().map(String::as_str).filter(|name| !Path::new(name).exists()).collect();
+            Err(CliError::unreadable(format!("there is no {}", lost.join(", no "))))
+        }
+        0 => Ok(false),
+        all if all == names.len() => Ok(true),
+        _ => {
+            let other = names.iter().find(|name| *name != STDIN && of_folder(name).is_none());
+            let other = other.map_or("", String::as_str);
+            Err(CliError::unreadable(format!("`{other}` is not the file of a trace; name traces, or one run")))
+        }
+    }
+}
+
+/// The file of a trace: itself, or the one in the folder of a trial.
+fn of_folder(name: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(name);
+    let inner = path.join("trace.jsonl");
+    match () {
+        () if path.is_file() => Some(path),
+        () if inner.is_file() => Some(inner),
+        () => None,
+    }
+}
+
+/// Reads the traces into the private folder, masked, and plans a trial for each.
+pub fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError> {
+    let case = Arc::new(case(args)?);
+    let catalog = inputs::catalog(&[]).ok().map(|(catalog, _)| catalog);
+    let mut harnesses: Vec<HarnessRecord> = Vec::new();
+    let mut works: Vec<Work> = Vec::new();
+    let mut taken: HashSet<(String, String, u32)> = HashSet::new();
+    let masker = masker(&case);
+    for (number, name) in args.stored.iter().enumerate() {
+        let beside = if name == STDIN { None } else { of_folder(name) };
+        let copy = temporary.join(format!("trace-{number}.jsonl"));
+        let shown = if name == STDIN { "standard input" } else { name };
+        let failed = |error: &dyn std::fmt::Display| {
+            CliError::unreadable(format!(
+                "{shown}: {error}\nrecorded sessions become traces first: evals import --adapter A FILE | evals grade - --case FILE"
+            ))
+        };
+        copied(beside.as_deref(), &copy, &masker).map_err(|error| failed(&error))?;
+        let header = header(&copy).map_err(|error| failed(&error))?;
+        let manifest = manifest(&header, catalog.as_ref());
+        if !harnesses.iter().any(|known| known.name == manifest.name) {
+            harnesses.push(HarnessRecord {
+                name: manifest.name.clone(),
+                origin: "trace".to_owned(),
+                digest: manifest.digest(),
+                manifest: manifest.clone(),
+            });
+        }
+        let arm = header.model.requested.clone().unwrap_or_else(|| "default".to_owned());
+        let free = |n: &u32| !taken.contains(&(manifest.name.clone(), arm.clone(), *n));
+        let trial = header.trial.filter(free).or_else(|| (1..).find(free)).unwrap_or(1);
+        taken.insert((manifest.name.clone(), arm.clone(), trial));
+        let trial = TrialRecord {
+            case: case.id.clone(),
+            harness: manifest.name.clone(),
+            model: header.model.requested.clone(),
+            arm,
+            trial,
+            skip: None,
+            failed_in: None,
+            sandbox: sandbox::kind(args.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
+        };
+        let folder = beside.as_deref().and_then(Path::parent).map(Path::to_owned);
+        let left = Left {
+            trace: Some(copy),
+            patch: folder.as_ref().map(|at| at.join("workspace.patch")).filter(|path| path.is_file()),
+            kept: folder.as_ref().map(|at| at.join("workspace")).filter(|path| path.is_dir()),
+            no_source: Some("a single trace has no workspace".to_owned()),
+            doubt: None,
+            was: None,
+        };
+        let attempt = Attempt {
+            case: case.clone(),
+            manifest: Arc::new(manifest),
+            trial: trial.clone(),
+            interaction: case.interaction.clone(),
+            attempt: 1,
+            folder: temporary.to_owned(),
+        };
+        let (with, left) = (Ok(Arc::new(attempt)), Arc::new(left));
+        works.push(Work { trial, attempt: 1, with, left, shown: shown.to_owned(), folder: None });
+    }
+    let mut record = RunRecord {
+        version: run::VERSION,
+        run: String::new(),
+        started: String::new(),
+        evals: String::new(),
+        argv: Vec::new(),
+        label: args.label.clone(),
+        cases: vec![record::case_record(&case, None)?],
+        harnesses,
+        trials: works.iter().map(|work| work.trial.clone()).collect(),
+        options: RunOptions {
+            jobs: default_jobs(),
+            keep_workspace: Keep::Never,
+            sandbox: args.sandbox,
+            ..RunOptions::default()
+        },
+        derived_from: None,
+        manual: false,
+        graded: true,
+    };
+    record::begin(&mut record);
+    Ok(Plan { record, works, sandbox: args.sandbox })
+}
+
+fn case(args: &GradeArgs) -> Result<Case, CliError> {
+    if args.cases.is_empty() {
+        return Err(CliError::unreadable(
+            "a trace does not say how it is judged; name the case with --case FILE, such as --case cases/fix.yaml",
+        ));
+    }
+    let mut cases = inputs::cases_alone(|context| load_all(&args.cases, context))?;
+    match (cases.pop(), cases.len()) {
+        (Some(case), 0) => Ok(case),
+        (_, more) => {
+            Err(CliError::unreadable(format!("--case names {} cases, and traces are judged by one", more + 1)))
+        }
+    }
+}
+
+/// Masks what is secret here: no file of a run folder shows it.
+fn masker(case: &Case) -> Masker {
+    let env: Vec<(String, String)> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let env = env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let own = case.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    Masker::of_env(env.chain(own), &[])
+}
+
+/// Copies a trace, line by line and masked.
+fn copied(from: Option<&Path>, to: &Path, masker: &Masker) -> io::Result<()> {
+    const PIECE: usize = 256 << 10;
+    let input: Box<dyn Read> = match from {
+        Some(path) => Box::new(File::open(path)?),
+        None => Box::new(io::stdin()),
+    };
+    let mut out = File::create(to)?;
+    if masker.is_empty() {
+        let mut input = input;
+        return io::copy(&mut input, &mut out).map(|_| ());
+    }
+    let (mut input, mut out) = (BufReader::with_capacity(PIECE, input), BufWriter::with_capacity(PIECE, out));
+    let mut line = Vec::new();
+    while input.read_until(b'\n', &mut line)? > 0 {
+        match masker.mask_bytes(&line) {
+            Cow::Borrowed(same) => out.write_all(same)?,
+            Cow::Owned(masked) => out.write_all(&masked)?,
+        }
+        line.clear();
+    }
+    out.flush()
+}
+
+/// The header of a trace.
+fn header(path: &Path) -> Result<Header, ReadError> {
+    let file = File::open(path).map_err(|source| ReadError::Io { line: 1, source })?;
+    Reader::new(BufReader::new(file)).map(|reader| reader.header().clone())
+}
+
+/// The manifest of the agent that a trace is of, as far as it is known.
+fn manifest(header: &Header, catalog: Option<&crate::harness::catalog::Catalog>) -> Manifest {
+    let named = header.harness.as_deref();
+    let known = named.and_then(|name| catalog?.get(name).ok()).map(|entry| entry.manifest.clone());
+    known.unwrap_or_else(|| {
+        let adapter = Adapter::ALL.into_iter().find(|adapter| adapter.word() == header.adapter);
+        let mut manifest = Manifest::bare(adapter.unwrap_or(Adapter::OutputOnly));
+        manifest.name = named.unwrap_or(&header.adapter).to_owned();
+        manifest
+    })
+}

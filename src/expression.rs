@@ -1,0 +1,262 @@
+//! Expressions that people write in manifests and graders: CEL, compiled once, told wrong with its place, run bounded.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use cel::common::types::{CelBool, CelString};
+use cel::common::value::CowVal;
+use cel::context::VariableResolver;
+use cel::{Context, ExecutionError, Program};
+use serde_json::Value;
+
+mod functions;
+mod names;
+pub mod place;
+mod quick;
+mod value;
+
+use value::Json;
+pub use value::Work;
+
+/// Longer expressions are refused: nobody reads them, and the parser recurses.
+const MAX_BYTES: usize = 2000;
+/// Expressions that nest deeper are refused: running them recurses.
+const MAX_DEPTH: usize = 64;
+
+/// A compiled expression.
+#[derive(Debug, Clone)]
+pub struct Expression {
+    text: Arc<str>,
+    program: Arc<Program>,
+    /// What it cannot hold without, and whether that is all of it.
+    musts: Arc<[quick::Must]>,
+    only_musts: bool,
+    path: Option<quick::Path>,
+}
+
+/// What is wrong with an expression, and where in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Wrong {
+    /// Bytes of the expression that it is about.
+    pub range: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// The way out, where there is one to tell.
+    pub help: Option<String>,
+}
+
+/// Why an expression gave no value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failed {
+    /// It asked for a key, or a place in a list, that is not there.
+    #[error("{0}")]
+    Absent(String),
+    /// It could not be worked out.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl Expression {
+    /// Compiles an expression that may use these variables, and nothing else by a bare name.
+    ///
+    /// # Errors
+    /// It does not parse, or uses a variable or a function that nobody knows.
+    pub fn compile(text: &str, variables: &[&str]) -> Result<Self, Wrong> {
+        if text.len() > MAX_BYTES {
+            let message = format!("the expression holds {} bytes; at most {MAX_BYTES} are read", text.len());
+            return Err(Wrong { range: 0..text.len(), message, help: None });
+        }
+        if text.trim().is_empty() {
+            let help = Some("write an expression, or leave the key out".to_owned());
+            return Err(Wrong { range: 0..text.len(), message: "the expression is empty".to_owned(), help });
+        }
+        let program = functions::env().compile(text).map_err(|errors| syntax(text, &errors))?;
+        names::check(text, &program, variables, MAX_DEPTH)?;
+        let (musts, only_musts) = quick::musts(program.expression());
+        let path = quick::path(program.expression());
+        Ok(Self { text: text.into(), program: Arc::new(program), musts: musts.into(), only_musts, path })
+    }
+
+    /// The expression as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Works the expression out. A CEL optional without a value is absent, one with a value is that value.
+    ///
+    /// # Errors
+    /// What it asks for is not there, or makes no sense, or is too much work.
+    pub fn run(&self, scope: &Scope<'_>) -> Result<Value, Failed> {
+        match self.path.as_ref().and_then(|path| path.find(|name| scope.variable(name))) {
+            Some(Ok(value)) => Ok(value.clone()),
+            Some(Err(key)) => Err(Failed::Absent(format!("there is no `{}`", short(key)))),
+            None => self.with(scope, |value| value::to_json(value)),
+        }
+    }
+
+    /// Whether it holds. One that asks for what is not there does not; comparisons of a key with a text are decided
+    /// first, and at little cost.
+    ///
+    /// # Errors
+    /// As [`Expression::run_bool`], but for what is not there.
+    pub fn holds(&self, scope: &Scope<'_>) -> Result<bool, Failed> {
+        if !self.musts.iter().all(|must| must.holds(|name| scope.variable(name))) {
+            return Ok(false);
+        }
+        if self.only_musts {
+            return Ok(true);
+        }
+        match self.run_bool(scope) {
+            Err(Failed::Absent(_)) => Ok(false),
+            held => held,
+        }
+    }
+
+    /// The keys of a variable that the expression names, and where each stands in it.
+    pub fn keys_of(&self, variable: &str) -> Vec<(String, Range<usize>)> {
+        names::keys_of(&self.text, &self.program, variable)
+    }
+
+    /// The same for an expression that is true or false.
+    ///
+    /// # Errors
+    /// As [`Expression::run`], and where it is neither.
+    pub fn run_bool(&self, scope: &Scope<'_>) -> Result<bool, Failed> {
+        self.with(scope, |value| match value.downcast_ref::<CelBool>() {
+            Some(found) => Ok(*found.inner()),
+            None => Err(Failed::Broken(format!("it gives {}, not true or false", value::kind_of(value)))),
+        })
+    }
+
+    fn with<T>(
+        &self,
+        scope: &Scope<'_>,
+        take: impl FnOnce(&(dyn cel::common::value::Val + '_)) -> Result<T, Failed>,
+    ) -> Result<T, Failed> {
+        let mut context = Context::with_env(functions::env());
+        context.set_variable_resolver(scope);
+        let result = cel::Value::resolve_val(self.program.expression(), &context);
+        if scope.work.is_spent() {
+            return Err(Failed::Broken("it looks at too many values".to_owned()));
+        }
+        let value = result.map_err(|error| failed(&error))?;
+        let taken = take(value.as_ref());
+        if scope.work.is_spent() {
+            return Err(Failed::Broken("it looks at too many values".to_owned()));
+        }
+        taken
+    }
+}
+
+impl PartialEq for Expression {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+/// The variables of one run, and how much work it may still be.
+pub struct Scope<'v> {
+    variables: Vec<(&'v str, &'v Value)>,
+    words: &'v [&'v str],
+    work: &'v Work,
+}
+
+impl<'v> Scope<'v> {
+    /// No variables yet.
+    pub fn new(work: &'v Work) -> Self {
+        Self { variables: Vec::new(), words: &[], work }
+    }
+
+    /// The same with a variable; the last one of a name counts.
+    #[must_use]
+    pub fn with(mut self, name: &'v str, value: &'v Value) -> Self {
+        self.variables.push((name, value));
+        self
+    }
+
+    /// The same with these names standing for themselves, as texts.
+    #[must_use]
+    pub fn with_words(&self, words: &'v [&'v str]) -> Scope<'v> {
+        Scope { variables: self.variables.clone(), words, work: self.work }
+    }
+}
+
+impl<'v> Scope<'v> {
+    fn variable(&self, name: &str) -> Option<&'v Value> {
+        self.variables.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+}
+
+impl VariableResolver for Scope<'_> {
+    fn resolve<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
+        if let Some(value) = self.variable(name) {
+            return Some(CowVal::Owned(Json::of(value, self.work)));
+        }
+        self.words.iter().find(|word| **word == name).map(|word| CowVal::owned(CelString::from(*word)))
+    }
+}
+
+/// The first error of the parser, in its own words but for its place.
+fn syntax(text: &str, errors: &cel::ParseErrors) -> Wrong {
+    let Some(error) = errors.errors.first() else {
+        return Wrong { range: 0..text.len(), message: "it is no expression".to_owned(), help: None };
+    };
+    let (line, column) = error.pos;
+    let line_start: usize = text.split_inclusive('\n').take((line - 1).max(0) as usize).map(str::len).sum();
+    let rest = text.get(line_start..).unwrap_or_default();
+    let skipped = (column - 1).max(0) as usize;
+    let start = line_start + rest.char_indices().nth(skipped).map_or(rest.len(), |(at, _)| at);
+    let length = text.get(start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+    let message = error.msg.lines().next().unwrap_or_default().trim_start_matches("Syntax error: ");
+    let expecting = message.find(" expecting {").or_else(|| message.find(", expecting {"));
+    let message = expecting.and_then(|at| message.get(..at)).unwrap_or(message);
+    Wrong {
+        range: start..start + length,
+        message: format!("the expression cannot be read: {message}"),
+        help: Some("expressions are CEL: line.type == 'text', has(line.x), a && b, c ? 'one' : 'other'".to_owned()),
+    }
+}
+
+/// The evaluator's error, told apart and bounded.
+fn failed(error: &ExecutionError) -> Failed {
+    match error {
+        ExecutionError::NoSuchKey(key) => Failed::Absent(format!("there is no `{}`", short(key))),
+        // What is no map has no keys.
+        ExecutionError::NoSuchOverload(error) if error.function() == "_._" => {
+            let kind = error.argument_types().first().map(String::as_str).unwrap_or_default();
+            Failed::Absent(format!("a {kind} has no keys"))
+        }
+        ExecutionError::IndexOutOfBounds(_) => Failed::Absent("the list is not as long as that".to_owned()),
+        // Their messages would print whole values.
+        ExecutionError::UnsupportedBinaryOperator(operator, left, right)
+        | ExecutionError::Overflow(operator, left, right) => {
+            let (left, right) = (left.type_of(), right.type_of());
+            Failed::Broken(format!("`{operator}` cannot be worked out for {left} and {right}"))
+        }
+        ExecutionError::UnsupportedTargetType { target } => {
+            Failed::Broken(format!("it makes no sense for {}", target.type_of()))
+        }
+        ExecutionError::NotSupportedAsMethod { method, target } => {
+            Failed::Broken(format!("`{method}` makes no sense for {}", target.type_of()))
+        }
+        ExecutionError::ValuesNotComparable(left, right) | ExecutionError::UnsupportedIndex(left, right) => {
+            Failed::Broken(format!("{} and {} do not go together", left.type_of(), right.type_of()))
+        }
+        ExecutionError::FunctionError { function, message } => {
+            Failed::Broken(format!("`{function}`: {}", short(message)))
+        }
+        other => Failed::Broken(short(&other.to_string())),
+    }
+}
+
+fn short(text: &str) -> String {
+    const LONGEST: usize = 200;
+    if text.len() <= LONGEST {
+        return text.to_owned();
+    }
+    format!("{}…", text.get(..text.floor_char_boundary(LONGEST)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! The functions of expressions: CEL's own, its strings and lists, and a few for what agents write.
+
+use std::sync::{Arc, LazyLock};
+
+use cel::common::types::{CelString, DYN_TYPE, STRING_TYPE};
+use cel::common::value::CowVal;
+use cel::{Env, ExecutionError, extensions};
+use regex::RegexBuilder;
+use serde_json::Value;
+
+use super::value::{Json, to_json};
+use crate::trace::view;
+
+/// Functions that are called by name.
+pub(super) const GLOBAL: &[&str] = &[
+    "size",
+    "matches",
+    "string",
+    "int",
+    "uint",
+    "double",
+    "bool",
+    "bytes",
+    "dyn",
+    "type",
+    "has",
+    "capture",
+    "to_json",
+    "parse_json",
+    "texts",
+    "first",
+];
+
+/// Functions that are called on a value.
+pub(super) const MEMBER: &[&str] = &[
+    "size",
+    "matches",
+    "contains",
+    "startsWith",
+    "endsWith",
+    "all",
+    "exists",
+    "exists_one",
+    "map",
+    "filter",
+    "orValue",
+    "or",
+    "value",
+    "hasValue",
+    "optMap",
+    "optFlatMap",
+    "charAt",
+    "indexOf",
+    "lastIndexOf",
+    "join",
+    "lowerAscii",
+    "upperAscii",
+    "trim",
+    "replace",
+    "split",
+    "substring",
+    "format",
+    "reverse",
+    "slice",
+    "flatten",
+    "distinct",
+    "sort",
+    "sortBy",
+];
+
+/// Namespaces, whose functions stand as `optional.of(…)`.
+pub(super) const NAMESPACES: &[&str] = &["optional", "strings", "lists"];
+
+/// Types by name, for `type(x) == string`.
+pub(super) const TYPES: &[&str] =
+    &["bool", "bytes", "double", "int", "list", "map", "null_type", "optional_type", "string", "type", "uint"];
+
+static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
+    let mut env = Env::stdlib();
+    // Each name stands once; a test calls every one of them.
+    let _ = env.add_extension(extensions::strings);
+    let _ = env.add_extension(extensions::lists);
+    let _ = env.add_overload("capture", "capture", vec![STRING_TYPE, STRING_TYPE], capture);
+    let _ = env.add_overload("to_json", "to_json", vec![DYN_TYPE], written);
+    let _ = env.add_overload("parse_json", "parse_json", vec![DYN_TYPE], parsed);
+    let _ = env.add_overload("texts", "texts", vec![DYN_TYPE], texts);
+    let _ = env.add_overload("texts", "texts_with", vec![DYN_TYPE, STRING_TYPE], texts);
+    let _ = env.add_overload("first", "first", vec![DYN_TYPE, DYN_TYPE], first);
+    Arc::new(env)
+});
+
+/// What every expression can call.
+pub(super) fn env() -> Arc<Env> {
+    ENV.clone()
+}
+
+/// `capture(text, regex)`: what the first group of a regular expression matched, or all of it where it has none;
+/// absent where it matches nothing.
+fn capture<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let (Some(text), Some(pattern)) = (text_of(args.first()), text_of(args.get(1))) else {
+        return Err(ExecutionError::function_error("capture", "it takes a text and a regular expression"));
+    };
+    let regex = RegexBuilder::new(pattern)
+        .size_limit(1 << 20)
+        .build()
+        .map_err(|_| ExecutionError::function_error("capture", format!("`{pattern}` is not a regular expression")))?;
+    let found = regex.captures(text).and_then(|groups| groups.get(1).or_else(|| groups.get(0)));
+    match found {
+        Some(found) => Ok(CowVal::owned(CelString::from(found.as_str().to_owned()))),
+        None => Err(ExecutionError::no_such_key(pattern)),
+    }
+}
+
+/// `to_json(value)`: as JSON on one line, keys sorted.
+fn written<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let value = json_of(args.first(), "to_json")?;
+    Ok(CowVal::owned(CelString::from(view::canonical(&value))))
+}
+
+/// `parse_json(text)`: the value that the text holds; what is no text is that value already.
+fn parsed<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let Some(text) = text_of(args.first()) else {
+        return args.into_iter().next().ok_or_else(ExecutionError::missing_argument_or_target);
+    };
+    let value = serde_json::from_str(text)
+        .map_err(|error| ExecutionError::function_error("parse_json", format!("the text is no JSON: {error}")))?;
+    Ok(CowVal::Owned(Json::owned(value)))
+}
+
+/// `texts(content)`: the text of a message's content, whether it is a text, a block, or a list of them; blocks that
+/// hold no text are passed over. An empty line stands between two, or what `texts(content, between)` names.
+fn texts<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let value = json_of(args.first(), "texts")?;
+    let between = text_of(args.get(1)).unwrap_or("\n\n");
+    Ok(CowVal::owned(CelString::from(said(&value, between))))
+}
+
+fn said(value: &Value, between: &str) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().map(|block| said(block, between));
+            texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(between)
+        }
+        Value::Object(block) => {
+            let is_text = block.get("type").and_then(Value::as_str).is_none_or(|kind| kind.contains("text"));
+            block.get("text").filter(|_| is_text).and_then(Value::as_str).unwrap_or_default().to_owned()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
+    }
+}
+
+/// `first(value, keys)`: the value of the first of these keys that the map has and that is not null.
+fn first<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let (map, keys) = (json_of(args.first(), "first")?, json_of(args.get(1), "first")?);
+    let keys = keys.as_array().map(Vec::as_slice).unwrap_or_default();
+    let found = keys.iter().filter_map(|key| map.get(key.as_str()?)).find(|value| !value.is_null());
+    match found {
+        Some(value) => Ok(CowVal::Owned(Json::owned(value.clone()))),
+        None => Err(ExecutionError::no_such_key("any of these keys")),
+    }
+}
+
+fn text_of<'a>(value: Option<&'a CowVal<'_, '_>>) -> Option<&'a str> {
+    value.and_then(|value| value.downcast_ref::<CelString>()).map(|text| text.inner())
+}
+
+fn json_of(value: Option<&CowVal<'_, '_>>, function: &str) -> Result<Value, ExecutionError> {
+    let value = value.ok_or_else(ExecutionError::missing_argument_or_target)?;
+    to_json(value.as_ref()).map_err(|error| ExecutionError::function_error(function, error))
+}

@@ -1,0 +1,61 @@
+//! What is wrong in the `stream` rules of a manifest, pointed at where it stands in the file.
+
+use std::path::Path;
+
+use crate::adapter::Adapter;
+use crate::adapter::json_stream::{At, Fault, compile};
+use crate::expression::place;
+use crate::harness::Manifest;
+use crate::yaml::{LeftOut, Part, Step, YamlError, find};
+
+/// Checks the rules of a manifest, and that it has them where its adapter needs them.
+pub(super) fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Vec<YamlError> {
+    let at_key = |key: &'static str, part, message: &str, help: &str| {
+        YamlError::at_steps(path, text, &[Step::Key(key)], part, message).with_help(help)
+    };
+    let is_stream = manifest.adapter == Adapter::JsonStream;
+    for (key, is_there) in [("stream", !manifest.stream.is_empty()), ("known-by", manifest.known_by.is_some())] {
+        let is_replay = manifest.adapter == Adapter::Replay;
+        if is_there && !is_stream && !is_replay {
+            let message = format!("`{key}` is for the adapter `json-stream` alone");
+            return vec![at_key(key, Part::Key, &message, "remove it, or write `adapter: json-stream`")];
+        }
+    }
+    if is_stream && manifest.stream.is_empty() {
+        let help = "write rules: `stream: [{when: line.type == 'text', emit: {message: {text: line.text}}}]`";
+        return vec![at_key("adapter", Part::Value, "nothing says what the lines of the stream are", help)];
+    }
+    let (_, faults) = compile(manifest);
+    faults.iter().map(|fault| error(path, text, fault, left_out)).collect()
+}
+
+fn error(path: &Path, text: &str, fault: &Fault, left_out: &LeftOut) -> YamlError {
+    let steps = steps(text, &fault.at, left_out);
+    match &fault.expression {
+        Some(expression) => place::error(path, text, &steps, expression, &fault.wrong),
+        None => {
+            let error = YamlError::at_steps(path, text, &steps, Part::Value, fault.wrong.message.clone());
+            match &fault.wrong.help {
+                Some(help) => error.with_help(help.clone()),
+                None => error,
+            }
+        }
+    }
+}
+
+/// The steps as they were written: what may stand alone or in a list is looked for both ways.
+fn steps<'a>(text: &str, at: &'a [At], left_out: &LeftOut) -> Vec<Step<'a>> {
+    let listed: Vec<Step<'a>> = at
+        .iter()
+        .map(|at| match at {
+            At::Key(key) => Step::Key(key),
+            At::Item(number) | At::Only(number) => Step::Item(*number),
+        })
+        .collect();
+    let listed = left_out.written(&listed);
+    if find(text, &listed, Part::Value).is_some() {
+        return listed;
+    }
+    let alone = listed.iter().zip(at).filter(|(_, at)| !matches!(at, At::Only(_)));
+    alone.map(|(step, _)| *step).collect()
+}

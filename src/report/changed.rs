@@ -1,0 +1,55 @@
+//! Verdicts that grading again has changed: what they were, what they are, and by which graders.
+
+use std::io::{self, Write};
+
+use super::Report;
+use super::cells::column_name;
+use super::text::{BOLD, Look, plural, verdict_style, wrap};
+use crate::result::{GraderWas, Said, TrialResult, Was};
+
+/// So many are written; the rest are counted.
+const MOST: usize = 50;
+
+/// The trials whose verdict is another one, with what it was.
+pub fn verdicts(results: &[TrialResult]) -> Vec<(&TrialResult, &Was)> {
+    let was = results.iter().filter_map(|result| Some((result, result.was.as_ref()?)));
+    was.filter(|(result, was)| result.verdict != was.verdict).collect()
+}
+
+/// Writes the changed verdicts; nothing where there are none.
+///
+/// # Errors
+/// The output could not be written.
+pub fn write(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    let changed = verdicts(&report.results);
+    if changed.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "{}", look.paint(BOLD, &format!("{} changed", plural(changed.len(), "verdict"))))?;
+    for (result, was) in changed.iter().take(MOST) {
+        let arrow = look.sign("→", "->");
+        let (old, new) = (was.verdict.word(), result.verdict.word());
+        let column = column_name(&result.harness, &result.arm);
+        writeln!(
+            out,
+            "  {old} {arrow} {}  {}  {column}  trial {}",
+            look.paint(verdict_style(result.verdict), new),
+            super::text::harmless(&result.case),
+            result.trial
+        )?;
+        for grader in &was.graders {
+            for line in wrap(&one(grader, arrow), look.columns().saturating_sub(4)) {
+                writeln!(out, "    {line}")?;
+            }
+        }
+    }
+    if changed.len() > MOST {
+        writeln!(out, "  and {} more; `--format json` has them all", changed.len() - MOST)?;
+    }
+    writeln!(out)
+}
+
+fn one(grader: &GraderWas, arrow: &str) -> String {
+    let word = |said: Option<Said>| said.map_or("not there", Said::word);
+    format!("by {}: {} {arrow} {}", grader.name, word(grader.was), word(grader.now))
+}

@@ -1,0 +1,88 @@
+//! What a run says of its cases themselves: saturated, broken, flaky. Pure.
+
+use serde::Serialize;
+
+use super::cells::Cell;
+use crate::case::CaseKind;
+use crate::result::TrialResult;
+use crate::run::RunRecord;
+use crate::verdict::Verdict;
+
+/// A case of a run, and what its trials say of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Standing {
+    /// Id of the case.
+    pub case: String,
+    /// What it is for.
+    pub kind: CaseKind,
+    /// What is to be known of it; mostly nothing.
+    pub flags: Vec<Flag>,
+}
+
+/// Something that a reader of the figures has to know of a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Flag {
+    /// A capability case that every planned trial of every harness and model passed: it tells nobody apart any more.
+    Saturated,
+    /// No trial of any harness and model passed, and at least one was judged: perhaps nobody can.
+    Broken,
+    /// It passed and it failed: within one cell, or now and in the run before.
+    Flaky,
+}
+
+/// What a run says of each of its cases, in the order of its plan.
+pub fn of_cases(run: &RunRecord, results: &[TrialResult], cells: &[Cell]) -> Vec<Standing> {
+    run.cases
+        .iter()
+        .map(|case| {
+            let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.case == case.id).collect();
+            let results = results.iter().filter(|result| result.case == case.id);
+            let mut flags = Vec::new();
+            // A run of what failed before says nothing of the case as a whole.
+            if run.derived_from.is_none() || run.graded {
+                flags.extend(over_all(case.kind, &cells));
+            }
+            let again = results.filter(|result| result.flaky && result.verdict == Verdict::Pass).count();
+            if again > 0 || cells.iter().any(|cell| cell.flaky()) {
+                flags.push(Flag::Flaky);
+            }
+            Standing { case: case.id.clone(), kind: case.kind, flags }
+        })
+        .collect()
+}
+
+fn over_all(kind: CaseKind, cells: &[&Cell]) -> Option<Flag> {
+    let sum = |count: fn(&Cell) -> usize| cells.iter().map(|cell| count(cell)).sum::<usize>();
+    let (trials, passed) = (sum(|cell| cell.tally.trials), sum(|cell| cell.tally.passed));
+    let (failed, not_run) = (sum(|cell| cell.tally.failed), sum(|cell| cell.tally.not_run));
+    match kind {
+        CaseKind::Capability if trials > 0 && passed == trials => Some(Flag::Saturated),
+        // What was errored or not judged could have passed; that it failed once and never passed is worth a look.
+        _ if passed == 0 && failed > 0 && not_run == 0 => Some(Flag::Broken),
+        _ => None,
+    }
+}
+
+/// What a report says of the cases with flags, in words; that some are flaky is said of their cells.
+pub fn notes(standings: &[Standing]) -> Vec<String> {
+    let named = |flag: Flag| -> Vec<String> {
+        standings.iter().filter(|it| it.flags.contains(&flag)).map(|it| it.case.clone()).collect()
+    };
+    let mut notes = Vec::new();
+    let saturated = named(Flag::Saturated);
+    if !saturated.is_empty() {
+        notes.push(format!(
+            "saturated, capability cases that every trial passes: {}; make them harder, or regression cases",
+            super::some_of(&saturated)
+        ));
+    }
+    let broken = named(Flag::Broken);
+    if !broken.is_empty() {
+        notes.push(format!(
+            "broken, perhaps: no trial passes {}; `evals check --audit` tells whether one can",
+            super::some_of(&broken)
+        ));
+    }
+    notes
+}

@@ -1,0 +1,366 @@
+//! Grades a stored trial again: its Trace, and the workspace that was kept or is made again from its source and patch.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::after::{lay_hidden, lay_over};
+use super::before::{Before, set_up};
+use super::confined::{graders_shell, inside, shell};
+use super::ending::{error_of, mask_result};
+use super::judging::{Site, decide, judge};
+use super::{Attempt, Engine, Folders, Outcome, TrialError, aside, io, lost, protected, stored, unless_interrupted};
+use crate::environment;
+use crate::grade::Outcome as Graded;
+use crate::result::{Metrics, TrialResult, Was};
+use crate::run::TrialRecord;
+use crate::secrets::Masker;
+use crate::shell::Shell;
+use crate::trace::{ErrorCategory, Model};
+use crate::verdict::Verdict;
+use crate::workspace::apply::apply;
+use crate::workspace::change::Change;
+use crate::workspace::copy_as_it_is;
+use crate::workspace::patch::read::{self, Piece};
+use crate::workspace::restore::put_back;
+use crate::workspace::tree::{Ignore, Tree};
+
+/// What a trial left, as it is stored.
+#[derive(Debug, Clone, Default)]
+pub struct Left {
+    /// Its Trace.
+    pub trace: Option<PathBuf>,
+    /// The patch of its workspace.
+    pub patch: Option<PathBuf>,
+    /// Its workspace, where it was kept.
+    pub kept: Option<PathBuf>,
+    /// Why the workspace cannot be made again from what the case names now, if so.
+    pub no_source: Option<String>,
+    /// What makes it doubtful whether it can.
+    pub doubt: Option<String>,
+    /// What was said of it.
+    pub was: Option<TrialResult>,
+}
+
+/// Judges a stored trial by the graders of its case as they are now. No agent is started, and what is stored stays as it is.
+///
+/// # Errors
+/// The engine itself failed.
+pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Outcome, TrialError> {
+    let case = &attempt.case;
+    let masker = environment::masker(&engine.env, &case.env, &attempt.manifest, &case.mcp_servers);
+    let Some(trace) = &left.trace else {
+        return Ok(done(without_trace(attempt, left, "its trace is gone"), left, &masker));
+    };
+    let over = {
+        let (trace, judges) = (trace.clone(), case.judges.clone());
+        aside(move || stored::watch(&trace, &judges)).await?
+    };
+    let mut over = match over {
+        Ok(over) => over,
+        Err(error) if left.was.is_none() => {
+            return Err(io("read the trace")(std::io::Error::other(error)));
+        }
+        Err(error) => {
+            let why = format!("its trace could not be read: {}", error);
+            return Ok(done(without_trace(attempt, left, &why), left, &masker));
+        }
+    };
+    // The Trace does not tell it.
+    let error = left.was.as_ref().and_then(|was| was.error.as_ref());
+    over.another_case = error.filter(|it| it.category == ErrorCategory::Setup).map(|it| it.message.clone());
+    let errored = over.observed.stop.as_ref().is_some_and(|stop| error_of(stop).is_some());
+    // A recording was made in another workspace, and of an errored trial nobody judges it.
+    let has_workspace = !errored && attempt.manifest.recording.is_none();
+    let looked_into = case.judges.iter().any(|judge| judge.kind.looks_into_workspace());
+    let folders = if has_workspace && looked_into { Some(Folders::make(&engine.temporary)?) } else { None };
+    let ready = async {
+        if has_workspace { ready(engine, attempt, left, folders.as_ref()).await } else { Ok(Ready::default()) }
+    };
+    let Some(ready) = unless_interrupted(engine, ready).await else { return Ok(Outcome::Interrupted) };
+    let ready = ready?;
+    let bare = Shell::default();
+    let site = Site {
+        workspace: folders.as_ref().filter(|_| ready.shell.is_some()).map(|folders| &*folders.workspace),
+        change: ready.change.as_ref(),
+        touched: !ready.touched.is_empty(),
+        shell: ready.shell.as_ref().unwrap_or(&bare),
+    };
+    let observed = over.observed.clone();
+    let Some(mut result) = unless_interrupted(engine, judge(attempt, over, &site)).await else {
+        return Ok(Outcome::Interrupted);
+    };
+    let limits = std::mem::take(&mut result.warnings);
+    if ready.says_less_than_before(&mut result, attempt) {
+        decide(&mut result, attempt, &observed, site.touched);
+        result.warnings.clear();
+    }
+    result.warnings = carried(left);
+    result.warnings.extend(ready.touched);
+    result.warnings.extend(ready.warnings);
+    result.warnings.extend(limits);
+    if let (Some(now), Some(was)) = (&mut result.stop, left.was.as_ref().and_then(|was| was.stop.as_ref())) {
+        now.stderr_tail.clone_from(&was.stderr_tail);
+    }
+    aside(move || drop(folders)).await?;
+    Ok(done(result, left, &masker))
+}
+
+fn done(mut result: TrialResult, left: &Left, masker: &Masker) -> Outcome {
+    mask_result(&mut result, masker);
+    if let Some(was) = &left.was {
+        // Who answered then is no matter of what the case says now.
+        result.manual = was.manual;
+        result.flaky = was.flaky && result.verdict == Verdict::Pass;
+        if result.flaky {
+            result.warnings.extend(was.warnings.iter().filter(|line| line.starts_with("flaky: ")).cloned());
+        }
+        result.was = Was::of(was, &result);
+    }
+    Outcome::Done(Box::new(result))
+}
+
+/// What was said of the session itself holds as it did.
+fn carried(left: &Left) -> Vec<String> {
+    let anew = |line: &&String| !line.starts_with("limit `") && !line.starts_with("flaky: ") && !protected::tells(line);
+    left.was.iter().flat_map(|was| was.warnings.iter().filter(anew).cloned()).collect()
+}
+
+/// The result of a trial whose Trace is not there: as errored as it was, or judged by nobody.
+fn without_trace(attempt: &Attempt, left: &Left, why: &str) -> TrialResult {
+    if let Some(was) = left.was.clone().filter(|was| was.error.is_some()) {
+        return was;
+    }
+    ungraded(&attempt.trial, attempt.attempt, left, why)
+}
+
+/// The result of a trial that nobody can judge any more.
+pub fn ungraded(trial: &TrialRecord, attempt: u32, left: &Left, why: &str) -> TrialResult {
+    let was = left.was.clone();
+    let blank = || TrialResult {
+        case: trial.case.clone(),
+        harness: trial.harness.clone(),
+        model: Model { requested: trial.model.clone(), effective: None },
+        trial: trial.trial,
+        verdict: Verdict::Ungraded,
+        score: None,
+        grades: Vec::new(),
+        metrics: Metrics::default(),
+        stop: None,
+        error: None,
+        attempt,
+        arm: trial.arm.clone(),
+        shape: Vec::new(),
+        warnings: Vec::new(),
+        skipped: None,
+        flaky: false,
+        manual: false,
+        was: None,
+    };
+    let mut result = was.unwrap_or_else(blank);
+    (result.verdict, result.score, result.grades) = (Verdict::Ungraded, None, Vec::new());
+    result.warnings.push(format!("{NOT_AGAIN}{why}"));
+    if let Some(was) = &left.was {
+        result.was = Was::of(was, &result);
+    }
+    result
+}
+
+/// The result of a trial whose case is gone: as errored as it was, or judged by nobody.
+pub fn without_case(trial: &TrialRecord, attempt: u32, left: &Left, why: &str) -> TrialResult {
+    let errored = left.was.clone().filter(|was| was.error.is_some());
+    errored.unwrap_or_else(|| ungraded(trial, attempt, left, why))
+}
+
+const NOT_AGAIN: &str = "it could not be graded again: ";
+const NO_WORKSPACE: &str = "graders that need the workspace could not judge: ";
+const NOT_WHOLE: &str = "the workspace was made again and is not whole: ";
+const NO_SETUP: &str = "graders may miss what setup leaves: ";
+
+/// Whether a line of a result tells what a stored trial cannot answer.
+pub fn tells_of_a_lack(line: &str) -> bool {
+    [NOT_AGAIN, NO_WORKSPACE, NOT_WHOLE, NO_SETUP].iter().any(|start| line.starts_with(start))
+}
+
+/// A workspace that is ready for the graders, or why there is none.
+#[derive(Default)]
+struct Ready {
+    /// In which graders run their commands; absent where there is no workspace.
+    shell: Option<Shell>,
+    change: Option<Change>,
+    /// Protected files that were put back.
+    touched: Vec<String>,
+    /// What the workspace lacks.
+    lost: Vec<String>,
+    /// Why there is none.
+    none: Option<String>,
+    warnings: Vec<String>,
+}
+
+impl Ready {
+    fn none(change: Option<Change>, why: impl Into<String>) -> Self {
+        let why = why.into();
+        let warnings = vec![format!("{NO_WORKSPACE}{why}")];
+        Self { change, none: Some(why), warnings, ..Self::default() }
+    }
+
+    /// Takes back what a workspace that lacks something cannot show: that it is not as it has to be. Says whether it did.
+    fn says_less_than_before(&self, result: &mut TrialResult, attempt: &Attempt) -> bool {
+        let mut changed = false;
+        for (grade, judge) in result.grades.iter_mut().zip(&attempt.case.judges) {
+            if !judge.kind.looks_into_workspace() {
+                continue;
+            }
+            if let (Some(why), Graded::Ungraded) = (&self.none, grade.outcome) {
+                grade.reason = format!("{}: {why}", grade.reason);
+            }
+            if let (Some(lost), Some(false)) = (self.lost.first(), grade.passed) {
+                grade.outcome = Graded::Ungraded;
+                (grade.value, grade.passed) = (None, None);
+                grade.reason =
+                    format!("failed in a workspace that is not whole ({lost}), so nobody can tell: {}", grade.reason);
+                changed = true;
+            }
+        }
+        changed
+    }
+}
+
+/// Makes the workspace ready for the graders that need it.
+async fn ready(
+    engine: &Engine,
+    attempt: &Attempt,
+    left: &Left,
+    folders: Option<&Folders>,
+) -> Result<Ready, TrialError> {
+    let case = &attempt.case;
+    let pieces = match &left.patch {
+        Some(path) => Some(read_patch(path).await?),
+        None => None,
+    };
+    let (pieces, unread) = match pieces {
+        Some(Ok(pieces)) => (Some(pieces), None),
+        Some(Err(why)) => (None, Some(why)),
+        None => (None, Some("its workspace.patch is not there".to_owned())),
+    };
+    let change = pieces.as_deref().map(read::change);
+    let warnings = left.was.as_ref().map(|was| was.warnings.as_slice()).unwrap_or_default();
+    let touched = protected::touched_before(&case.workspace.protect, change.as_ref(), warnings);
+    let Some(folders) = folders else { return Ok(Ready { change, touched, ..Ready::default() }) };
+    let inside = match inside(engine, attempt, folders) {
+        Ok(inside) => inside,
+        Err(error) => return Ok(Ready::none(change, error.to_string())),
+    };
+    let shell = shell(engine, attempt, folders, &inside)?;
+    match (&left.kept, pieces) {
+        (Some(kept), _) => kept_again(engine, attempt, left, folders, shell, kept, (change, touched)).await,
+        (None, Some(pieces)) => rebuilt(engine, attempt, left, folders, shell, pieces, change).await,
+        (None, None) => Ok(Ready::none(change, left.no_source.clone().or(unread).unwrap_or_default())),
+    }
+}
+
+async fn read_patch(path: &Path) -> Result<Result<Vec<Piece>, String>, TrialError> {
+    let path = path.to_owned();
+    aside(move || match fs::read(&path) {
+        Ok(bytes) => read::read(&bytes).map_err(|error| format!("workspace.patch cannot be read: {error}")),
+        Err(error) => Err(format!("workspace.patch cannot be read: {error}")),
+    })
+    .await
+}
+
+/// The workspace that was kept. What it was before is made too where setup left something in its home, or where protected
+/// files have to be put back.
+async fn kept_again(
+    engine: &Engine,
+    attempt: &Attempt,
+    left: &Left,
+    folders: &Folders,
+    shell: Shell,
+    kept: &Path,
+    (change, touched): (Option<Change>, Vec<String>),
+) -> Result<Ready, TrialError> {
+    let case = &attempt.case;
+    let mut ready = Ready { change, touched, ..Ready::default() };
+    let mut before: Option<Before> = None;
+    if !ready.touched.is_empty() || !case.workspace.setup.is_empty() {
+        match set_up(engine, attempt, folders, &shell).await {
+            Ok(made) => before = Some(made),
+            Err(why) => ready.warnings.push(format!("{NO_SETUP}{why}")),
+        }
+    }
+    let (from, to) = (kept.to_owned(), folders.workspace.clone());
+    let copied = aside(move || {
+        crate::workspace::remove::remove(&to).map_err(|error| error.to_string())?;
+        copy_as_it_is(&from, &to).map_err(|error| error.to_string())
+    });
+    if let Err(error) = copied.await? {
+        return Ok(Ready::none(ready.change, format!("the kept workspace could not be copied: {error}")));
+    }
+    if let Some(before) = &before {
+        let globs: Vec<crate::values::PathGlob> =
+            case.workspace.protect.iter().filter_map(|glob| glob.parse().ok()).collect();
+        for (path, _) in
+            ready.change.iter().flat_map(Change::all).filter(|(path, _)| globs.iter().any(|g| g.is_match(path)))
+        {
+            put_back(&before.path, &folders.workspace, Path::new(path)).map_err(io("put protected files back"))?;
+        }
+    }
+    lay_hidden(case, &folders.workspace)?;
+    ready.lost = lost::of_kept(left.was.as_ref().map(|was| was.warnings.as_slice()).unwrap_or_default());
+    ready.shell = Some(graders_shell(&shell, folders, &case.judges)?);
+    Ok(ready)
+}
+
+/// The workspace, made again: its source, its setup, and the patch of what the agent did.
+async fn rebuilt(
+    engine: &Engine,
+    attempt: &Attempt,
+    left: &Left,
+    folders: &Folders,
+    shell: Shell,
+    pieces: Vec<Piece>,
+    change: Option<Change>,
+) -> Result<Ready, TrialError> {
+    let case = &attempt.case;
+    if let Some(why) = &left.no_source {
+        return Ok(Ready::none(change, why.clone()));
+    }
+    let before = match set_up(engine, attempt, folders, &shell).await {
+        Ok(before) => before,
+        Err(why) => return Ok(Ready::none(change, format!("the workspace could not be made again: {why}"))),
+    };
+    let patched = {
+        let (case, workspace, before) = (case.clone(), folders.workspace.clone(), before.path.clone());
+        aside(move || -> Result<_, TrialError> {
+            let unknown = match apply(&workspace, &pieces) {
+                Ok(unknown) => unknown,
+                Err(error) => return Ok(Err(error.to_string())),
+            };
+            let ignore = Ignore::of(&before, &case.workspace.ignore);
+            let now = Tree::read(&workspace, &ignore).map_err(io("read the workspace"))?;
+            let put_back = lay_over(&case, &before, &workspace, &now)?;
+            Ok(Ok((unknown, put_back, now.ignored_bytes)))
+        })
+        .await??
+    };
+    let (unknown, put_back, ignored) = match patched {
+        Ok(patched) => patched,
+        Err(why) => {
+            let why = format!(
+                "the workspace could not be made again: {why}; its source is not what it was, or workspace.patch was masked"
+            );
+            return Ok(Ready::none(change, why));
+        }
+    };
+    let warnings = left.was.as_ref().map(|was| was.warnings.as_slice()).unwrap_or_default();
+    let mut touched = put_back;
+    touched.extend(protected::touched_before(&case.workspace.protect, None, warnings));
+    touched.sort();
+    touched.dedup();
+    let mut ready = Ready { change, touched, lost: lost::of_rebuilt(warnings, &unknown, ignored), ..Ready::default() };
+    ready.lost.extend(left.doubt.clone());
+    if !ready.lost.is_empty() {
+        ready.warnings.push(format!("{NOT_WHOLE}{}", ready.lost.join("; ")));
+    }
+    ready.shell = Some(graders_shell(&shell, folders, &case.judges)?);
+    Ok(ready)
+}

@@ -1,0 +1,100 @@
+//! A trial whose agent is built in and needs no process: it does something to the workspace, says something, and is gone.
+//! Everything around it is as with any other agent.
+
+use std::fs;
+use std::io as std_io;
+use std::path::Path;
+
+use super::after::after_the_agent;
+use super::before::set_up;
+use super::confined::{graders_shell, inside, shell};
+use super::judging::{Over, Site, judge};
+use super::metrics::Observed;
+use super::{Attempt, Engine, Folders, TrialError, aside, io, unless_interrupted};
+use crate::grader::Grading;
+use crate::result::TrialResult;
+use crate::secrets::Masker;
+use crate::trace::recorder::{Finished, Part, Recorder, Voice};
+use crate::trace::{Exit, Header, Seen, Stop, StopReason};
+
+/// What came of it.
+pub enum Played {
+    /// It was judged.
+    Judged(Box<TrialResult>),
+    /// The workspace could not be made, so nothing was played: why.
+    NotReady(String),
+    /// The user interrupted it.
+    Interrupted,
+}
+
+/// Plays such an agent. Nothing of it is kept.
+///
+/// # Errors
+/// The engine itself failed.
+pub async fn play(
+    engine: &Engine,
+    attempt: &Attempt,
+    act: impl FnOnce(&Path) -> std_io::Result<()> + Send + 'static,
+    says: Option<&str>,
+) -> Result<Played, TrialError> {
+    let case = &attempt.case;
+    let folders = Folders::make(&engine.temporary)?;
+    let inside = match inside(engine, attempt, &folders) {
+        Ok(inside) => inside,
+        Err(error) => return Ok(Played::NotReady(error.to_string())),
+    };
+    let shell = shell(engine, attempt, &folders, &inside)?;
+    let before = match unless_interrupted(engine, set_up(engine, attempt, &folders, &shell)).await {
+        Some(Ok(before)) => before,
+        Some(Err(why)) => return Ok(Played::NotReady(why)),
+        None => return Ok(Played::Interrupted),
+    };
+    let trial = folders.beside("trial");
+    fs::create_dir(&trial).map_err(io("make a folder for the trial"))?;
+    let after = {
+        let (case, workspace) = (case.clone(), folders.workspace.clone());
+        aside(move || {
+            act(&workspace).map_err(io("change the workspace"))?;
+            after_the_agent(&case, &workspace, &before.path, &trial, &Masker::default())
+        })
+        .await??
+    };
+    let over = session(attempt, &folders.workspace, says);
+    let graders_shell = graders_shell(&shell, &folders, &case.judges)?;
+    let site = Site {
+        workspace: Some(&folders.workspace),
+        change: Some(&after.change),
+        touched: after.touched,
+        shell: &graders_shell,
+    };
+    let result = unless_interrupted(engine, judge(attempt, over, &site)).await;
+    drop(after);
+    aside(move || drop(folders)).await?;
+    Ok(result.map_or(Played::Interrupted, |result| Played::Judged(Box::new(result))))
+}
+
+/// A session that shows everything, and in which nothing is called.
+fn session(attempt: &Attempt, workspace: &Path, says: Option<&str>) -> Over {
+    let mut header = Header::new("audit", Seen { tracing: true, interaction: true });
+    header.case = Some(attempt.case.id.clone());
+    header.harness = Some(attempt.manifest.name.clone());
+    header.trial = Some(attempt.trial.trial);
+    header.cwd = Some(workspace.to_string_lossy().into_owned());
+    let mut recorder = Recorder::new(header);
+    for turn in &attempt.case.turns {
+        recorder.say(Voice::User, None, turn, Part::Block);
+        if let Some(text) = says {
+            recorder.say(Voice::Agent, None, text, Part::Block);
+        }
+    }
+    let exit = Some(Exit { code: Some(0), signal: None });
+    let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit };
+    let Finished { header, events, total } = recorder.finish(stop, false);
+    let mut grading = Grading::new(&attempt.case.judges, &header);
+    let mut observed = Observed::default();
+    for event in &events {
+        observed.event(event);
+        grading.event(event);
+    }
+    Over { finished: Finished { header, events: Vec::new(), total }, observed, grading, another_case: None }
+}

@@ -1,0 +1,100 @@
+//! From a session that is over to its result: error, grades, limits, verdict. What is live, what is stored and what is
+//! audited is judged here, and nowhere else.
+
+use std::path::Path;
+
+use super::Attempt;
+use super::ending::{error_of, is_manual, limits_and_grades, message_of, no_stop, wrong_model};
+use super::metrics::{self, Observed};
+use crate::grader::{Evidence, Grading};
+use crate::result::{ErrorRecord, StopRecord, TrialResult};
+use crate::shell::Shell;
+use crate::trace::ErrorCategory;
+use crate::trace::recorder::Finished;
+use crate::values::Fraction;
+use crate::verdict::Verdict;
+use crate::workspace::change::Change;
+
+/// A session that is over, with those who saw all of it.
+pub(super) struct Over {
+    /// Its header and what it spent.
+    pub finished: Finished,
+    /// What was counted.
+    pub observed: Observed,
+    /// Its graders.
+    pub grading: Grading,
+    /// What made it another case than the one that was asked for, which nobody may judge.
+    pub another_case: Option<String>,
+}
+
+/// The workspace that a session left, ready for the graders.
+pub(super) struct Site<'a> {
+    /// The folder; absent where it is gone.
+    pub workspace: Option<&'a Path>,
+    /// What the agent changed; absent where nobody knows.
+    pub change: Option<&'a Change>,
+    /// Whether protected files had to be put back.
+    pub touched: bool,
+    /// In which graders run their commands.
+    pub shell: &'a Shell,
+}
+
+/// The result of a session. What only its process told, and what was warned of before, is for the caller to add.
+pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> TrialResult {
+    let Over { finished, observed, grading, another_case } = over;
+    let case = &attempt.case;
+    let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
+    let evidence = Evidence {
+        header: &finished.header,
+        stop: &stop,
+        usage: &finished.total,
+        output: stop.output.as_deref().unwrap_or(""),
+        duration_ms: observed.duration_ms(&finished.header),
+        workspace: site.workspace,
+        change: site.change,
+        case_folder: case.folder(),
+        shell: site.shell,
+    };
+    let wrong_model = case.require_model.then(|| wrong_model(&finished.header.model)).flatten();
+    let error = error_of(&stop)
+        .or(wrong_model.as_ref().map(|_| ErrorCategory::Handshake))
+        .or(another_case.as_ref().map(|_| ErrorCategory::Setup));
+    let grades = if error.is_some() { Vec::new() } else { grading.finish(&evidence).await };
+    let mut result = TrialResult {
+        case: case.id.clone(),
+        harness: attempt.manifest.name.clone(),
+        model: finished.header.model.clone(),
+        trial: attempt.trial.trial,
+        verdict: Verdict::Errored,
+        score: None,
+        metrics: metrics::of(&finished, &observed),
+        stop: Some(StopRecord { reason: stop.reason, detail: stop.detail.clone(), exit: stop.exit, stderr_tail: None }),
+        error: error.map(|category| {
+            let message =
+                wrong_model.or(another_case).unwrap_or_else(|| message_of(category, &stop, &attempt.manifest));
+            ErrorRecord { category, message }
+        }),
+        attempt: attempt.attempt,
+        arm: attempt.trial.arm.clone(),
+        shape: observed.shape.clone(),
+        warnings: Vec::new(),
+        skipped: None,
+        flaky: false,
+        manual: is_manual(attempt),
+        was: None,
+        grades,
+    };
+    decide(&mut result, attempt, &observed, site.touched);
+    result
+}
+
+/// The verdict that follows from what stands in a result.
+pub(super) fn decide(result: &mut TrialResult, attempt: &Attempt, observed: &Observed, touched: bool) {
+    if result.error.is_some() {
+        return;
+    }
+    limits_and_grades(result, attempt, observed);
+    if touched && attempt.case.workspace.protect_strict {
+        (result.verdict, result.score) = (Verdict::Fail, Some(Fraction::ZERO));
+    }
+}

@@ -1,0 +1,44 @@
+//! A stored Trace goes by its graders, event by event, as a live session does.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::judging::Over;
+use super::metrics::Observed;
+use crate::grader::{Grader, Grading};
+use crate::trace::jsonl::{ReadError, Reader};
+use crate::trace::recorder::Finished;
+use crate::trace::usage::UsageTotal;
+use crate::trace::{Body, ErrorCategory, Stop, StopReason};
+
+/// Bytes that are read at once.
+const PIECE: usize = 256 << 10;
+
+/// Shows a stored Trace to graders. What is kept of it does not grow with its length.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn watch(trace: &Path, judges: &[Arc<Grader>]) -> Result<Over, ReadError> {
+    let file = File::open(trace).map_err(|source| ReadError::Io { line: 1, source })?;
+    let mut reader = Reader::new(BufReader::with_capacity(PIECE, file))?;
+    let header = reader.header().clone();
+    let mut grading = Grading::new(judges, &header);
+    let (mut observed, mut total) = (Observed::default(), UsageTotal::default());
+    while let Some(event) = reader.next_event()? {
+        if let Body::Usage(usage) = &event.body {
+            total.add(usage);
+        }
+        observed.event(&event);
+        grading.event(&event);
+    }
+    observed.stop.get_or_insert_with(|| Stop {
+        reason: StopReason::Crashed,
+        category: Some(ErrorCategory::Crashed),
+        detail: Some("the trace has no stop: it was cut short".to_owned()),
+        output: None,
+        exit: None,
+    });
+    Ok(Over { finished: Finished { header, events: Vec::new(), total }, observed, grading, another_case: None })
+}

@@ -1,0 +1,119 @@
+//! Which pinned agents are installed, and the report of those that were not run.
+
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{env, fs, thread};
+
+/// An agent that `tests/agents/install` puts in its place.
+#[derive(Debug)]
+pub struct Agent {
+    /// What people call it.
+    pub name: &'static str,
+    /// The part of the installation, `SET/NAME`.
+    pub part: &'static str,
+    /// The file below `tests/agents/` that pins it.
+    pub pins: &'static str,
+    /// What is started, below the part's folder.
+    pub program: &'static str,
+    /// What else must be there; where it answers no, the agent is not run.
+    pub needs: Option<Need>,
+}
+
+/// Something that an agent cannot be run without.
+#[derive(Debug, Clone, Copy)]
+pub struct Need {
+    pub what: &'static str,
+    pub is_there: fn() -> bool,
+}
+
+/// One thing that an agent must do. Where it is not installed this is not run.
+pub struct Check {
+    pub agent: &'static Agent,
+    pub what: &'static str,
+    /// Panics where the agent, or the engine with it, does another thing. Gets the path of the program.
+    pub run: fn(&Agent, &Path),
+}
+
+/// Why an agent cannot be run, and whether that is the machine's doing.
+struct Absent {
+    why: String,
+    excused: bool,
+}
+
+impl Agent {
+    /// Where a file of its part stands.
+    pub fn file(&self, path: &str) -> PathBuf {
+        folder().join(self.part).join(path)
+    }
+
+    fn find(&self) -> Result<PathBuf, Absent> {
+        let read = |path: &str| fs::read_to_string(self.file(path)).ok();
+        let absent = |why: String| Absent { why, excused: false };
+        let set = self.part.split('/').next().unwrap();
+        if let Some(why) = read("cannot") {
+            return Err(Absent { why: why.trim().to_owned(), excused: true });
+        }
+        if let Some(why) = read("failed") {
+            return Err(absent(why.trim().to_owned()));
+        }
+        if !self.file("installed").exists() {
+            return Err(absent(format!("not installed; `tests/agents/install {set}` does it")));
+        }
+        let pins = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents").join(self.pins));
+        if read("pins") != Some(pins.unwrap()) {
+            return Err(absent(format!("another version is installed; run `tests/agents/install {set}` again")));
+        }
+        if let Some(need) = self.needs.as_ref().filter(|need| !(need.is_there)()) {
+            return Err(absent(format!("{} is not there", need.what)));
+        }
+        let program = self.file(self.program);
+        if program.exists() { Ok(program) } else { Err(absent(format!("{} is not there", program.display()))) }
+    }
+}
+
+fn folder() -> PathBuf {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/agents");
+    env::var_os("EVALS_AGENTS").filter(|named| !named.is_empty()).map_or_else(beside, PathBuf::from)
+}
+
+/// Runs the checks of all agents that are here, so many at once. Those that were not run are told one by one on standard error and
+/// counted, which is no failure unless `EVALS_REQUIRE_AGENTS` is set and the machine could have them.
+pub fn run(set: &str, at_once: usize, checks: &[&Check]) {
+    let next = AtomicUsize::new(0);
+    let (failed, absent) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while let Some(check) = checks.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    let title = format!("{}: {}", check.agent.name, check.what);
+                    match check.agent.find() {
+                        Err(why) => absent.lock().unwrap().push((title, why)),
+                        Ok(program) => {
+                            let ran = catch_unwind(AssertUnwindSafe(|| (check.run)(check.agent, &program)));
+                            let told = |text: &str| failed.lock().unwrap().push(format!("{title}\n{text}"));
+                            if let Err(panic) = ran {
+                                let text = panic.downcast_ref::<String>().map(String::as_str);
+                                told(text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason was given"));
+                            }
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let (failed, absent) = (failed.into_inner().unwrap(), absent.into_inner().unwrap());
+    // Not by `eprintln!`, which the test's runner keeps for itself.
+    let mut out = std::io::stderr();
+    for (title, absent) in &absent {
+        writeln!(out, "not run: {title}: {}", absent.why).unwrap();
+    }
+    let ran = checks.len() - absent.len();
+    writeln!(out, "{set}: {ran} checks run, {} not run", absent.len()).unwrap();
+    assert!(failed.is_empty(), "{} of {ran} checks failed:\n\n{}", failed.len(), failed.join("\n\n"));
+    let required = env::var_os("EVALS_REQUIRE_AGENTS").is_some_and(|value| !value.is_empty());
+    let missed: Vec<&String> = absent.iter().filter(|(_, absent)| !absent.excused).map(|(title, _)| title).collect();
+    assert!(!required || missed.is_empty(), "EVALS_REQUIRE_AGENTS is set, and these were not run: {missed:#?}");
+}
