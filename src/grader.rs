@@ -5,12 +5,17 @@
 
 use std::path::Path;
 
+use crate::expression::Wrong;
 use crate::grade::Grade;
+use crate::result::Metrics;
 use crate::shell::Shell;
 use crate::trace::usage::UsageTotal;
 use crate::trace::{Event, Header, Stop};
 use crate::workspace::change::Change;
 
+mod account;
+mod aliases;
+mod arguments;
 mod assign;
 mod beside;
 mod checks;
@@ -19,18 +24,27 @@ mod grading;
 mod library;
 mod lists;
 pub mod matcher;
+mod sequence;
 mod words;
 
 mod budget;
 mod command;
 mod diff;
+mod errors;
+mod expr;
 mod files;
+mod loops;
 mod model;
 mod output;
 mod permissions;
+mod rules;
+mod scope;
+mod script;
 mod stop;
 mod tool_calls;
+mod trajectory;
 
+pub use aliases::WORDS as ALIASES;
 pub use entry::{Common, GraderEntry, Use, What};
 pub use grading::{Grading, unique_names};
 pub use library::{GraderError, Library, NamedGrader, expand};
@@ -97,6 +111,20 @@ kinds! {
     Diff(diff::Diff) = "diff",
     /// Which calls were made.
     ToolCalls(tool_calls::ToolCalls) = "tool-calls",
+    /// Whether the calls are the expected ones.
+    Trajectory(trajectory::Trajectory) = "trajectory",
+    /// What happened in which order.
+    Rules(rules::Rules) = "rules",
+    /// How often the same was done again at once.
+    Loops(loops::Loops) = "loops",
+    /// Which calls failed.
+    Errors(errors::Errors) = "errors",
+    /// Which files were touched.
+    Scope(scope::Scope) = "scope",
+    /// An expression over all of it.
+    Expr(expr::Expr) = "expr",
+    /// What a program of the case's says.
+    Script(script::Script) = "script",
     /// What the agent asked for, and what became of it.
     Permissions(permissions::Permissions) = "permissions",
     /// How the session ended.
@@ -140,10 +168,23 @@ impl Grader {
         !self.diagnostic && (self.gate || self.weight > 0.0)
     }
 
+    /// Makes a script count from the folder of the file that it is written in.
+    pub fn count_from(&mut self, folder: &Path) {
+        if let Kind::Script(script) = &mut self.kind {
+            script.count_from(folder);
+        }
+    }
+
+    /// Whether it runs a command.
+    pub fn runs_a_command(&self) -> bool {
+        matches!(self.kind, Kind::Command(_) | Kind::Script(_))
+    }
+
     /// Files beside the case that it compares with, as they are written there.
     pub fn named_files(&self) -> Vec<&Path> {
         match &self.kind {
             Kind::Files(files) => files.named_files().collect(),
+            Kind::Script(script) => script.named_files().collect(),
             _ => Vec::new(),
         }
     }
@@ -158,6 +199,9 @@ pub fn refuse_empty(graders: &[Grader]) -> Result<(), String> {
         if let Some(reason) = grader.kind.body().refusal() {
             return Err(format!("the grader `{name}` {reason}"));
         }
+        if let Some(WrongExpression { key, wrong, .. }) = grader.kind.body().wrong_expression() {
+            return Err(format!("the grader `{name}` has a `{key}` that cannot be used: {wrong}"));
+        }
     }
     if graders.is_empty() {
         Err("the case has no grader, so it asserts nothing; add one under `graders`".to_owned())
@@ -170,6 +214,17 @@ pub fn refuse_empty(graders: &[Grader]) -> Result<(), String> {
     }
 }
 
+/// An expression that can't be used.
+#[derive(Debug, Clone, Copy)]
+pub struct WrongExpression<'a> {
+    /// The key of the grader's body that it stands under.
+    pub key: &'static str,
+    /// The expression.
+    pub text: &'a str,
+    /// What is wrong with it.
+    pub wrong: &'a Wrong,
+}
+
 /// What a grader of one kind was told: the part of it that differs from kind to kind.
 trait Body {
     /// Why it can't be applied: it has nothing to check, or contradicts itself. The text goes on from its name.
@@ -177,6 +232,11 @@ trait Body {
 
     /// Someone who watches one Trial go by; nothing for a kind that only runs once the Trial is over.
     fn judge(&self) -> Option<Box<dyn Judge>>;
+
+    /// An expression in it that can't be used, to be told by its own line and column.
+    fn wrong_expression(&self) -> Option<WrongExpression<'_>> {
+        None
+    }
 
     /// Whether its judge looks at calls: joining them with their results is work that others are spared.
     fn sees_calls(&self) -> bool {
@@ -191,6 +251,11 @@ pub trait Judge: Send {
 
     /// Takes the next call with its result. Calls come in the order in which they were announced.
     fn call(&mut self, _call: &Subject<'_>) {}
+
+    /// Gives away what it kept for a judge of the case's own.
+    fn account(&mut self) -> Option<account::Account> {
+        None
+    }
 
     /// Says how it was.
     fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade;
@@ -207,6 +272,8 @@ pub struct Evidence<'a> {
     pub usage: &'a UsageTotal,
     /// The final answer; empty where there was none.
     pub output: &'a str,
+    /// What it took, as it stands in the result.
+    pub metrics: &'a Metrics,
     /// From the first prompt to the answer; absent where nobody measured it.
     pub duration_ms: Option<u64>,
     /// The workspace as it is graded; absent where it is gone.
@@ -215,6 +282,10 @@ pub struct Evidence<'a> {
     pub change: Option<&'a Change>,
     /// The folder of the case file, from which the paths in it count.
     pub case_folder: &'a Path,
+    /// The file of the trace, by its whole path; absent where it is in none.
+    pub trace: Option<&'a Path>,
+    /// The file that says how the workspace changed; absent where nobody measured it.
+    pub patch: Option<&'a Path>,
     /// Runs grading commands in the workspace.
     pub shell: &'a Shell,
 }

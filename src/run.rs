@@ -302,6 +302,11 @@ pub fn put_in_place<const N: usize>(mut parts: [Part; N]) -> Result<(), RunError
 }
 
 impl Part {
+    /// Where it stands until it is put in its place. It is whole there, too.
+    pub fn written(&self) -> &Path {
+        &self.part
+    }
+
     fn sync(&mut self) -> Result<(), RunError> {
         let Some(file) = self.file.take() else { return Ok(()) };
         file.sync_data().map_err(|source| self.failed(source))

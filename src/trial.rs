@@ -285,11 +285,11 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         masked.map_err(|error| io("mask the wire log")(std::io::Error::other(error)))??;
     }
     let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
-    let mut not_played = None;
+    let (mut not_played, mut left_of_script) = (None, Vec::new());
     let model_log = match scripted.map(|scripted| scripted.end(attempt, &masker)).transpose()? {
         Some(ended) => {
             warnings.extend(ended.warnings);
-            not_played = ended.not_played;
+            (not_played, left_of_script) = (ended.not_played, ended.left);
             Some(ended.part)
         }
         None => None,
@@ -309,12 +309,16 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     let After { change, patch, touched, warnings: more } = after;
     warnings.extend(more);
     let graders_shell = graders_shell(&shell, folders, &case.judges)?;
+    // A grading command works in the workspace, so what it is to read is named from the root.
+    let [trace_path, patch_path] = [trace.written(), patch.written()].map(|path| std::path::absolute(path).ok());
     // A recording was made in another workspace; of this one it says nothing.
     let live = task.recording.is_none();
     let site = Site {
         workspace: live.then_some(&*folders.workspace),
         change: live.then_some(&change),
         touched,
+        trace: trace_path.as_deref(),
+        patch: patch_path.as_deref().filter(|_| live),
         shell: &graders_shell,
     };
     let (stop, by_engine) = (observed.stop.clone(), observed.stopped_by_engine);
@@ -325,6 +329,9 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     let stop = stop.unwrap_or_else(|| no_stop("the trace has no stop"));
     if let Some(record) = &mut result.stop {
         record.stderr_tail = tail_worth_keeping(&left, &stop);
+    }
+    if result.error.is_none() {
+        warnings.extend(left_of_script);
     }
     warnings.append(&mut result.warnings);
     result.warnings = warnings;
@@ -440,7 +447,7 @@ fn masker_before(engine: &Engine, attempt: &Attempt) -> secrets::Masker {
 }
 
 /// Makes a folder and whatever is missing above it, and syncs each folder that got a new name.
-pub(crate) fn make_durable(folder: &Path) -> Result<(), TrialError> {
+fn make_durable(folder: &Path) -> Result<(), TrialError> {
     if folder.is_dir() {
         return Ok(());
     }

@@ -8,6 +8,7 @@ use std::{fs, io};
 
 use evals::grade::{GradeRecord, Outcome};
 use evals::grader::{Evidence, Grader, GraderEntry, Grading, Library, expand};
+use evals::result::Metrics;
 use evals::shell::Shell;
 use evals::trace::usage::UsageTotal;
 use evals::trace::{Body, Event, Header, Stop, StopReason, jsonl::Reader};
@@ -15,10 +16,18 @@ use evals::workspace::change::Change;
 
 #[path = "graders/asking.rs"]
 mod asking;
+#[path = "graders/conduct.rs"]
+mod conduct;
+#[path = "graders/expr.rs"]
+mod expr;
 #[path = "graders/laws.rs"]
 mod laws;
 #[path = "graders/reading.rs"]
 mod reading;
+#[path = "graders/rules.rs"]
+mod rules;
+#[path = "graders/trajectory.rs"]
+mod trajectory;
 
 const HEADER: &str = r#"{"type":"trace","version":1,"adapter":"acp","cwd":"/w","capabilities":{"tracing":true,"interaction":true},"model":{"effective":"claude-opus-4-8"}}"#;
 
@@ -93,6 +102,19 @@ impl Trial {
         self
     }
 
+    /// What it took, as a run would write it down.
+    fn metrics(&self, usage: &UsageTotal) -> Metrics {
+        let seen = self.header.capabilities;
+        let calls = self.events.iter().filter(|event| matches!(event.body, Body::ToolCall(_))).count();
+        Metrics {
+            duration_ms: self.duration_ms,
+            tool_calls: seen.tracing.then_some(calls as u64),
+            input_tokens: usage.input_tokens(),
+            cost_usd: usage.cost_usd(),
+            ..Metrics::default()
+        }
+    }
+
     /// Judges it with one grader.
     fn judge(&self, grader: &str) -> GradeRecord {
         let mut records = self.judge_all(&format!("[{grader}]"));
@@ -120,16 +142,20 @@ impl Trial {
             output: None,
             exit: None,
         });
+        let metrics = self.metrics(&usage);
         let shell = Shell { folder: PathBuf::from("/nowhere"), env: BTreeMap::new(), inside: None };
         let evidence = Evidence {
             header: &self.header,
             stop: &stop,
             usage: &usage,
             output: stop.output.as_deref().unwrap_or_default(),
+            metrics: &metrics,
             duration_ms: self.duration_ms,
             workspace: self.workspace.as_deref(),
             change: self.change.as_ref(),
             case_folder: &self.case_folder,
+            trace: None,
+            patch: None,
             shell: &shell,
         };
         // A trial is judged in a task of its own.
@@ -149,11 +175,13 @@ fn read(graders: &str) -> Vec<Grader> {
 /// What is expected of a grade: its value where it is scored (passed when 1), and a part of its reason.
 enum Expect {
     Pass(&'static [u64]),
+    /// Passed with less than all.
+    Enough(f64, &'static [u64]),
     Fail(f64, &'static [u64], &'static str),
     Ungraded(&'static str),
 }
 
-use Expect::{Fail, Pass, Ungraded};
+use Expect::{Enough, Fail, Pass, Ungraded};
 
 fn check(trial: &Trial, table: &[(&str, Expect)]) {
     for (grader, expected) in table {
@@ -165,6 +193,11 @@ fn check(trial: &Trial, table: &[(&str, Expect)]) {
                 assert_eq!(grade.value.unwrap().get(), 1.0, "{told}");
                 assert_eq!(grade.evidence, *evidence, "{told}");
                 assert!(!grade.reason.is_empty(), "{told}");
+            }
+            Enough(value, evidence) => {
+                assert_eq!((grade.outcome, grade.passed), (Outcome::Scored, Some(true)), "{told}");
+                assert!((grade.value.unwrap().get() - value).abs() < 1e-9, "{told}");
+                assert_eq!(grade.evidence, *evidence, "{told}");
             }
             Fail(value, evidence, reason) => {
                 assert_eq!((grade.outcome, grade.passed), (Outcome::Scored, Some(false)), "{told}");

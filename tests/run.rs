@@ -18,6 +18,8 @@ mod control;
 mod endings;
 #[path = "run/exits.rs"]
 mod exits;
+#[path = "run/graders.rs"]
+mod graders;
 #[path = "run/isolation.rs"]
 mod isolation;
 #[path = "run/limits.rs"]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{Source, paths};
 use crate::embedded;
+use crate::expression::place;
 use crate::grader::{GraderEntry, Library, NamedGrader, What};
 use crate::yaml::{self, Part, Step, YamlError};
 
@@ -32,6 +33,14 @@ impl WrittenGrader {
             What::Use(named) => Some(&named.grader),
             _ => None,
         }
+    }
+
+    /// What is wrong with an expression in it, shown by the line and column within the expression.
+    pub fn wrong_expression(&self) -> Option<YamlError> {
+        let found = self.entry.wrong_expression()?;
+        let steps = [Step::Key("graders"), Step::Item(self.number), Step::Key(self.entry.word()), Step::Key(found.key)];
+        let Source { shown, text, .. } = &*self.source;
+        Some(place::error(shown, text, &steps, found.text, found.wrong))
     }
 
     /// Something wrong with it, shown where it is written.

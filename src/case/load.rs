@@ -162,8 +162,17 @@ fn judges(written: &[WrittenGrader], folder: &GraderFolder, own: &Source, wrong:
             whole = false;
             continue;
         }
+        if let Some(error) = grader.wrong_expression() {
+            whole = false;
+            wrong.push(error);
+            continue;
+        }
         match grader::expand(std::slice::from_ref(&grader.entry), &library) {
-            Ok(expanded) => judges.extend(expanded),
+            Ok(mut expanded) => {
+                // A suite's scripts lie beside the suite.
+                expanded.iter_mut().for_each(|judge| judge.count_from(grader.folder()));
+                judges.extend(expanded);
+            }
             Err(error) => {
                 whole = false;
                 let told = grader.error(error.to_string());

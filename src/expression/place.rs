@@ -29,6 +29,13 @@ pub fn within(text: &str, start: usize, value: &str, range: &Range<usize>) -> Op
         _ => 0,
     };
     let mut first = None;
+    let indent = match style {
+        '|' | '>' => {
+            let line = raw.get(at..)?.lines().find(|line| !line.trim().is_empty())?;
+            line.len() - line.trim_start_matches(' ').len()
+        }
+        _ => usize::MAX,
+    };
     let mut decoded = value.char_indices();
     loop {
         let (offset, wanted) = match decoded.next() {
@@ -37,7 +44,7 @@ pub fn within(text: &str, start: usize, value: &str, range: &Range<usize>) -> Op
         };
         // In front of a line's text stands what indents it, which is no part of the value.
         if offset == 0 && matches!(style, '|' | '>') {
-            at += raw.get(at..)?.len() - raw.get(at..)?.trim_start_matches([' ', '\n']).len();
+            at += raw.get(at..)?.bytes().take(indent).take_while(|byte| *byte == b' ').count();
         }
         if offset >= range.start && first.is_none() {
             first = Some(start + at);
@@ -47,12 +54,13 @@ pub fn within(text: &str, start: usize, value: &str, range: &Range<usize>) -> Op
             let end = (start + at).max(first);
             return Some(first..if end == first { text.ceil_char_boundary((end + 1).min(text.len())) } else { end });
         }
-        at += raw_length(raw.get(at..)?, wanted, style)?;
+        at += raw_length(raw.get(at..)?, wanted, style, indent)?;
     }
 }
 
-/// The bytes of the raw text that stand for one character of the value.
-fn raw_length(raw: &str, wanted: char, style: char) -> Option<usize> {
+/// The bytes of the raw text that stand for one character of the value. A line's end takes the next line's indentation
+/// with it, of which in a block all but so much is text.
+fn raw_length(raw: &str, wanted: char, style: char, indent: usize) -> Option<usize> {
     let next = raw.chars().next()?;
     if style == '\'' && wanted == '\'' {
         return raw.starts_with("''").then_some(2);
@@ -67,7 +75,45 @@ fn raw_length(raw: &str, wanted: char, style: char) -> Option<usize> {
         });
     }
     if matches!(wanted, ' ' | '\n') && raw.trim_start_matches(' ').starts_with(['\n', '\r']) {
-        return Some(raw.len() - raw.trim_start().len());
+        if indent == usize::MAX {
+            return Some(raw.len() - raw.trim_start().len());
+        }
+        let mut end = raw.find('\n')? + 1;
+        // Of several line ends a folded block leaves one out.
+        while style == '>' && raw.get(end..)?.starts_with('\n') {
+            end += 1;
+        }
+        let spaces = raw.get(end..)?.bytes().take(indent).take_while(|byte| *byte == b' ').count();
+        return Some(end + spaces);
     }
     (next == wanted).then(|| next.len_utf8())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_write_a_text_is_followed() {
+        for (text, value) in [
+            ("x: a == 'b' && oops", "a == 'b' && oops"),
+            ("x: a == 'b'\n  && oops", "a == 'b' && oops"),
+            ("x: 'a == ''b'' && oops'", "a == 'b' && oops"),
+            ("x: \"a == \\\"b\\\" &&\\toops\"", "a == \"b\" &&\toops"),
+            ("x: \"a\n  && oops\"", "a && oops"),
+            ("x: |\n  a\n    && oops\n", "a\n  && oops\n"),
+            ("x: |-\n\n  a\n\n  && oops", "\na\n\n&& oops"),
+            ("x: >-\n  a\n  && oops", "a && oops"),
+            ("x: >\n  a\n\n  && oops\n", "a\n&& oops\n"),
+            ("x: |\r\n  a\r\n  && oops\r\n", "a\n&& oops\n"),
+        ] {
+            let read: std::collections::BTreeMap<String, String> = serde_yaml::from_str(text).unwrap();
+            assert_eq!(read["x"], value, "{text:?}");
+            let at = value.find("oops").unwrap();
+            let found = within(text, 3, value, &(at..at + 4)).map(|range| &text[range]);
+            assert_eq!(found, Some("oops"), "{text:?}");
+            let all = within(text, 3, value, &(0..1)).map(|range| &text[range]);
+            assert!(all == Some("a") || value.starts_with('\n'), "{text:?}: {all:?}");
+        }
+    }
 }

@@ -19,8 +19,8 @@ use serde_json::{Map, Number, Value};
 
 use super::Failed;
 
-/// Values that one line, or one trial, may have looked at by all of its expressions.
-const MOST: u64 = 5_000_000;
+/// Values that the expressions of one line may look at, together.
+const MOST: u64 = 1_000_000;
 /// Bytes of JSON that a result may hold; more than any line has.
 const MAX_RESULT: usize = 64 << 20;
 
@@ -30,11 +30,16 @@ pub struct Work(AtomicU64);
 
 impl Default for Work {
     fn default() -> Self {
-        Self(AtomicU64::new(MOST))
+        Self::of(MOST)
     }
 }
 
 impl Work {
+    /// So many values may be looked at.
+    pub fn of(most: u64) -> Self {
+        Self(AtomicU64::new(most))
+    }
+
     /// Takes some; answers whether there was enough.
     fn take(&self, n: usize) -> bool {
         let n = n as u64;

@@ -375,11 +375,11 @@ fn check_turns(path: &Path, text: &str, steps: &[Step<'_>], turns: &[Turn], wron
             let message = "there are more tokens of thought than of output, which they are part of".to_owned();
             add(&key("usage"), message, "write an `output` that holds them");
         }
-        if let Some(Fault::HttpError(error)) = &turn.fault {
-            if !(400..600).contains(&error.status) {
-                let message = format!("{} is not the status of a refused request", error.status);
-                add(&key("fault"), message, "write one from 400 to 599");
-            }
+        if let Some(Fault::HttpError(HttpError { status, .. })) = &turn.fault
+            && !(400..600).contains(status)
+        {
+            let message = format!("{status} is not the status of a refused request");
+            add(&key("fault"), message, "write one from 400 to 599");
         }
         match (turn.fault_times, &turn.fault) {
             (Some(_), None) => add(&key("fault-times"), "there is no fault to come".to_owned(), "write a `fault`"),

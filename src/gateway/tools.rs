@@ -118,9 +118,20 @@ fn quoted(word: &str) -> String {
 }
 
 /// Names of tools, without case and signs, the likeliest first.
-const READ: [&str; 9] =
-    ["read", "readfile", "view", "viewfile", "readtextfile", "fileread", "openfile", "cat", "strreplacebasededittool"];
-const WRITE: [&str; 9] = [
+const READ: [&str; 11] = [
+    "read",
+    "readfile",
+    "view",
+    "viewfile",
+    "readtextfile",
+    "readfiles",
+    "fileread",
+    "openfile",
+    "cat",
+    "strreplacebasededittool",
+    "strreplaceeditor",
+];
+const WRITE: [&str; 10] = [
     "write",
     "writefile",
     "create",
@@ -128,10 +139,11 @@ const WRITE: [&str; 9] = [
     "writetofile",
     "writetextfile",
     "filewrite",
+    "editor",
     "strreplacebasededittool",
     "strreplaceeditor",
 ];
-const EDIT: [&str; 12] = [
+const EDIT: [&str; 13] = [
     "edit",
     "editfile",
     "replace",
@@ -141,6 +153,7 @@ const EDIT: [&str; 12] = [
     "replaceinfile",
     "fileedit",
     "edittextfile",
+    "editor",
     "strreplacebasededittool",
     "strreplaceeditor",
     "multiedit",
@@ -166,12 +179,12 @@ const SEARCH: [&str; 8] =
 
 /// What an input holds, by the names that its keys have with different agents.
 const PATH: &[&str] =
-    &["file_path", "filePath", "path", "absolute_path", "dir_path", "filename", "file", "directory", "paths"];
-const CONTENT: &[&str] = &["content", "contents", "file_text", "text", "fileText", "file_content"];
+    &["file_path", "filePath", "path", "absolute_path", "dir_path", "filename", "file", "directory", "paths", "files"];
+const CONTENT: &[&str] = &["content", "contents", "file_text", "text", "fileText", "file_content", "new_text"];
 const OLD: &[&str] = &["old_string", "oldString", "old_str", "oldStr", "oldText", "old_text", "old", "search"];
 const NEW: &[&str] = &["new_string", "newString", "new_str", "newStr", "newText", "new_text", "new", "replace"];
 const COMMAND: &[&str] = &["command", "cmd", "commands", "script"];
-const PATTERN: &[&str] = &["pattern", "regex", "query"];
+const PATTERN: &[&str] = &["pattern", "regex", "query", "queries"];
 const PATCH: &[&str] = &["input", "patch", "patchText", "patch_text"];
 const EDITS: &[&str] = &["edits", "edit"];
 const BLOCK: &[&str] = &["diff", "content"];
@@ -314,9 +327,7 @@ fn shell(
     fill: &impl Fn(&Tool, &[Field<'_>]) -> Result<Value, ToolError>,
 ) -> Result<Call, ToolError> {
     let key = field(tool, COMMAND);
-    let takes_list = key
-        .and_then(|key| tool.schema.get("properties")?.get(key))
-        .is_some_and(|schema| schema.get("type").and_then(Value::as_str) == Some("array"));
+    let takes_list = key.and_then(|key| tool.schema.get("properties")?.get(key)).is_some_and(is_list);
     let command = match (takes_list, key) {
         (true, Some("commands")) => json!([command]),
         (true, _) => json!(["bash", "-lc", command]),
@@ -334,7 +345,11 @@ fn fill(tool: &Tool, fields: &[Field<'_>], workspace: Option<&str>) -> Result<Va
         match given {
             Field::Path(path) => {
                 let Some(key) = field(tool, PATH) else { continue };
-                let path = match (wants_whole_path(key, schema_of(key)), workspace) {
+                let in_list = schema_of(key).get("items").filter(|_| is_list(schema_of(key)));
+                let in_object = in_list.and_then(|item| item.get("properties")?.get("path"));
+                let about = in_object.or(in_list).unwrap_or(schema_of(key));
+                let whole = wants_whole_path(key, schema_of(key)) || wants_whole_path(key, about);
+                let path = match (whole, workspace) {
                     _ if path.starts_with('/') => (*path).to_owned(),
                     (true, Some(folder)) => joined(folder, path),
                     (true, None) => {
@@ -342,12 +357,13 @@ fn fill(tool: &Tool, fields: &[Field<'_>], workspace: Option<&str>) -> Result<Va
                     }
                     (false, _) => (*path).to_owned(),
                 };
-                let list = schema_of(key).get("type").and_then(Value::as_str) == Some("array");
-                input.insert(key.to_owned(), if list { json!([path]) } else { json!(path) });
+                let path = if in_object.is_some() { json!({"path": path}) } else { json!(path) };
+                input.insert(key.to_owned(), if is_list(schema_of(key)) { json!([path]) } else { path });
             }
             Field::Given(names, value) => {
                 if let Some(key) = field(tool, names) {
-                    input.insert(key.to_owned(), value.clone());
+                    let several = is_list(schema_of(key)) && !value.is_array();
+                    input.insert(key.to_owned(), if several { json!([value]) } else { value.clone() });
                 }
             }
         }
@@ -367,6 +383,10 @@ fn first_text(fields: &[Field<'_>]) -> Option<Value> {
         Field::Given(names, text @ Value::String(_)) if *names == COMMAND => Some(text.clone()),
         _ => None,
     })
+}
+
+fn is_list(schema: &Value) -> bool {
+    schema.get("type").and_then(Value::as_str) == Some("array")
 }
 
 /// Whether a key's own words ask for an absolute path.

@@ -21,6 +21,8 @@ pub struct Checks {
 
 #[derive(Debug)]
 struct Check {
+    /// How much of it held, from 0 to 1.
+    value: f64,
     reason: String,
     evidence: Vec<u64>,
 }
@@ -28,12 +30,19 @@ struct Check {
 impl Checks {
     /// A check that held.
     pub fn held(&mut self, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
-        self.held.push(Check { reason: reason.into(), evidence: evidence.into_iter().take(EVIDENCE).collect() });
+        self.partly(Fraction::ONE, reason, evidence);
     }
 
     /// A check that did not hold.
     pub fn violated(&mut self, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
-        self.violated.push(Check { reason: reason.into(), evidence: evidence.into_iter().take(EVIDENCE).collect() });
+        self.partly(Fraction::ZERO, reason, evidence);
+    }
+
+    /// A check of which a share held.
+    pub fn partly(&mut self, value: Fraction, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
+        let evidence = evidence.into_iter().take(EVIDENCE).collect();
+        let check = Check { value: value.get(), reason: reason.into(), evidence };
+        if value == Fraction::ONE { self.held.push(check) } else { self.violated.push(check) }
     }
 
     /// A check that could not be made: what is missing.
@@ -49,18 +58,42 @@ impl Checks {
     /// The grade: a known violation fails it, and only without one does a missing figure leave it ungraded.
     /// The value is the share of the checks that could be made.
     pub fn grade(self) -> Grade {
-        if self.violated.is_empty() && !self.unknown.is_empty() {
-            return Grade::ungraded(told(self.unknown.iter().map(String::as_str)));
-        }
+        self.grade_at_least(None)
+    }
+
+    /// The same where a share is enough: it passes when that is reached whatever is unknown, and fails when it is out
+    /// of reach.
+    pub fn grade_at_least(self, min: Option<Fraction>) -> Grade {
         let made = self.held.len() + self.violated.len();
-        let passed = self.violated.is_empty();
-        let deciding = if passed { &self.held } else { &self.violated };
+        let sum: f64 = self.held.iter().chain(&self.violated).map(|check| check.value).sum();
+        let passed = match min.map(Fraction::get).filter(|min| *min < 1.0) {
+            None if !self.violated.is_empty() => Some(false),
+            None => self.unknown.is_empty().then_some(true),
+            Some(min) => {
+                let (unknown, all) = (self.unknown.len() as f64, (made + self.unknown.len()) as f64);
+                // Sums of shares are not exact.
+                let reaches = |sum: f64| sum / all.max(1.0) >= min - 1e-9;
+                match (reaches(sum), reaches(sum + unknown)) {
+                    (true, _) => Some(true),
+                    (false, true) => None,
+                    (false, false) => Some(false),
+                }
+            }
+        };
+        let Some(passed) = passed else {
+            return Grade::ungraded(told(self.unknown.iter().map(String::as_str)));
+        };
+        let deciding = if self.violated.is_empty() { &self.held } else { &self.violated };
         let mut reason = told(deciding.iter().map(|check| check.reason.as_str()));
-        if !passed && made > 1 {
+        if !self.violated.is_empty() && made > 1 {
             reason.push_str(&format!(" ({} of {made} checks held)", self.held.len()));
         }
+        if let Some(min) = min.filter(|_| passed && !self.violated.is_empty()) {
+            reason = format!("enough holds, {min} of it was asked for; what does not: {reason}");
+        }
         let evidence = deciding.iter().flat_map(|check| check.evidence.iter().copied()).take(EVIDENCE);
-        let value = Fraction::of(self.held.len(), made);
+        let value = if made == 0 { 1.0 } else { sum / made as f64 };
+        let value = Fraction::new(value.clamp(0.0, 1.0)).unwrap_or(Fraction::ZERO);
         Grade::Scored(Score { value, passed, reason, evidence: Vec::new() }).pointing_at(evidence)
     }
 }

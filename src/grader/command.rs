@@ -85,6 +85,33 @@ impl<'de> Deserialize<'de> for Run {
     }
 }
 
+impl Run {
+    /// Whether it names no program.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Run::Line(line) => line.trim().is_empty(),
+            Run::Program(words) => words.first().is_none_or(|program| program.trim().is_empty()),
+        }
+    }
+
+    /// The command that a shell runs.
+    pub(super) fn command(&self) -> Command {
+        match self {
+            Run::Line(line) => Command::Line(line.clone()),
+            Run::Program(words) => Command::Program(words.clone()),
+        }
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Run::Line(line) => f.write_str(line),
+            Run::Program(words) => f.write_str(&words.join(" ")),
+        }
+    }
+}
+
 impl JsonSchema for Run {
     fn schema_name() -> Cow<'static, str> {
         "Run".into()
@@ -110,11 +137,7 @@ impl Body for RunCommand {
     fn refusal(&self) -> Option<String> {
         let texts = self.stdout_contains.iter().flat_map(OneOrList::iter);
         let patterns = self.stdout_regex.iter().flat_map(OneOrList::iter);
-        let runs = match &self.run {
-            Run::Line(line) => line.trim(),
-            Run::Program(words) => words.first().map_or("", |program| program.trim()),
-        };
-        if runs.is_empty() {
+        if self.run.is_empty() {
             Some("runs nothing: `run` is empty".to_owned())
         } else if texts.map(String::as_str).chain(patterns.map(|pattern| pattern.0.as_str())).any(str::is_empty) {
             Some("checks nothing: an expectation of its standard output is empty".to_owned())
@@ -136,11 +159,8 @@ impl RunCommand {
         if evidence.workspace.is_none() {
             return Grade::ungraded("could not be judged, because the workspace is not there");
         }
-        let (command, shown) = match &self.run {
-            Run::Line(line) => (Command::Line(line.clone()), line.clone()),
-            Run::Program(words) => (Command::Program(words.clone()), words.join(" ")),
-        };
-        let shown = format!("`{}`", words::short(&shown, 200));
+        let command = self.run.command();
+        let shown = format!("`{}`", words::short(&self.run.to_string(), 200));
         match evidence.shell.run(&command, None, self.timeout.0).await {
             Err(error) => Grade::ungraded(format!("{shown} could not be started: {error}")),
             Ok(ran) => self.judge_run(&shown, &command, &ran, evidence),
@@ -191,7 +211,7 @@ impl RunCommand {
 }
 
 /// The last lines that a command printed, as the end of a reason.
-fn tail(ran: &Ran) -> String {
+pub(super) fn tail(ran: &Ran) -> String {
     // What went wrong is mostly said on standard error, but many test runners say it on standard output.
     let mut told = String::new();
     for (name, bytes) in [("stderr", &ran.stderr), ("stdout", &ran.stdout)] {
@@ -264,10 +284,13 @@ mod tests {
             stop: &stop,
             usage: &UsageTotal::default(),
             output: "",
+            metrics: &crate::result::Metrics::default(),
             duration_ms: None,
             workspace: Some(Path::new("/nowhere/w")),
             change: None,
             case_folder: Path::new("/nowhere"),
+            trace: None,
+            patch: None,
             shell: &Shell { folder: "/nowhere/w".into(), env, inside: None },
         };
         grader.judge_run("`it`", &command, &ran, &evidence)

@@ -9,8 +9,8 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::Kind;
 use super::beside::{Beside, Split};
+use super::{Kind, aliases};
 
 /// A grader as a case says it.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,6 +60,14 @@ impl GraderEntry {
         match &self.what {
             What::Kind(kind) => kind.body().refusal(),
             What::Use(named) => named.grader.is_empty().then(|| "names no grader".to_owned()),
+        }
+    }
+
+    /// An expression in it that can't be used.
+    pub fn wrong_expression(&self) -> Option<super::WrongExpression<'_>> {
+        match &self.what {
+            What::Kind(kind) => kind.body().wrong_expression(),
+            What::Use(_) => None,
         }
     }
 
@@ -223,7 +231,7 @@ pub(super) struct KindWord(pub &'static str);
 impl KindWord {
     /// The word, where it names a grader.
     pub(super) fn known(word: &str) -> Option<Self> {
-        Kind::WORDS.iter().copied().chain([USE]).find(|known| *known == word).map(KindWord)
+        Kind::WORDS.iter().copied().chain([USE]).chain(aliases::WORDS).find(|known| *known == word).map(KindWord)
     }
 }
 
@@ -258,10 +266,16 @@ impl<'de> DeserializeSeed<'de> for EntryBody {
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<GraderEntry, D::Error> {
         let word = self.0;
         let mut common = Common::default();
-        let body = Split { inner: deserializer, beside: &mut common };
-        let what = match word {
-            USE => What::Use(Use::deserialize(body)?),
-            _ => What::Kind(Kind::read(word, body)?),
+        let what = if aliases::WORDS.contains(&word) {
+            let kind = aliases::read(word, deserializer, &mut common)?;
+            common.name = Some(word.to_owned());
+            What::Kind(kind)
+        } else {
+            let body = Split { inner: deserializer, beside: &mut common };
+            match word {
+                USE => What::Use(Use::deserialize(body)?),
+                _ => What::Kind(Kind::read(word, body)?),
+            }
         };
         let entry = GraderEntry { common, what };
         match entry.asserts_nothing() {
@@ -343,6 +357,7 @@ impl JsonSchema for GraderEntry {
         });
         add_properties(&mut named, &common_properties());
         kinds.push(one_key(USE, serde_json::json!({"oneOf": [{"type": "string"}, named]})));
+        kinds.extend(aliases::WORDS.map(|word| one_key(word, aliases::schema(word))));
         json_schema!({"description": "a grader: a map of one key", "oneOf": kinds})
     }
 }

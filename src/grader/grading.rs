@@ -62,8 +62,21 @@ impl Grading {
             self.calls(&rest);
         }
         let mut records = Vec::with_capacity(self.seats.len());
+        let mut taken: HashSet<String> = self.seats.iter().map(|seat| seat.name.clone()).collect();
         for Seat { grader, name, judge } in self.seats {
             let grade = match (judge, &grader.kind) {
+                (Some(mut judge), Kind::Script(script)) => {
+                    let account = judge.account().unwrap_or_default();
+                    // The first grade without a name of its own goes by the grader's.
+                    let mut own = Some(name.clone());
+                    for (given, grade) in script.grades(evidence, account).await {
+                        let is_own = given.as_ref().is_none_or(|given| *given == name);
+                        let free = if is_own { own.take() } else { None };
+                        let name = free.unwrap_or_else(|| free_name(given.as_deref().unwrap_or(&name), &mut taken));
+                        records.push(record(&grader, name, grade));
+                    }
+                    continue;
+                }
                 (Some(judge), _) => judge.finish(evidence),
                 (None, Kind::Command(command)) => command.grade(evidence).await,
                 (None, other) => Grade::ungraded(format!("nobody judges a grader of kind {}", other.word())),
@@ -79,13 +92,18 @@ pub fn unique_names<'a>(graders: impl IntoIterator<Item = &'a Grader>) -> Vec<St
     let mut taken: HashSet<String> = HashSet::new();
     let mut names = Vec::new();
     for grader in graders {
-        let numbered = (2_u32..).map(|n| format!("{}#{n}", grader.name));
-        let free = std::iter::once(grader.name.clone()).chain(numbered).find(|name| !taken.contains(name));
-        let name = free.unwrap_or_else(|| grader.name.clone());
-        taken.insert(name.clone());
-        names.push(name);
+        names.push(free_name(&grader.name, &mut taken));
     }
     names
+}
+
+/// A name, or one with a number where it is taken.
+fn free_name(name: &str, taken: &mut HashSet<String>) -> String {
+    let numbered = (2_u32..).map(|n| format!("{name}#{n}"));
+    let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| !taken.contains(name));
+    let name = free.unwrap_or_else(|| name.to_owned());
+    taken.insert(name.clone());
+    name
 }
 
 fn record(grader: &Grader, name: String, grade: Grade) -> GradeRecord {

@@ -1,6 +1,7 @@
 //! Named graders from `graders/`, and how `use` takes them from there.
 
-use crate::yaml::{self, YamlError};
+use crate::expression::place;
+use crate::yaml::{self, Part, Step, YamlError};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -109,7 +110,27 @@ impl NamedGrader {
     /// # Errors
     /// It is not YAML, or not the file of a grader: everything that is wrong in it.
     pub fn read(&self) -> Result<NamedFile, Vec<YamlError>> {
-        yaml::parse_all(Path::new(&self.origin), &self.text).checked(|_| Vec::new())
+        yaml::parse_all(Path::new(&self.origin), &self.text).checked(|file: &NamedFile| self.wrong_expressions(file))
+    }
+}
+
+impl NamedGrader {
+    /// What is wrong with expressions in it, wherever its graders stand in the file.
+    fn wrong_expressions(&self, file: &NamedFile) -> Vec<YamlError> {
+        let path = Path::new(&self.origin);
+        let wrong =
+            file.graders.iter().enumerate().filter_map(|(n, entry)| Some((n, entry, entry.wrong_expression()?)));
+        wrong
+            .map(|(n, entry, found)| {
+                let body = [Step::Key(entry.word()), Step::Key(found.key)];
+                let [graders, grader] = ["graders", "grader"].map(|key| vec![Step::Key(key), Step::Item(n)]);
+                let fronts = [graders, grader, vec![Step::Key("grader")], Vec::new()];
+                let all = fronts.map(|front| [front, body.to_vec()].concat());
+                let is_there = |steps: &&Vec<Step<'_>>| yaml::find(&self.text, steps, Part::Value).is_some();
+                let steps = all.iter().find(is_there).map(Vec::as_slice).unwrap_or_default();
+                place::error(path, &self.text, steps, found.text, found.wrong)
+            })
+            .collect()
     }
 }
 
@@ -142,8 +163,10 @@ fn expand_into(
         match &entry.what {
             What::Kind(kind) => {
                 let mut kind = kind.clone();
-                if let (Kind::Files(files), Some(folder)) = (&mut kind, folder) {
-                    files.count_from(folder);
+                match (&mut kind, folder) {
+                    (Kind::Files(files), Some(folder)) => files.count_from(folder),
+                    (Kind::Script(script), Some(folder)) => script.count_from(folder),
+                    _ => {}
                 }
                 // A grader without a name of its own goes by the one it was used by.
                 let name = common.name.or_else(|| using.last().cloned()).unwrap_or_else(|| kind.word().to_owned());

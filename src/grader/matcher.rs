@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::arguments::{Compiled, MatchArgs};
 use super::lists::{OneOrList, said};
 use super::words;
 use crate::trace::calls::Call;
@@ -35,12 +36,18 @@ pub struct Matcher {
     /// Arguments that are among its own; those within objects too, lists as they are.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub args: Option<Map<String, Value>>,
+    /// How the arguments are compared; `partial` where nobody says.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub match_args: Option<MatchArgs>,
     /// How it ended: one status, several, or `any`.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub status: Option<OneOrList<Status>>,
     /// Who made it.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub agent: Option<Speaker>,
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub(super) compiled: Compiled,
 }
 
 /// How a call ended, as a matcher asks for it.
@@ -110,6 +117,14 @@ pub struct Subject<'a> {
     pub parent: Option<&'a str>,
     /// How it ended.
     pub status: CallStatus,
+    /// When it was announced.
+    pub at_ms: u64,
+    /// When its result came.
+    pub result_at_ms: u64,
+    /// What its result said.
+    pub output: Option<&'a str>,
+    /// Its exit code, where told.
+    pub exit_code: Option<i64>,
     diffs: &'a [FileDiff],
     workspace: Option<&'a str>,
     paths: OnceCell<Vec<String>>,
@@ -125,6 +140,10 @@ impl<'a> Subject<'a> {
             result_seq: call.result_seq,
             parent: call.parent.as_deref(),
             status: call.status,
+            at_ms: call.at_ms,
+            result_at_ms: call.result_at_ms,
+            output: call.output.as_deref(),
+            exit_code: call.exit_code,
             diffs: &call.diffs,
             ..Self::open(&call.call, workspace)
         }
@@ -138,6 +157,10 @@ impl<'a> Subject<'a> {
             call,
             parent: None,
             status: CallStatus::Unfinished,
+            at_ms: 0,
+            result_at_ms: 0,
+            output: None,
+            exit_code: None,
             diffs: &[],
             workspace,
             paths: OnceCell::new(),
@@ -155,6 +178,16 @@ impl<'a> Subject<'a> {
     /// The paths it shows outside of its input: there a command's working folder may stand.
     pub fn shown_paths(&self) -> Vec<String> {
         view::paths(None, &self.call.locations, self.diffs, self.workspace)
+    }
+
+    /// Whether its result shows changes to files.
+    pub fn shows_changes(&self) -> bool {
+        !self.diffs.is_empty()
+    }
+
+    /// The paths of the changes that its result shows.
+    pub fn changed_paths(&self) -> Vec<String> {
+        view::paths(None, &[], self.diffs, self.workspace)
     }
 
     /// Its input as one line of JSON; absent where the agent never showed it.
@@ -190,7 +223,7 @@ impl Matcher {
 
     /// Whether a call fits, however it ended where no status is named.
     pub fn fits(&self, call: &Subject<'_>) -> bool {
-        let Self { kind, name, path, input, command, args, status, agent } = self;
+        let Self { kind, name, path, input, command, args, match_args, status, agent, compiled } = self;
         kind.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| *kind == call.call.kind))
             && name.as_ref().is_none_or(|glob| call.call.name.as_ref().is_some_and(|name| glob.is_match(name)))
             && status.as_ref().is_none_or(|list| list.iter().any(|status| status.fits(call.status)))
@@ -202,32 +235,64 @@ impl Matcher {
             && path.as_ref().is_none_or(|glob| call.paths().iter().any(|path| glob.is_match(path)))
             && command.as_ref().is_none_or(|pattern| call.command().is_some_and(|text| pattern.is_match(text)))
             && input.as_ref().is_none_or(|pattern| call.input().is_some_and(|text| pattern.is_match(text)))
-            && args.as_ref().is_none_or(|wanted| match &call.call.input {
-                Some(Value::Object(input)) => holds_all(input, wanted),
-                _ => false,
+            && args.as_ref().is_none_or(|wanted| {
+                let (tool, input) = (call.call.name.as_deref(), call.call.input.as_ref());
+                let by_default = MatchArgs::default();
+                let rules = match_args.as_ref().unwrap_or(&by_default);
+                rules.fits(tool, wanted, input, call.workspace, compiled)
             })
     }
 
     /// Why it means nothing: no key, or an empty expectation.
-    pub fn refusal(&self) -> Option<&'static str> {
-        let Self { kind, name, path, input, command, args, status, agent } = self;
-        let empty = |text: Option<String>| text.is_some_and(|text| text.is_empty());
-        let keyless = kind.is_none() && status.is_none() && agent.is_none() && args.is_none();
-        if keyless && name.is_none() && path.is_none() && input.is_none() && command.is_none() {
-            Some("has no key, so it would match any call; say which calls, for example `kind: edit`")
-        } else if empty(name.as_ref().map(ToString::to_string)) {
-            Some("has an empty `name`")
-        } else if empty(path.as_ref().map(ToString::to_string)) {
-            Some("has an empty `path`")
-        } else if empty(input.as_ref().map(ToString::to_string)) {
-            Some("has an empty `input`")
-        } else if empty(command.as_ref().map(ToString::to_string)) {
-            Some("has an empty `command`")
-        } else if args.as_ref().is_some_and(Map::is_empty) {
-            Some("has empty `args`")
-        } else {
-            None
+    pub fn refusal(&self) -> Option<String> {
+        let empty_args = self.args.as_ref().is_some_and(Map::is_empty);
+        if empty_args && !self.match_args.as_ref().is_some_and(MatchArgs::counts_keys) {
+            return Some("has empty `args`".to_owned());
         }
+        self.refusal_as_expected()
+    }
+
+    /// The same for a call of an expected list, where a call without arguments may be meant.
+    pub fn refusal_as_expected(&self) -> Option<String> {
+        let Self { kind, name, path, input, command, args, match_args, status, agent, compiled: _ } = self;
+        let empty = |text: Option<String>| text.is_some_and(|text| text.is_empty());
+        let has_args = args.as_ref().is_some_and(|args| !args.is_empty());
+        let keyless = kind.is_none() && status.is_none() && agent.is_none() && !has_args;
+        let counts_keys = args.is_some() && match_args.as_ref().is_some_and(MatchArgs::counts_keys);
+        let wrong_args = match (args, match_args) {
+            (Some(args), Some(rules)) => {
+                rules.refusal(args).map(|why| format!("has `args` that cannot be compared: {why}"))
+            }
+            (None, Some(_)) => Some("says how to compare `args` and has none".to_owned()),
+            _ => None,
+        };
+        if wrong_args.is_some() {
+            return wrong_args;
+        }
+        let told =
+            if keyless && !counts_keys && name.is_none() && path.is_none() && input.is_none() && command.is_none() {
+                Some("has no key, so it would match any call; say which calls, for example `kind: edit`")
+            } else if empty(name.as_ref().map(ToString::to_string)) {
+                Some("has an empty `name`")
+            } else if empty(path.as_ref().map(ToString::to_string)) {
+                Some("has an empty `path`")
+            } else if empty(input.as_ref().map(ToString::to_string)) {
+                Some("has an empty `input`")
+            } else if empty(command.as_ref().map(ToString::to_string)) {
+                Some("has an empty `command`")
+            } else {
+                None
+            };
+        told.map(str::to_owned)
+    }
+
+    /// The same matcher, with a way to compare arguments where it has none of its own.
+    #[must_use]
+    pub fn comparing(mut self, rules: Option<&MatchArgs>) -> Self {
+        if self.args.is_some() && self.match_args.is_none() {
+            self.match_args = rules.cloned();
+        }
+        self
     }
 }
 
@@ -235,15 +300,6 @@ impl Matcher {
 pub fn refuse_list<'a>(key: &str, matchers: impl IntoIterator<Item = &'a Matcher>) -> Option<String> {
     let mut numbered = matchers.into_iter().zip(1..);
     numbered.find_map(|(matcher, n)| Some(format!("checks nothing: entry {n} of `{key}` {}", matcher.refusal()?)))
-}
-
-/// Whether every expected entry is among the actual ones; objects are compared the same way, lists as they are.
-fn holds_all(actual: &Map<String, Value>, expected: &Map<String, Value>) -> bool {
-    expected.iter().all(|(key, expected)| match (actual.get(key), expected) {
-        (Some(Value::Object(actual)), Value::Object(expected)) => holds_all(actual, expected),
-        (Some(actual), expected) => same(actual, expected),
-        (None, _) => false,
-    })
 }
 
 /// Whether two values are equal, where 1.0 is 1.
@@ -266,7 +322,7 @@ pub fn same(a: &Value, b: &Value) -> bool {
 
 impl fmt::Display for Matcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, name, path, input, command, args, status, agent } = self;
+        let Self { kind, name, path, input, command, args, match_args: _, status, agent, compiled: _ } = self;
         let mut parts: Vec<String> = Vec::new();
         parts.extend(kind.as_ref().map(|kinds| words::any_of(kinds.iter().map(ToString::to_string))));
         parts.extend(name.as_ref().map(|glob| format!("name {glob}")));

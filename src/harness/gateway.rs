@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::{Home, Manifest, ModelVia};
 use crate::gateway::Api;
 use crate::secrets::looks_secret;
+use crate::values::Pattern;
 
 /// What a manifest says of a model server on loopback.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GatewayRoute {
     /// The API that the agent then speaks.
@@ -31,6 +32,10 @@ pub struct GatewayRoute {
     /// A command in the place of the manifest's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// Requests that the agent makes beside its conversation though they offer tools: what is found in their
+    /// instructions, or in what the user said last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aside: Vec<Pattern>,
 }
 
 impl Manifest {
@@ -82,6 +87,7 @@ mod tests {
             files: BTreeMap::from([("a".to_owned(), "gateway's".to_owned())]),
             args: vec!["--offline".to_owned()],
             command: Vec::new(),
+            aside: Vec::new(),
         });
         let pointed = manifest.at_gateway().unwrap();
         assert_eq!(pointed.command, ["agent", "-p", "--offline", "--", "{prompt}"]);

@@ -65,6 +65,11 @@ pub fn paths(
     found
 }
 
+/// Whether agents put a path, or several, under this input key.
+pub fn is_path_key(key: &str) -> bool {
+    PATH_KEYS.contains(&key) || PATHS_KEYS.contains(&key) || MOVE_KEYS.contains(&key)
+}
+
 /// The command that a call runs, as text; an argument list is joined by blanks.
 pub fn command(input: Option<&Value>) -> Option<String> {
     let map = input?.as_object()?;

@@ -79,9 +79,13 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     let Some(ready) = unless_interrupted(engine, ready).await else { return Ok(Outcome::Interrupted) };
     let ready = ready?;
     let bare = Shell::default();
+    let from_root = |path: &Option<PathBuf>| path.as_deref().and_then(|path| std::path::absolute(path).ok());
+    let (trace, patch) = (from_root(&left.trace), from_root(&left.patch));
     let site = Site {
         workspace: folders.as_ref().filter(|_| ready.shell.is_some()).map(|folders| &*folders.workspace),
         change: ready.change.as_ref(),
+        trace: trace.as_deref(),
+        patch: patch.as_deref().filter(|_| has_workspace),
         touched: !ready.touched.is_empty(),
         shell: ready.shell.as_ref().unwrap_or(&bare),
     };

@@ -64,6 +64,8 @@ pub async fn play(
     let site = Site {
         workspace: Some(&folders.workspace),
         change: Some(&after.change),
+        trace: None,
+        patch: None,
         touched: after.touched,
         shell: &graders_shell,
     };

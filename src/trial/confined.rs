@@ -9,7 +9,7 @@ use super::scripted::Relay;
 use super::{Attempt, Engine, Folders, TrialError, io};
 use crate::adapter::drive::Task;
 use crate::environment::{self, Placeholders};
-use crate::grader::{Grader, Kind};
+use crate::grader::Grader;
 use crate::process;
 use crate::sandbox::{self, Inside, Places, Sandbox, SandboxError};
 use crate::shell::Shell;
@@ -51,7 +51,7 @@ pub(super) fn shell(
 /// The shell in which graders run their commands: what the agent left in its home, and in its scratch, has no say there.
 pub(super) fn graders_shell(shell: &Shell, folders: &Folders, judges: &[Arc<Grader>]) -> Result<Shell, TrialError> {
     let mut shell = shell.clone();
-    if !judges.iter().any(|judge| matches!(judge.kind, Kind::Command(_))) {
+    if !judges.iter().any(|judge| judge.runs_a_command()) {
         return Ok(shell);
     }
     // As setup left it; where it left nothing, empty.

@@ -33,6 +33,10 @@ pub(super) struct Site<'a> {
     pub workspace: Option<&'a Path>,
     /// What the agent changed; absent where nobody knows.
     pub change: Option<&'a Change>,
+    /// The file that holds the Trace; absent where there is none.
+    pub trace: Option<&'a Path>,
+    /// The file that holds what was changed, likewise.
+    pub patch: Option<&'a Path>,
     /// Whether protected files had to be put back.
     pub touched: bool,
     /// In which graders run their commands.
@@ -44,15 +48,19 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
     let Over { finished, observed, grading, another_case } = over;
     let case = &attempt.case;
     let stop = observed.stop.clone().unwrap_or_else(|| no_stop("the trace has no stop"));
+    let metrics = metrics::of(&finished, &observed);
     let evidence = Evidence {
         header: &finished.header,
         stop: &stop,
         usage: &finished.total,
         output: stop.output.as_deref().unwrap_or(""),
+        metrics: &metrics,
         duration_ms: observed.duration_ms(&finished.header),
         workspace: site.workspace,
         change: site.change,
         case_folder: case.folder(),
+        trace: site.trace,
+        patch: site.patch,
         shell: site.shell,
     };
     let wrong_model = case.require_model.then(|| wrong_model(&finished.header.model)).flatten();
@@ -67,7 +75,7 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
         trial: attempt.trial.trial,
         verdict: Verdict::Errored,
         score: None,
-        metrics: metrics::of(&finished, &observed),
+        metrics,
         stop: Some(StopRecord { reason: stop.reason, detail: stop.detail.clone(), exit: stop.exit, stderr_tail: None }),
         error: error.map(|category| {
             let message =

@@ -41,10 +41,11 @@ pub(super) async fn begin(
     inside: &Inside,
 ) -> Result<Option<ScriptedModel>, String> {
     let Some(path) = &attempt.case.model_script else { return Ok(None) };
-    let script = Script::load(path).map_err(|errors| {
+    let mut script = Script::load(path).map_err(|errors| {
         let first = errors.first().map(ToString::to_string).unwrap_or_default();
         format!("the model's script cannot be read: {first}")
     })?;
+    script.aside.extend(attempt.manifest.gateway.iter().flat_map(|route| route.aside.clone()));
     let turns = script.turns.len();
     let apart = matches!(inside.sandbox, Sandbox::Bwrap { network: Network::Loopback | Network::None, .. });
     let socket = apart.then(|| inside.places.scratch.join(SOCKET));
@@ -84,7 +85,8 @@ impl ScriptedModel {
         Ok(Ended {
             part,
             not_played: not_played.and_then(|line| line.problem.as_ref()).map(|it| format!("the scripted model: {it}")),
-            warnings: warnings(&lines, turns),
+            warnings: problems(&lines),
+            left: left(&lines, turns),
         })
     }
 }
@@ -97,9 +99,11 @@ pub(super) struct Ended {
     pub(super) not_played: Option<String>,
     /// What the user should know.
     pub(super) warnings: Vec<String>,
+    /// What the user should know of an agent that came to its own end.
+    pub(super) left: Vec<String>,
 }
 
-fn warnings(lines: &[LogLine], turns: usize) -> Vec<String> {
+fn problems(lines: &[LogLine]) -> Vec<String> {
     const SHOWN: usize = 3;
     let mut warnings: Vec<String> = Vec::new();
     for problem in lines.iter().filter(|line| line.turn.is_none()).filter_map(|line| line.problem.as_ref()) {
@@ -108,6 +112,12 @@ fn warnings(lines: &[LogLine], turns: usize) -> Vec<String> {
             warnings.push(warning);
         }
     }
+    warnings
+}
+
+/// How much of the script was not asked for, or how often more was.
+fn left(lines: &[LogLine], turns: usize) -> Vec<String> {
+    let mut warnings = Vec::new();
     let last = lines.iter().filter(|line| line.sub_agent.is_none()).filter_map(|line| line.turn).max();
     let played = last.map_or(0, |last| last + 1);
     if played < turns {

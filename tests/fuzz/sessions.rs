@@ -122,6 +122,14 @@ fn claude_code_control() {
 }
 
 #[test]
+fn json_stream() {
+    let manifests = manifests(Adapter::JsonStream);
+    let agents: Vec<&str> = manifests.iter().filter_map(|manifest| manifest.name.split('-').next()).collect();
+    let seeds = recordings(|agent, _| agents.contains(&agent));
+    hunt("json-stream translator", Form::Json, &seeds, |input| translates(Adapter::JsonStream, &manifests, input));
+}
+
+#[test]
 fn output_only() {
     let manifests = manifests(Adapter::OutputOnly);
     // Any lines will do, an agent's own and those of a wire log.

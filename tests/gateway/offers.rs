@@ -127,6 +127,33 @@ fn one_tool_may_be_several() {
 }
 
 #[test]
+fn tools_that_take_several_get_one() {
+    let string = json!({"type": "string"});
+    let path = json!({"type": "string", "description": "The absolute path of a text file"});
+    let file = json!({"type": "object", "properties": {"path": path}});
+    let strings = json!({"type": "array", "items": string});
+    let either = json!({"anyOf": [string, {"type": "null"}]});
+    let tools = [
+        function("read_files", json!({"files": {"type": "array", "items": file}}), &["files"]),
+        function("search_codebase", json!({"queries": strings}), &["queries"]),
+        function("run_commands", json!({"commands": strings}), &["commands"]),
+        function("editor", json!({"path": path, "old_text": either, "new_text": string}), &["path", "new_text"]),
+    ];
+    let (calls, _) = made(KINDS, "4. Working Directory: /w", &tools);
+    let path = "/w/sub/a.txt";
+    assert_eq!(
+        names_and_inputs(&calls),
+        [
+            ("editor".to_owned(), json!({"path": path, "new_text": TEXT})),
+            ("read_files".to_owned(), json!({"files": [{"path": path}]})),
+            ("editor".to_owned(), json!({"path": path, "old_text": "one", "new_text": "1"})),
+            ("run_commands".to_owned(), json!({"commands": ["make all"]})),
+            ("search_codebase".to_owned(), json!({"queries": ["tw[o]"]})),
+        ]
+    );
+}
+
+#[test]
 fn a_shell_and_patches_are_enough() {
     let shell = json!({"type": "function", "name": "exec_command",
         "parameters": {"type": "object", "properties": {"cmd": {"type": "string"}}, "required": ["cmd"]}});

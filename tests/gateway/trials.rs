@@ -93,13 +93,9 @@ fn the_trace_says_what_the_script_said() {
 
     // Of the user's own keys, logins and proxies nothing has come to the agent.
     let wire = project.of_trial(TRIAL, "wire.jsonl");
-    let said = lines(&wire)
-        .iter()
-        .filter(|line| line["dir"] == "recv")
-        .map(|line| line["line"].as_str().unwrap().to_owned())
-        .last()
-        .unwrap();
-    let said: Value = serde_json::from_str(&said).unwrap();
+    let wire_lines = lines(&wire);
+    let said = wire_lines.iter().rfind(|line| line["dir"] == "recv").unwrap()["line"].as_str().unwrap();
+    let said: Value = serde_json::from_str(said).unwrap();
     let env: Vec<&str> = said["env"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     assert!(env.contains(&"AGENT_MODE") && env.contains(&"AGENT_API_KEY"));
     assert!(!env.iter().any(|name| name.to_ascii_uppercase().ends_with("_PROXY")), "{env:?}");
@@ -136,6 +132,18 @@ fn files_may_point_an_agent_too_and_a_command_take_the_others_place() {
     assert!(project.of_trial(TRIAL, "wire.jsonl").contains("--from-the-gateway"));
 }
 
+/// What the README shows runs with an agent of nobody's, too.
+#[test]
+fn the_example_says_what_it_should() {
+    let project = project(SCRIPT, "");
+    for file in ["write-and-check.yaml", "write-and-check.model.yaml"] {
+        let text = std::fs::read_to_string(format!("examples/scripted-model/cases/{file}")).unwrap();
+        project.write(&format!("example/cases/{file}"), &text);
+    }
+    project.evals(&["check", "example"]).exits(0);
+    project.evals(&["run", "example", "--harness", "small"]).exits(0);
+}
+
 #[test]
 fn several_trials_have_a_server_each() {
     let project = project(SCRIPT, "trials: 3");
@@ -154,6 +162,12 @@ fn a_turn_that_the_agent_cannot_be_given_is_not_judged() {
     let error = &project.result(TRIAL)["error"];
     assert_eq!(error["category"], "setup");
     assert!(error["message"].as_str().unwrap().starts_with("the scripted model: turn 0"), "{error}");
+}
+
+#[test]
+fn turns_that_nobody_asked_for_are_a_warning() {
+    let project = project("turns: [{text: That is all.}, {text: It is not.}]", "");
+    project.evals(&["run"]).exits(0);
     let warnings = project.result(TRIAL)["warnings"].to_string();
     assert!(warnings.contains("the agent asked for 1 of the 2 turns of the model's script"), "{warnings}");
 }

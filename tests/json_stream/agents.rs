@@ -153,7 +153,7 @@ fn refused_requests_and_other_endings_have_their_reasons() {
         json!({"type": "session.error", "data": {"errorType": "query", "message": "CAPIError: 400 Bad Request"}}),
         json!({"type": "result", "exitCode": 1}),
     ];
-    error("copilot-stream", &copilot, "protocol");
+    error("copilot-stream", &copilot, "provider");
     let cline = [
         json!({"type": "agent_event", "event": {"type": "error", "error": {"message": api_error}, "recoverable": false}}),
         json!({"type": "run_result", "finishReason": "error", "text": "", "usage": {}, "model": {"id": "m"}}),

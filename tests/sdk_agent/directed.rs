@@ -139,6 +139,10 @@ fn every_kind_of_request_is_served_as_offered_or_refused() {
     let (_, exchange) = play(keys, script, 0);
     assert_eq!(exchange.asked.len(), others("now").len());
     assert!(exchange.asked.iter().all(|asked| asked.alone), "each was answered before anything else was heard");
+    if exchange.offered.pointer("/fs/readTextFile") == Some(&json!(true)) {
+        let read = |n: usize| exchange.asked[n].answers[0]["result"]["content"].as_str().unwrap_or_default().to_owned();
+        assert_eq!((read(0).as_str(), read(1).trim_end()), ("one\ntwo\n", "two"));
+    }
 }
 
 #[test]

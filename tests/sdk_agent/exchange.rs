@@ -15,6 +15,8 @@ pub struct Exchange {
 
 /// One request of the agent.
 pub struct Asked {
+    /// The agent's id of it. The SDK makes them of text, and none twice.
+    id: String,
     pub method: String,
     pub params: Value,
     /// The answers, each a whole line.
@@ -73,21 +75,33 @@ impl Exchange {
             match (answer.get("result").is_some(), code) {
                 (true, None) if self.offers(asked) => {}
                 (false, Some(-32601)) if !self.offers(asked) => {}
+                // The method is known where another mode of it is offered; what is not offered may be declined then.
+                (true, None) if self.offered["elicitation"].is_object() && asked.method == "elicitation/create" => {}
                 (false, Some(code)) if self.offers(asked) && code != -32601 => {}
                 _ => return broken("that is no answer to what was, or was not, offered"),
+            }
+            if answer["result"]["action"] == "accept" {
+                return broken("a question was answered, and no case here knows an answer");
             }
             if asked.method == "session/request_permission" {
                 asked.permission(answer).or_else(|law| broken(&law))?;
             }
         }
         self.check_account(trial)?;
-        // Each one is in the Trace, and each answer that was sent.
-        let permissions = || self.asked.iter().filter(|it| it.method == "session/request_permission");
-        let answered = permissions().filter(|it| !it.answers.is_empty()).count();
-        for (kind, count) in [("permission_request", permissions().count()), ("permission_response", answered)] {
-            let told = trial.of(kind).len();
-            if told != count {
-                return Err(format!("there were {count} {kind}s, and the Trace has {told}"));
+        // Each one is in the Trace once, and so is each answer that was sent. Questions may be too, and nothing else.
+        for (kind, was_sent) in [("permission_request", false), ("permission_response", true)] {
+            let mut told: Vec<&str> = trial.of(kind).iter().filter_map(|event| event["request"].as_str()).collect();
+            for asked in self.asked.iter().filter(|it| !was_sent || !it.answers.is_empty()) {
+                let known = told.iter().position(|id| *id == asked.id).map(|at| told.swap_remove(at));
+                if asked.method == "session/request_permission" && known.is_none() {
+                    return Err(format!("the Trace has no {kind} for {}", asked.id));
+                }
+                if known.is_some() && !["session/request_permission", "elicitation/create"].contains(&&*asked.method) {
+                    return Err(format!("the Trace has a {kind} for {}", asked.method));
+                }
+            }
+            if !told.is_empty() {
+                return Err(format!("the Trace has {kind}s that nobody asked for, or twice: {told:?}"));
             }
         }
         Ok(())
@@ -239,7 +253,15 @@ impl Reading {
             self.open.entry(id.to_owned()).or_default();
         }
         let (method, params, due) = (method.to_owned(), params.clone(), !self.gone);
-        let asked = Asked { method, params, answers: Vec::new(), must_not, alone: true, due };
+        let asked = Asked {
+            id: said["id"].as_str().unwrap().to_owned(),
+            method,
+            params,
+            answers: Vec::new(),
+            must_not,
+            alone: true,
+            due,
+        };
         self.asked.push((said["id"].clone(), asked));
         Ok(())
     }

@@ -36,6 +36,10 @@ pub enum AuditFormat {
 
 /// Audits cases and writes what came of it. Gives the exit code: 1 where a case is not sound.
 pub fn run(cases: Vec<Case>, format: AuditFormat) -> Result<u8, CliError> {
+    let confined = |case: &Case| sandbox::kind(None, case.sandbox.as_ref(), None) == sandbox::Kind::Bwrap;
+    if cases.iter().any(confined) {
+        sandbox::bwrap::works().map_err(CliError::unreadable)?;
+    }
     let temporary = temporary()?;
     let runs = Path::new(".evals/runs");
     let engine = Arc::new(engine(&temporary, on_interrupt(), runs, cases.iter())?);

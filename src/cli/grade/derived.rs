@@ -1,7 +1,8 @@
 //! Writes the derived run: the results as they are now, beside the same evidence. It appears whole or not at all.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Plan, Work};
 use crate::cli::CliError;
@@ -9,7 +10,6 @@ use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
 use crate::run::journal::{Journal, JournalEvent, JournalLine};
 use crate::run::{RunError, put_in_place, sync_folder, write_part};
-use crate::trial::make_durable;
 
 /// What of a trial a derived run has, too.
 const SAME: [&str; 4] = ["trace.jsonl", "wire.jsonl", "stderr.log", "workspace.patch"];
@@ -29,20 +29,23 @@ pub fn write(runs: &Path, plan: &Plan, judged: Vec<TrialResult>) -> Result<(RunF
 
 fn write_in(folder: &RunFolder, plan: &Plan, judged: Vec<TrialResult>) -> Result<Vec<TrialResult>, CliError> {
     let mut lines = Vec::with_capacity(2 * judged.len());
+    let mut named: BTreeSet<PathBuf> = BTreeSet::new();
     for (work, result) in plan.works.iter().zip(&judged) {
         let at = folder.trial_of(&work.trial)?;
-        make_durable(&at).map_err(CliError::unreadable)?;
+        fs::create_dir_all(&at).map_err(RunError::io("make the folder", &at))?;
+        named.extend(at.ancestors().take_while(|above| above.starts_with(&folder.path)).map(Path::to_owned));
         same_evidence(work, &at)?;
         let part = write_part(&at.join("result.json"), |out| {
             serde_json::to_writer_pretty(&mut *out, result)?;
             out.write_all(b"\n")
         })?;
         put_in_place([part])?;
-        sync_folder(&at)?;
         for event in [JournalEvent::Started, JournalEvent::Finished] {
             lines.push(line(plan, work, result, event));
         }
     }
+    // Each folder once, and before the journal says that its trials are done.
+    named.iter().try_for_each(|folder| sync_folder(folder))?;
     Journal::open(&folder.journal())?.write_all(&lines)?;
     let mut judged =
         plan.works.iter().map(|work| work.trial.key()).zip(judged).collect::<Vec<_>>().into_iter().peekable();

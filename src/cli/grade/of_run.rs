@@ -26,12 +26,18 @@ pub fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     let cases = cases(args, &source)?;
     let manifests = manifests(&source);
     let origins = origins(&run, &source);
+    let mut sources = HashMap::new();
+    for known in &source.cases {
+        if let Some(case) = cases.get(&known.id) {
+            sources.insert(known.id.clone(), of_source(known, case)?);
+        }
+    }
     let mut works = Vec::new();
     for trial in source.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(state) = states.get(&trial.key()).filter(|state| state.finished.is_some()) else { continue };
         let at = run.counting_attempt(trial, state)?;
         let case = cases.get(&trial.case);
-        let left = Arc::new(left(&at, trial, &origins, &source, case.map(AsRef::as_ref))?);
+        let left = Arc::new(left(&at, trial, &origins, sources.get(&trial.case).cloned().unwrap_or_default())?);
         let with = match (case, manifests.get(&trial.harness)) {
             (Some(case), Some(manifest)) => Ok(Arc::new(Attempt {
                 case: case.clone(),
@@ -144,14 +150,11 @@ fn origins(run: &RunFolder, source: &RunRecord) -> Vec<RunFolder> {
     origins
 }
 
+/// Why workspaces cannot be made again, and what makes it doubtful whether they can.
+type Doubts = (Option<String>, Option<String>);
+
 /// What a trial left.
-fn left(
-    at: &Path,
-    trial: &TrialRecord,
-    origins: &[RunFolder],
-    source: &RunRecord,
-    case: Option<&Case>,
-) -> Result<Left, CliError> {
+fn left(at: &Path, trial: &TrialRecord, origins: &[RunFolder], (no_source, doubt): Doubts) -> Result<Left, CliError> {
     let file = |name: &str| Some(at.join(name)).filter(|path| path.is_file());
     let mut kept = Some(at.join("workspace")).filter(|path| path.is_dir());
     for origin in origins {
@@ -160,11 +163,6 @@ fn left(
         let there = origin.counting_attempt(trial, state)?.join("workspace");
         kept = kept.or(Some(there).filter(|path| path.is_dir()));
     }
-    let known = source.cases.iter().find(|known| known.id == trial.case);
-    let (no_source, doubt) = match (known, case) {
-        (Some(known), Some(case)) => of_source(known, case)?,
-        _ => (None, None),
-    };
     Ok(Left {
         trace: file("trace.jsonl"),
         patch: file("workspace.patch"),
@@ -175,8 +173,8 @@ fn left(
     })
 }
 
-/// Why a workspace cannot be made again from what the case names now, and what makes that doubtful.
-fn of_source(known: &CaseRecord, case: &Case) -> Result<(Option<String>, Option<String>), CliError> {
+/// What can be said of the source that a case names now.
+fn of_source(known: &CaseRecord, case: &Case) -> Result<Doubts, CliError> {
     let unreadable = |error| CliError::unreadable(format!("a file of case `{}` cannot be read: {error}", case.id));
     match &known.workspace {
         Some(digest) if *digest != case.workspace_digest().map_err(unreadable)? => {

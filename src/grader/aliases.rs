@@ -1,0 +1,300 @@
+//! The `trajectory:*` assertions of promptfoo, where they mean the same as a grader here: read as that grader.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value, json};
+
+use super::Kind;
+use super::arguments::MatchArgs;
+use super::beside::{Beside, Split};
+use super::entry::Common;
+use super::lists::said;
+use super::matcher::{Matcher, Speaker};
+use super::tool_calls::{Count, ToolCalls, Wanted};
+use super::trajectory::{Item, Mode, Trajectory};
+use crate::values::NameGlob;
+
+/// The names that are known.
+pub const WORDS: [&str; 4] =
+    ["trajectory:tool-used", "trajectory:tool-args-match", "trajectory:tool-sequence", "trajectory:step-count"];
+
+/// Reads what stands below one of them. `name` is the tool's there, so of the keys that every grader takes the others
+/// are left.
+pub fn read<'de, D: Deserializer<'de>>(word: &str, body: D, common: &mut Common) -> Result<Kind, D::Error> {
+    let mut weights = Weights(Common::default());
+    let written: Written<Fields> = Written::read(Split { inner: body, beside: &mut weights })?;
+    *common = weights.0;
+    let kind = match word {
+        "trajectory:tool-used" => tool_used(written),
+        "trajectory:tool-args-match" => args_match(written),
+        "trajectory:tool-sequence" => sequence(written),
+        _ => step_count(written),
+    };
+    kind.map_err(|why| D::Error::custom(format_args!("`{word}` {why}")))
+}
+
+/// The schema of what stands below one of them.
+pub fn schema(word: &str) -> Value {
+    let text = json!({"type": "string", "minLength": 1});
+    let count = json!({"type": "integer", "minimum": 0});
+    let tool = json!({"name": text, "pattern": text});
+    let map = |more: Value, required: &[&str]| {
+        let mut properties = json!({"weight": {"type": "number", "minimum": 0}, "gate": {"type": "boolean"}, "diagnostic": {"type": "boolean"}});
+        if let (Value::Object(all), Value::Object(tool), Value::Object(more)) = (&mut properties, &tool, more) {
+            all.extend(tool.clone());
+            all.extend(more);
+        }
+        json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+    };
+    let body = match word {
+        "trajectory:tool-used" => {
+            let list = json!({"type": "array", "minItems": 1, "items": text});
+            json!({"anyOf": [text, list, map(json!({"min": count, "max": count}), &[])]})
+        }
+        "trajectory:tool-args-match" => {
+            let ignore = json!({"anyOf": [text, {"type": "array", "items": text}]});
+            let object = json!({"type": "object"});
+            map(
+                json!({"args": object, "arguments": object, "mode": {"enum": ["partial", "exact"]}, "ignore": ignore}),
+                &[],
+            )
+        }
+        "trajectory:tool-sequence" => {
+            let step = json!({"anyOf": [text, map(json!({"type": {"const": "tool"}}), &[])]});
+            let steps = json!({"type": "array", "minItems": 1, "items": step});
+            json!({"anyOf": [steps, map(json!({"mode": {"enum": ["in_order", "exact"]}, "steps": steps}), &["steps"])]})
+        }
+        _ => map(json!({"type": {"const": "tool"}, "min": count, "max": count}), &["type"]),
+    };
+    json!({"description": "as in promptfoo", "allOf": [body]})
+}
+
+/// The keys beside the assertion's own.
+struct Weights(Common);
+
+impl Beside for Weights {
+    const KEYS: &'static [&'static str] = &["weight", "gate", "diagnostic"];
+
+    fn read<'de, A: MapAccess<'de>>(&mut self, key: &'static str, map: &mut A) -> Result<(), A::Error> {
+        self.0.read(key, map)
+    }
+}
+
+/// A name, several, or a map.
+enum Written<T> {
+    List(Vec<Step>),
+    Map(T),
+}
+
+impl<'de, T: Deserialize<'de>> Written<T> {
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameListOrMap<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for NameListOrMap<T> {
+            type Value = Written<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a tool, a list of names, or a map")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
+                Ok(Written::List(vec![Step { name: Some(name.to_owned()), ..Step::default() }]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut list = Vec::new();
+                while let Some(step) = seq.next_element::<NameOrStep>()? {
+                    list.push(step.0);
+                }
+                Ok(Written::List(list))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Written::Map)
+            }
+        }
+        deserializer.deserialize_any(NameListOrMap(PhantomData))
+    }
+}
+
+/// A tool.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Step {
+    #[serde(rename = "type", deserialize_with = "said")]
+    kind: Option<String>,
+    #[serde(deserialize_with = "said")]
+    name: Option<String>,
+    #[serde(deserialize_with = "said")]
+    pattern: Option<String>,
+}
+
+struct NameOrStep(Step);
+
+impl<'de> Deserialize<'de> for NameOrStep {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Written::<Step>::read(deserializer)? {
+            Written::Map(step) => Ok(NameOrStep(step)),
+            Written::List(mut list) if list.len() == 1 => Ok(NameOrStep(list.remove(0))),
+            Written::List(_) => Err(D::Error::custom("a step is the name of a tool, or a map")),
+        }
+    }
+}
+
+/// All keys of the four; each one takes its own.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Fields {
+    #[serde(rename = "type", deserialize_with = "said")]
+    kind: Option<String>,
+    #[serde(deserialize_with = "said")]
+    name: Option<String>,
+    #[serde(deserialize_with = "said")]
+    pattern: Option<String>,
+    #[serde(deserialize_with = "said")]
+    min: Option<u64>,
+    #[serde(deserialize_with = "said")]
+    max: Option<u64>,
+    #[serde(deserialize_with = "said")]
+    args: Option<Map<String, Value>>,
+    #[serde(deserialize_with = "said")]
+    arguments: Option<Map<String, Value>>,
+    #[serde(deserialize_with = "said")]
+    mode: Option<String>,
+    #[serde(deserialize_with = "said")]
+    ignore: Option<super::OneOrList<String>>,
+    #[serde(deserialize_with = "said")]
+    steps: Option<Vec<NameOrStep>>,
+}
+
+impl Fields {
+    /// Refuses keys that this assertion does not take.
+    fn only(&self, taken: &[&str]) -> Result<(), String> {
+        let Self { kind, name, pattern, min, max, args, arguments, mode, ignore, steps } = self;
+        let said = [
+            ("type", kind.is_some()),
+            ("name", name.is_some()),
+            ("pattern", pattern.is_some()),
+            ("min", min.is_some()),
+            ("max", max.is_some()),
+            ("args", args.is_some()),
+            ("arguments", arguments.is_some()),
+            ("mode", mode.is_some()),
+            ("ignore", ignore.is_some()),
+            ("steps", steps.is_some()),
+        ];
+        match said.iter().find(|(key, said)| *said && !taken.contains(key)) {
+            Some((key, _)) => Err(format!("takes no `{key}`; it takes {}", taken.join(", "))),
+            None => Ok(()),
+        }
+    }
+
+    fn tool(&self) -> Result<Matcher, String> {
+        tool(self.kind.as_deref(), self.name.as_deref(), self.pattern.as_deref())
+    }
+}
+
+/// A tool by its name as it is, or by a pattern.
+fn tool(kind: Option<&str>, name: Option<&str>, pattern: Option<&str>) -> Result<Matcher, String> {
+    if let Some(kind) = kind.filter(|kind| *kind != "tool") {
+        return Err(other_type(kind));
+    }
+    let name = match (name, pattern) {
+        (_, Some(pattern)) => pattern.to_owned(),
+        (Some(name), None) => globset::escape(name),
+        (None, None) => return Err("names no tool: write `name`, or a `pattern`".to_owned()),
+    };
+    if name.is_empty() {
+        return Err("has an empty name of a tool".to_owned());
+    }
+    Ok(Matcher { name: Some(name.parse::<NameGlob>()?), ..Matcher::default() })
+}
+
+fn other_type(kind: &str) -> String {
+    format!("with `type: {kind}` means something else than any grader here; `type: tool` is known")
+}
+
+fn tool_used(written: Written<Fields>) -> Result<Kind, String> {
+    let require = match written {
+        // Each of them was used; that one call can do for two patterns is no loss here.
+        Written::List(steps) => {
+            let mut require: Vec<Wanted> = Vec::new();
+            for step in steps {
+                let matcher = tool(step.kind.as_deref(), step.name.as_deref(), step.pattern.as_deref())?;
+                if !require.iter().any(|wanted| wanted.matcher == matcher) {
+                    require.push(Wanted { matcher, count: None });
+                }
+            }
+            require
+        }
+        Written::Map(fields) => {
+            fields.only(&["name", "pattern", "min", "max"])?;
+            let count = Count { min: fields.min.unwrap_or(1), max: fields.max };
+            vec![Wanted { matcher: fields.tool()?, count: Some(count) }]
+        }
+    };
+    Ok(Kind::ToolCalls(ToolCalls { require, ..ToolCalls::default() }))
+}
+
+fn args_match(written: Written<Fields>) -> Result<Kind, String> {
+    let Written::Map(fields) = written else { return Err("takes a map: `{name: …, args: {…}}`".to_owned()) };
+    fields.only(&["name", "pattern", "args", "arguments", "mode", "ignore"])?;
+    let mut matcher = fields.tool()?;
+    let mode = match fields.mode.as_deref() {
+        None | Some("partial") => "partial",
+        Some("exact") => "exact",
+        Some(other) => return Err(format!("has the mode `{other}`, which is neither partial nor exact")),
+    };
+    let args = fields.args.or(fields.arguments).ok_or("says no arguments: write `args`")?;
+    let ignored = fields.ignore.iter().flat_map(super::OneOrList::iter);
+    matcher.match_args = Some(MatchArgs::ignoring(mode, ignored));
+    matcher.args = Some(args);
+    let require = vec![Wanted { matcher, count: None }];
+    Ok(Kind::ToolCalls(ToolCalls { require, ..ToolCalls::default() }))
+}
+
+fn sequence(written: Written<Fields>) -> Result<Kind, String> {
+    let (mode, steps) = match written {
+        Written::List(steps) => (Mode::InOrder, steps),
+        Written::Map(fields) => {
+            fields.only(&["mode", "steps"])?;
+            let mode = match fields.mode.as_deref() {
+                None | Some("in_order") => Mode::InOrder,
+                Some("exact") => Mode::Exact,
+                Some(other) => return Err(format!("has the mode `{other}`, which is neither in_order nor exact")),
+            };
+            (mode, fields.steps.unwrap_or_default().into_iter().map(|step| step.0).collect())
+        }
+    };
+    let expected: Result<Vec<Item>, String> = steps
+        .iter()
+        .map(|step| {
+            let matcher = tool(step.kind.as_deref(), step.name.as_deref(), step.pattern.as_deref())?;
+            Ok(Item::Call(Box::new(matcher)))
+        })
+        .collect();
+    // promptfoo knows no sub-agents: every call of the trace is in the sequence.
+    Ok(Kind::Trajectory(Trajectory { mode, expected: expected?, match_args: None, min: None, agent: Speaker::Any }))
+}
+
+fn step_count(written: Written<Fields>) -> Result<Kind, String> {
+    let Written::Map(fields) = written else { return Err("takes a map: `{type: tool, max: 8}`".to_owned()) };
+    fields.only(&["type", "name", "pattern", "min", "max"])?;
+    match fields.kind.as_deref() {
+        Some("tool") => {}
+        Some(kind) => return Err(other_type(kind)),
+        None => return Err("without a `type` counts what no grader here does; write `type: tool`".to_owned()),
+    }
+    if fields.min.is_none() && fields.max.is_none() {
+        return Err("counts nothing: write `min` or `max`".to_owned());
+    }
+    if fields.name.is_none() && fields.pattern.is_none() {
+        return Ok(Kind::ToolCalls(ToolCalls { min: fields.min, max: fields.max, ..ToolCalls::default() }));
+    }
+    let count = Count { min: fields.min.unwrap_or(0), max: fields.max };
+    let require = vec![Wanted { matcher: fields.tool()?, count: Some(count) }];
+    Ok(Kind::ToolCalls(ToolCalls { require, ..ToolCalls::default() }))
+}

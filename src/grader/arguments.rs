@@ -1,0 +1,629 @@
+//! `match-args`: how the arguments of a call are compared with those that are expected.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::OnceLock;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::matcher::same;
+use crate::trace::view;
+use crate::values::{NameGlob, PathGlob, Pattern};
+
+/// The key for everything that no other key names.
+const REST: &str = "*";
+/// The key for what differs from tool to tool.
+const TOOLS: &str = "tools";
+
+/// How arguments are compared: as a whole, by key path, and by tool.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MatchArgs {
+    /// What holds for everything that no key path names.
+    rest: Mode,
+    /// What holds for the value at a key path; keys are joined by `.`, and `*` is any one key.
+    by_path: BTreeMap<String, How>,
+    /// What holds for a tool, in its place; the first name that fits counts.
+    tools: Vec<(NameGlob, MatchArgs)>,
+}
+
+/// Which keys have to be there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Mode {
+    Exact,
+    Ignore,
+    Subset,
+    Superset,
+    #[default]
+    Partial,
+}
+
+impl Mode {
+    const ALL: [(&str, Mode); 5] = [
+        ("exact", Mode::Exact),
+        ("ignore", Mode::Ignore),
+        ("subset", Mode::Subset),
+        ("superset", Mode::Superset),
+        ("partial", Mode::Partial),
+    ];
+
+    fn from_word<E: Error>(word: &str) -> Result<Self, E> {
+        let known = Self::ALL.iter().find(|(known, _)| *known == word);
+        known.map(|(_, mode)| *mode).ok_or_else(|| E::unknown_variant(word, &MODES))
+    }
+
+    fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(_, mode)| *mode == self).map_or("partial", |(word, _)| word)
+    }
+}
+
+const MODES: [&str; 5] = ["exact", "ignore", "subset", "superset", "partial"];
+const HOWS: [&str; 7] = ["exact", "ignore", "regex", "glob", "number", "path", "command"];
+
+/// How one value is compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum How {
+    Exact,
+    Ignore,
+    Regex,
+    Glob,
+    /// As numbers, with so much room to either side.
+    Number(f64),
+    Path,
+    Command,
+}
+
+impl How {
+    fn from_word<E: Error>(word: &str) -> Result<Self, E> {
+        Ok(match word {
+            "exact" => How::Exact,
+            "ignore" => How::Ignore,
+            "regex" => How::Regex,
+            "glob" => How::Glob,
+            "number" => How::Number(0.0),
+            "path" => How::Path,
+            "command" => How::Command,
+            other => return Err(E::unknown_variant(other, &HOWS)),
+        })
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            How::Exact => "exact",
+            How::Ignore => "ignore",
+            How::Regex => "regex",
+            How::Glob => "glob",
+            How::Number(_) => "number",
+            How::Path => "path",
+            How::Command => "command",
+        }
+    }
+}
+
+/// What `regex` and `glob` make of the expected values, by key path. It is made when it is first asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Compiled(OnceLock<BTreeMap<String, Made>>);
+
+/// It follows from what stands beside it.
+impl PartialEq for Compiled {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Made {
+    Pattern(Pattern),
+    Glob(PathGlob),
+}
+
+impl MatchArgs {
+    /// Whether arguments that are expected to be none mean something: that there are none.
+    pub fn counts_keys(&self) -> bool {
+        matches!(self.rest, Mode::Exact | Mode::Subset)
+    }
+
+    /// Compares in one way, but for these keys, which are left out.
+    pub fn ignoring<'a>(mode: &str, keys: impl Iterator<Item = &'a String>) -> Self {
+        let rest = Mode::ALL.iter().find(|(word, _)| *word == mode).map_or(Mode::Partial, |(_, mode)| *mode);
+        Self { rest, by_path: keys.map(|key| (key.clone(), How::Ignore)).collect(), tools: Vec::new() }
+    }
+
+    /// Why arguments cannot be compared so: an expression or a glob in them is none.
+    pub fn refusal(&self, expected: &Map<String, Value>) -> Option<String> {
+        let all = std::iter::once(self).chain(self.tools.iter().map(|(_, args)| args));
+        all.flat_map(|args| args.compile(expected).err()).next()
+    }
+
+    /// The rules for a tool.
+    fn of_tool(&self, tool: Option<&str>) -> &MatchArgs {
+        let own = self.tools.iter().find(|(name, _)| tool.is_some_and(|tool| name.is_match(tool)));
+        own.map_or(self, |(_, args)| args)
+    }
+
+    /// Whether a call's arguments are the expected ones.
+    pub fn fits(
+        &self,
+        tool: Option<&str>,
+        expected: &Map<String, Value>,
+        input: Option<&Value>,
+        workspace: Option<&str>,
+        compiled: &Compiled,
+    ) -> bool {
+        let rules = self.of_tool(tool);
+        if rules.rest == Mode::Ignore && rules.by_path.is_empty() {
+            return true;
+        }
+        let none = Map::new();
+        let actual = match input {
+            Some(Value::Object(actual)) => actual,
+            // That an agent shows no input for a call without arguments is no difference.
+            None if expected.is_empty() => &none,
+            _ => return false,
+        };
+        // Each tool may read the same values in another way.
+        let own;
+        let made = if self.tools.is_empty() {
+            compiled.0.get_or_init(|| rules.compile(expected).unwrap_or_default())
+        } else {
+            own = rules.compile(expected).unwrap_or_default();
+            &own
+        };
+        Comparison { rules, made, workspace }.objects(expected, actual, "", rules.rest)
+    }
+
+    fn how(&self, path: &str) -> Option<How> {
+        if self.by_path.is_empty() {
+            return None;
+        }
+        self.by_path.get(path).copied().or_else(|| {
+            let fits = |pattern: &str| {
+                pattern.contains(REST)
+                    && pattern.split('.').count() == path.split('.').count()
+                    && pattern.split('.').zip(path.split('.')).all(|(wanted, key)| wanted == REST || wanted == key)
+            };
+            self.by_path.iter().find(|(pattern, _)| fits(pattern)).map(|(_, how)| *how)
+        })
+    }
+
+    fn compile(&self, expected: &Map<String, Value>) -> Result<BTreeMap<String, Made>, String> {
+        let mut made = BTreeMap::new();
+        for (key, value) in expected {
+            self.compile_value(value, key.clone(), &mut made)?;
+        }
+        Ok(made)
+    }
+
+    fn compile_value(&self, value: &Value, path: String, made: &mut BTreeMap<String, Made>) -> Result<(), String> {
+        match (self.how(&path), value) {
+            (Some(How::Regex), Value::String(text)) => {
+                made.insert(path, Made::Pattern(text.parse()?));
+            }
+            (Some(How::Glob), Value::String(text)) => {
+                made.insert(path, Made::Glob(text.parse()?));
+            }
+            (Some(how @ (How::Regex | How::Glob)), _) => {
+                return Err(format!("`{path}` is compared by `{}`, so what is expected has to be a text", how.word()));
+            }
+            (Some(How::Number(_)), value) if number(value).is_none() => {
+                return Err(format!("`{path}` is compared as a number, and what is expected is none"));
+            }
+            (Some(_), _) => {}
+            (None, Value::Object(map)) => {
+                for (key, value) in map {
+                    self.compile_value(value, format!("{path}.{key}"), made)?;
+                }
+            }
+            (None, Value::Array(list)) => {
+                for (n, value) in list.iter().enumerate() {
+                    self.compile_value(value, format!("{path}.{n}"), made)?;
+                }
+            }
+            (None, _) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Two values, compared.
+struct Comparison<'a> {
+    rules: &'a MatchArgs,
+    made: &'a BTreeMap<String, Made>,
+    workspace: Option<&'a str>,
+}
+
+impl Comparison<'_> {
+    fn objects(&self, expected: &Map<String, Value>, actual: &Map<String, Value>, path: &str, mode: Mode) -> bool {
+        let at = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+        let is_left_out = |key: &str| match self.rules.how(&at(key)) {
+            Some(how) => how == How::Ignore,
+            None => mode == Mode::Ignore,
+        };
+        let are_there = |wanted: &Map<String, Value>, among: &Map<String, Value>| {
+            wanted.keys().all(|key| among.contains_key(key) || is_left_out(key))
+        };
+        let keys = match mode {
+            Mode::Exact => are_there(expected, actual) && are_there(actual, expected),
+            Mode::Subset => are_there(actual, expected),
+            Mode::Superset | Mode::Partial | Mode::Ignore => are_there(expected, actual),
+        };
+        keys && expected.iter().all(|(key, expected)| match actual.get(key) {
+            Some(actual) => is_left_out(key) || self.values(expected, actual, key, &at(key), mode),
+            None => true,
+        })
+    }
+
+    fn values(&self, expected: &Value, actual: &Value, key: &str, path: &str, mode: Mode) -> bool {
+        if let Some(how) = self.rules.how(path) {
+            return self.one(how, expected, actual, path);
+        }
+        match (expected, actual) {
+            (Value::Object(expected), Value::Object(actual)) => self.objects(expected, actual, path, mode),
+            // Lists are compared as they are, and so is what lies in them.
+            (Value::Array(expected), Value::Array(actual)) => {
+                expected.len() == actual.len()
+                    && expected.iter().zip(actual).enumerate().all(|(n, (expected, actual))| {
+                        self.values(expected, actual, key, &format!("{path}.{n}"), Mode::Exact)
+                    })
+            }
+            // Agents name files by their whole path, and the workspace's is another one each time.
+            (Value::String(one), Value::String(other)) if view::is_path_key(key) => {
+                one == other || self.relative(one) == self.relative(other)
+            }
+            _ => same(expected, actual),
+        }
+    }
+
+    fn one(&self, how: How, expected: &Value, actual: &Value, path: &str) -> bool {
+        match how {
+            How::Ignore => true,
+            How::Exact => same(expected, actual),
+            How::Number(room) => match (number(expected), number(actual)) {
+                (Some(expected), Some(actual)) => (expected - actual).abs() <= room + expected.abs() * 1e-12,
+                _ => false,
+            },
+            How::Path => match (expected, actual) {
+                (Value::String(one), Value::String(other)) => self.relative(one) == self.relative(other),
+                _ => false,
+            },
+            How::Command => match (command(expected), command(actual)) {
+                (Some(one), Some(other)) => one == other,
+                _ => false,
+            },
+            How::Regex | How::Glob => match self.made.get(path) {
+                Some(Made::Pattern(pattern)) => pattern.is_match(&text(actual)),
+                Some(Made::Glob(glob)) => {
+                    let text = text(actual);
+                    glob.is_match(&text) || glob.is_match(&self.relative(&text))
+                }
+                None => false,
+            },
+        }
+    }
+
+    fn relative(&self, path: &str) -> String {
+        view::relative(path, self.workspace)
+    }
+}
+
+fn text(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        other => Cow::Owned(view::canonical(other)),
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse().ok().filter(|number: &f64| number.is_finite()),
+        _ => None,
+    }
+}
+
+/// A command without what differs from agent to agent: a shell around it, and the white space in it.
+fn command(value: &Value) -> Option<String> {
+    let words: Vec<&str> = match value {
+        Value::String(text) => text.split_whitespace().collect(),
+        Value::Array(list) => {
+            let words: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
+            words?.into_iter().flat_map(str::split_whitespace).collect()
+        }
+        _ => return None,
+    };
+    let shell = |word: &str| matches!(word.rsplit('/').next(), Some("sh" | "bash" | "zsh" | "dash"));
+    let words = match words.as_slice() {
+        [program, "-c" | "-lc" | "-ec", rest @ ..] if shell(program) => rest,
+        all => all,
+    };
+    let joined = words.join(" ");
+    let quoted = ['\'', '"'].into_iter().find_map(|quote| joined.strip_prefix(quote)?.strip_suffix(quote));
+    Some(quoted.unwrap_or(&joined).trim().to_owned())
+}
+
+impl<'de> Deserialize<'de> for How {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct WordOrNumber;
+        impl<'de> Visitor<'de> for WordOrNumber {
+            type Value = How;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("one of exact, ignore, regex, glob, number, path and command, or `{number: ROOM}`")
+            }
+
+            fn visit_str<E: Error>(self, word: &str) -> Result<How, E> {
+                How::from_word(word)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<How, A::Error> {
+                let mut room: Option<f64> = None;
+                while let Some(key) = map.next_key::<String>()? {
+                    if key != "number" || room.is_some() {
+                        return Err(A::Error::unknown_field(&key, &["number"]));
+                    }
+                    room = Some(map.next_value()?);
+                }
+                match room {
+                    Some(room) if room.is_finite() && room >= 0.0 => Ok(How::Number(room)),
+                    Some(room) => Err(A::Error::custom(format_args!("`{room}` is no room: write a number from 0 up"))),
+                    None => Err(A::Error::missing_field("number")),
+                }
+            }
+        }
+        deserializer.deserialize_any(WordOrNumber)
+    }
+}
+
+/// What stands below `tools`: rules by the names of tools, or how an argument of that name is compared.
+enum ToolsOrHow {
+    Tools(Vec<(NameGlob, MatchArgs)>),
+    How(How),
+}
+
+impl<'de> Deserialize<'de> for ToolsOrHow {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = ToolsOrHow;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map from the names of tools to what is compared of them")
+            }
+
+            fn visit_str<E: Error>(self, word: &str) -> Result<ToolsOrHow, E> {
+                How::from_word(word).map(ToolsOrHow::How)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ToolsOrHow, A::Error> {
+                let mut tools = Vec::new();
+                while let Some(name) = map.next_key::<NameGlob>()? {
+                    tools.push((name, map.next_value()?));
+                }
+                if tools.is_empty() {
+                    Err(A::Error::custom("this map names no tool"))
+                } else {
+                    Ok(ToolsOrHow::Tools(tools))
+                }
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl<'de> Deserialize<'de> for MatchArgs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct WordOrMap;
+        impl<'de> Visitor<'de> for WordOrMap {
+            type Value = MatchArgs;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("one of exact, ignore, subset, superset and partial, or a map by key path")
+            }
+
+            fn visit_str<E: Error>(self, word: &str) -> Result<MatchArgs, E> {
+                Ok(MatchArgs { rest: Mode::from_word(word)?, ..MatchArgs::default() })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MatchArgs, A::Error> {
+                let mut read = MatchArgs::default();
+                let mut has_rest = false;
+                while let Some(key) = map.next_key::<String>()? {
+                    let how = match key.as_str() {
+                        REST if !has_rest => {
+                            read.rest = map.next_value::<Word>()?.0;
+                            has_rest = true;
+                            continue;
+                        }
+                        TOOLS => match map.next_value()? {
+                            ToolsOrHow::Tools(tools) => {
+                                read.tools = tools;
+                                continue;
+                            }
+                            ToolsOrHow::How(how) => how,
+                        },
+                        _ => map.next_value()?,
+                    };
+                    if read.by_path.insert(key.clone(), how).is_some() || key == REST {
+                        return Err(A::Error::custom(format_args!("`{key}` stands here twice")));
+                    }
+                }
+                if read.by_path.is_empty() && read.tools.is_empty() && !has_rest {
+                    return Err(A::Error::custom("this map is empty: it says nothing of any argument"));
+                }
+                Ok(read)
+            }
+        }
+        deserializer.deserialize_any(WordOrMap)
+    }
+}
+
+struct Word(Mode);
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = Word;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("one of exact, ignore, subset, superset and partial")
+            }
+
+            fn visit_str<E: Error>(self, word: &str) -> Result<Word, E> {
+                Mode::from_word(word).map(Word)
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+impl Serialize for MatchArgs {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.by_path.is_empty() && self.tools.is_empty() {
+            return serializer.serialize_str(self.rest.word());
+        }
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry(REST, self.rest.word())?;
+        for (path, how) in &self.by_path {
+            match how {
+                How::Number(room) if *room > 0.0 => map.serialize_entry(path, &BTreeMap::from([("number", room)]))?,
+                how => map.serialize_entry(path, how.word())?,
+            }
+        }
+        if !self.tools.is_empty() {
+            let tools: serde_json::Result<Map<String, Value>> =
+                self.tools.iter().map(|(name, args)| Ok((name.to_string(), serde_json::to_value(args)?))).collect();
+            map.serialize_entry(TOOLS, &tools.map_err(serde::ser::Error::custom)?)?;
+        }
+        map.end()
+    }
+}
+
+impl JsonSchema for MatchArgs {
+    fn schema_name() -> Cow<'static, str> {
+        "MatchArgs".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let own = generator.subschema_for::<MatchArgs>();
+        let how = serde_json::json!({"anyOf": [
+            {"enum": HOWS},
+            {"type": "object", "properties": {"number": {"type": "number", "minimum": 0}},
+             "required": ["number"], "additionalProperties": false}
+        ]});
+        json_schema!({
+            "description": "how arguments are compared: in one way, or by key path (`a.b`, `*` for all others) and by tool (`tools`)",
+            "anyOf": [
+                {"enum": MODES},
+                {
+                    "type": "object",
+                    "minProperties": 1,
+                    "properties": {
+                        "*": {"enum": MODES, "default": "partial", "description": "everything that no other key names"},
+                        "tools": {"anyOf": [how, {"type": "object", "minProperties": 1, "additionalProperties": own}],
+                                  "description": "what holds in its place for tools of a name; `*` is anything"}
+                    },
+                    "additionalProperties": how
+                }
+            ]
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fits(rules: &str, expected: &Value, actual: &Value) -> bool {
+        let rules: MatchArgs = serde_yaml::from_str(rules).unwrap();
+        let written: MatchArgs = serde_yaml::from_str(&serde_json::to_string(&rules).unwrap()).unwrap();
+        assert_eq!(rules, written, "what was read is written the same");
+        rules.fits(Some("Bash"), expected.as_object().unwrap(), Some(actual), Some("/w"), &Compiled::default())
+    }
+
+    #[test]
+    fn modes_say_which_keys_have_to_be_there() {
+        let (less, more) = (json!({"a": 1, "o": {"x": 1}}), json!({"a": 1.0, "o": {"x": 1, "y": 2}, "b": 3}));
+        for (mode, expected, actual, holds) in [
+            ("exact", &less, &less, true),
+            ("exact", &less, &more, false),
+            ("exact", &more, &less, false),
+            ("superset", &less, &more, true),
+            ("superset", &more, &less, false),
+            ("partial", &less, &more, true),
+            ("partial", &more, &less, false),
+            ("subset", &more, &less, true),
+            ("subset", &less, &more, false),
+            ("ignore", &less, &json!({"z": 0}), true),
+        ] {
+            assert_eq!(fits(mode, expected, actual), holds, "{mode} {expected} {actual}");
+        }
+        assert!(!fits("partial", &json!({"l": [1]}), &json!({"l": [1, 2]})), "lists are exact");
+        assert!(!fits("partial", &json!({"l": [{"a": 1}]}), &json!({"l": [{"a": 1, "b": 2}]})), "and what is in them");
+        assert!(fits("exact", &json!({"path": "src/a.rs"}), &json!({"path": "/w/src/./a.rs"})));
+        assert!(!fits("exact", &json!({"text": "a/./b"}), &json!({"text": "a/b"})));
+    }
+
+    #[test]
+    fn a_key_path_has_its_own_way() {
+        let call = json!({"path": "/w/src/deep/a.rs", "id": "x-81", "n": "41.5", "cmd": "bash -lc 'cargo  test'", "o": {"k": 7}});
+        for (rules, expected, holds) in [
+            ("{path: glob}", json!({"path": "src/**/*.rs"}), true),
+            ("{path: glob}", json!({"path": "src/*.rs"}), false),
+            ("{id: regex}", json!({"id": "^x-\\d+$"}), true),
+            ("{id: regex}", json!({"id": "^\\d+$"}), false),
+            ("{n: number}", json!({"n": 41.5}), true),
+            ("{n: number}", json!({"n": 42}), false),
+            ("{n: {number: 1}}", json!({"n": 42}), true),
+            ("{cmd: command}", json!({"cmd": "cargo test"}), true),
+            ("{cmd: command}", json!({"cmd": ["cargo", "test"]}), true),
+            ("{cmd: command}", json!({"cmd": "cargo build"}), false),
+            ("{path: path}", json!({"path": "./src/deep/../deep/a.rs"}), true),
+            ("{id: ignore}", json!({"id": 5, "n": "41.5"}), true),
+            ("{o.k: regex}", json!({"o": {"k": "^7$"}}), true),
+            ("{'o.*': ignore}", json!({"o": {"k": 8}}), true),
+            ("{'*': exact, path: ignore, id: ignore, n: ignore, cmd: ignore}", json!({"o": {"k": 7}}), true),
+            ("{'*': exact, path: ignore}", json!({"o": {"k": 7}}), false),
+            ("{'*': ignore, id: exact}", json!({"id": "x-81", "n": 0}), true),
+            ("{'*': ignore, id: exact}", json!({"id": "x-82", "n": 0}), false),
+            ("{tools: {Bash: ignore}}", json!({"id": 0}), true),
+            ("{tools: {'B*': {id: regex}, Read: ignore}}", json!({"id": "8"}), true),
+            ("{tools: {Read: ignore}}", json!({"id": 0}), false),
+            ("{tools: exact}", json!({"id": "x-81"}), true),
+        ] {
+            assert_eq!(fits(rules, &expected, &call), holds, "{rules} {expected}");
+        }
+    }
+
+    #[test]
+    fn no_arguments_are_no_input() {
+        let exact: MatchArgs = serde_yaml::from_str("exact").unwrap();
+        let none = Map::new();
+        assert!(exact.fits(None, &none, None, None, &Compiled::default()));
+        assert!(exact.fits(None, &none, Some(&json!({})), None, &Compiled::default()));
+        assert!(!exact.fits(None, &none, Some(&json!({"a": 1})), None, &Compiled::default()));
+        let some = json!({"a": 1});
+        assert!(!exact.fits(None, some.as_object().unwrap(), None, None, &Compiled::default()));
+    }
+
+    #[test]
+    fn what_is_no_expression_is_refused() {
+        let refused = |rules: &str, expected: Value| {
+            serde_yaml::from_str::<MatchArgs>(rules).unwrap().refusal(expected.as_object().unwrap())
+        };
+        assert!(refused("{a: regex}", json!({"a": "("})).unwrap().contains("not a regular expression"));
+        assert!(refused("{a: regex}", json!({"a": 1})).unwrap().contains("has to be a text"));
+        assert!(refused("{tools: {x: {a: glob}}}", json!({"a": "["})).unwrap().contains("not a glob"));
+        assert!(refused("{a: number}", json!({"a": "many"})).unwrap().contains("as a number"));
+        assert_eq!(refused("{a: regex}", json!({"a": "x"})), None);
+        for rules in ["parital", "{a: fuzzy}", "{}", "{a: {number: -1}}", "{tools: {}}", "{'*': regex}"] {
+            assert!(serde_yaml::from_str::<MatchArgs>(rules).is_err(), "{rules}");
+        }
+    }
+}

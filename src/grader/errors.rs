@@ -1,0 +1,147 @@
+//! `errors`: calls that failed, and whether something followed that did not. What it keeps is a little for each kind.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::checks::Checks;
+use super::lists::said;
+use super::{Body, Evidence, Judge, Subject, words};
+use crate::grade::Grade;
+use crate::trace::{CallStatus, ToolKind};
+
+/// Calls that failed which are kept of each kind, and events that a check points at.
+const KEPT: usize = 40;
+
+/// How many calls may fail, and what has to come of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Errors {
+    /// At most so many calls failed; what was refused or cancelled did not fail.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub max: Option<u64>,
+    /// After each call that failed, a call of the same kind in a later step succeeded.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub recovered: bool,
+}
+
+impl Body for Errors {
+    fn refusal(&self) -> Option<String> {
+        (self.max.is_none() && !self.recovered)
+            .then(|| "checks nothing; write `max: 0`, or `recovered: true`".to_owned())
+    }
+
+    fn sees_calls(&self) -> bool {
+        true
+    }
+
+    fn judge(&self) -> Option<Box<dyn Judge>> {
+        Some(Box::new(ErrorsJudge {
+            wanted: self.clone(),
+            count: 0,
+            first: Vec::new(),
+            over: Vec::new(),
+            by_kind: BTreeMap::new(),
+        }))
+    }
+}
+
+/// A call that failed.
+#[derive(Clone)]
+struct Failure {
+    step: u64,
+    seq: u64,
+    result_seq: u64,
+    label: String,
+}
+
+/// What is kept of the calls of one kind.
+#[derive(Default)]
+struct OfKind {
+    /// The last step in which one succeeded.
+    last_ok: Option<u64>,
+    /// Those that failed in the latest steps. Where none of these is left behind, none is.
+    failed: Vec<Failure>,
+}
+
+impl OfKind {
+    /// The calls that failed and were not followed by one of a later step that succeeded.
+    fn open(&self) -> impl Iterator<Item = &Failure> {
+        self.failed.iter().filter(|failure| self.last_ok.is_none_or(|last| last <= failure.step))
+    }
+}
+
+struct ErrorsJudge {
+    wanted: Errors,
+    count: u64,
+    /// The first ones, for a reason.
+    first: Vec<Failure>,
+    /// Events of those that were too many.
+    over: Vec<u64>,
+    by_kind: BTreeMap<ToolKind, OfKind>,
+}
+
+impl Judge for ErrorsJudge {
+    fn call(&mut self, call: &Subject<'_>) {
+        let step = call.call.step;
+        let of_kind = self.by_kind.entry(call.call.kind).or_default();
+        match call.status {
+            CallStatus::Ok => {
+                of_kind.last_ok = Some(of_kind.last_ok.map_or(step, |last| last.max(step)));
+            }
+            CallStatus::Error => {
+                self.count += 1;
+                let failure = Failure { step, seq: call.seq, result_seq: call.result_seq, label: call.label() };
+                if self.wanted.max.is_some_and(|max| self.count > max) && self.over.len() < KEPT {
+                    self.over.extend([call.seq, call.result_seq]);
+                }
+                if self.first.len() < KEPT {
+                    self.first.push(failure.clone());
+                }
+                let at = of_kind.failed.partition_point(|known| known.step <= step);
+                of_kind.failed.insert(at, failure);
+                if of_kind.failed.len() > KEPT {
+                    of_kind.failed.remove(0);
+                }
+            }
+            CallStatus::Denied | CallStatus::Cancelled | CallStatus::Unfinished => {}
+        }
+    }
+
+    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+        if let Some(ungraded) = evidence.without_tracing() {
+            return ungraded;
+        }
+        let told = |failures: &[&Failure]| {
+            let told: Vec<String> =
+                failures.iter().map(|failure| format!("{} (event {})", failure.label, failure.result_seq)).collect();
+            words::first_few_long(&told, 5)
+        };
+        let mut checks = Checks::default();
+        if let Some(max) = self.wanted.max {
+            let failed = words::count(self.count, "call");
+            if self.count <= max {
+                checks.held(format!("{failed} failed, at most {max} allowed"), []);
+            } else {
+                let all: Vec<&Failure> = self.first.iter().collect();
+                checks.violated(format!("{failed} failed, at most {max} allowed: {}", told(&all)), self.over.clone());
+            }
+        }
+        if self.wanted.recovered {
+            let mut open: Vec<&Failure> = self.by_kind.values().flat_map(OfKind::open).collect();
+            open.sort_by_key(|failure| failure.seq);
+            if open.is_empty() {
+                let reason = match self.count {
+                    0 => "no call failed",
+                    _ => "after each call that failed, one of its kind succeeded",
+                };
+                checks.held(reason, []);
+            } else {
+                let reason = format!("no later call of the same kind succeeded after {}", told(&open));
+                checks.violated(reason, open.iter().flat_map(|failure| [failure.seq, failure.result_seq]));
+            }
+        }
+        checks.grade()
+    }
+}

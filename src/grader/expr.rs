@@ -1,0 +1,194 @@
+//! `expr`: an expression over what is known of a Trial. It needs the whole trace.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, Error, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+
+use super::account::{self, Account};
+use super::lists::said;
+use super::{Body, Evidence, Judge, Subject, WrongExpression, words};
+use crate::expression::{Expression, Failed, Scope, Work, Wrong};
+use crate::grade::{Grade, Score};
+use crate::trace::Event;
+use crate::values::Fraction;
+
+mod shape;
+
+/// What an expression may speak of.
+const VARIABLES: [&str; 8] = ["calls", "messages", "output", "stop", "usage", "permissions", "files", "metrics"];
+
+/// An expression that is true or false, or a share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Expr {
+    /// The expression, in CEL: true, false, or a number from 0 to 1.
+    pub cel: Cel,
+    /// The share that is enough, for an expression that gives a number.
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub min: Option<Fraction>,
+}
+
+/// An expression as it was written, and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cel {
+    text: String,
+    compiled: Result<Expression, Wrong>,
+}
+
+impl Cel {
+    fn of(text: &str) -> Self {
+        let compiled = Expression::compile(text, &VARIABLES).and_then(|compiled| {
+            shape::check(text, compiled.program())?;
+            Ok(compiled)
+        });
+        Self { text: text.to_owned(), compiled }
+    }
+}
+
+impl<'de> Deserialize<'de> for Cel {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = Cel;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an expression such as `size(calls) < 10`")
+            }
+
+            // What is wrong in it is told later, by the line and column within it.
+            fn visit_str<E: Error>(self, text: &str) -> Result<Cel, E> {
+                Ok(Cel::of(text))
+            }
+
+            fn visit_bool<E: Error>(self, flag: bool) -> Result<Cel, E> {
+                Err(E::custom(format_args!("`{flag}` is always {flag}: this would check nothing")))
+            }
+        }
+        deserializer.deserialize_any(Text)
+    }
+}
+
+impl Serialize for Cel {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl JsonSchema for Cel {
+    fn schema_name() -> Cow<'static, str> {
+        "Cel".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "minLength": 1, "description": "an expression in CEL"})
+    }
+}
+
+impl Body for Expr {
+    fn refusal(&self) -> Option<String> {
+        (self.min == Some(Fraction::ZERO)).then(|| "checks nothing: with `min: 0` it always passes".to_owned())
+    }
+
+    fn wrong_expression(&self) -> Option<WrongExpression<'_>> {
+        let wrong = self.cel.compiled.as_ref().err()?;
+        Some(WrongExpression { key: "cel", text: &self.cel.text, wrong })
+    }
+
+    fn sees_calls(&self) -> bool {
+        true
+    }
+
+    fn judge(&self) -> Option<Box<dyn Judge>> {
+        Some(Box::new(ExprJudge { wanted: self.clone(), account: Account::default() }))
+    }
+}
+
+struct ExprJudge {
+    wanted: Expr,
+    account: Account,
+}
+
+impl Judge for ExprJudge {
+    fn event(&mut self, event: &Event) {
+        self.account.event(event);
+    }
+
+    fn call(&mut self, call: &Subject<'_>) {
+        self.account.call(call);
+    }
+
+    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+        let Self { wanted: Expr { cel, min }, account } = *self;
+        let shown = format!("`{}`", words::short(&cel.text, 300));
+        let expression = match cel.compiled {
+            Ok(expression) => expression,
+            Err(wrong) => return Grade::ungraded(format!("{shown} could not be judged: {wrong}")),
+        };
+        let seen = evidence.header.capabilities;
+        let (calls, messages) = (Value::Array(account.calls), Value::Array(account.messages));
+        let (permissions, output) = (Value::Array(account.permissions), Value::from(evidence.output));
+        let (stop, usage) = (account::stop(evidence.stop), account::usage(evidence.usage));
+        let (files, metrics) = (account::files(evidence), account::metrics(evidence));
+        let work = Work::default();
+        let mut scope = Scope::new(&work)
+            .with("messages", &messages)
+            .with("output", &output)
+            .with("stop", &stop)
+            .with("usage", &usage)
+            .with("files", &files)
+            .with("metrics", &metrics);
+        // What cannot be seen is not known to be nothing.
+        if seen.tracing {
+            scope = scope.with("calls", &calls);
+        }
+        if seen.interaction {
+            scope = scope.with("permissions", &permissions);
+        }
+        let ungraded = |why: &str| {
+            let mut reason = format!("{shown} could not be judged: {why}");
+            if !seen.tracing && shape::names(expression.program(), "calls") {
+                reason.push_str("; the harness shows no tool calls");
+            } else if !seen.interaction && shape::names(expression.program(), "permissions") {
+                reason.push_str("; the harness has no way to ask for permission");
+            } else if evidence.change.is_none() && shape::names(expression.program(), "files") {
+                reason.push_str("; the change of the workspace is not known");
+            }
+            Grade::ungraded(reason)
+        };
+        match expression.run(&scope) {
+            Err(Failed::Absent(why) | Failed::Broken(why)) => ungraded(&why),
+            Ok(Value::Bool(true)) => Grade::pass(format!("{shown} is true")),
+            Ok(Value::Bool(false)) => Grade::fail(format!("{shown} is false")),
+            Ok(Value::Number(number)) => match number.as_f64().and_then(Fraction::new) {
+                Some(value) => {
+                    let min = min.unwrap_or(Fraction::ONE);
+                    let passed = value >= min;
+                    let word = if passed { "at least" } else { "below" };
+                    let reason = format!("{shown} is {value}, {word} {min}");
+                    Grade::Scored(Score { value, passed, reason, evidence: Vec::new() })
+                }
+                None => ungraded(&format!("it gives {number}, which is not within 0 and 1")),
+            },
+            Ok(other) => ungraded(&format!("it gives {}, not true, false or a number", kind_of(&other))),
+        }
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}

@@ -1,0 +1,357 @@
+//! Which events a rule means: calls by what they are, and everything else by its type, text and answer.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Deserializer, MapAccess};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::grader::beside::{Beside, Split};
+use crate::grader::entry::add_properties;
+use crate::grader::matcher::{Matcher, Speaker};
+use crate::grader::{OneOrList, Subject, words};
+use crate::trace::{Body, PermissionOutcome, Role};
+use crate::values::Pattern;
+
+/// Which events are meant. Every key that is said has to fit.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EventMatcher {
+    /// What only events have.
+    pub own: EventKeys,
+    /// What calls have, and events about a call with them.
+    pub call: Matcher,
+}
+
+/// The keys of events that a matcher of calls has not.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EventKeys {
+    /// Its type.
+    pub event: Option<EventType>,
+    /// A regular expression over its text.
+    pub text: Option<Pattern>,
+    /// How a permission request was answered.
+    pub outcome: Option<OneOrList<PermissionOutcome>>,
+    /// Who speaks in a message.
+    pub role: Option<Role>,
+}
+
+/// The types of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EventType {
+    /// Something said.
+    Message,
+    /// Reasoning that was shown.
+    Thought,
+    /// A plan.
+    Plan,
+    /// A tool call.
+    ToolCall,
+    /// A question whether it may.
+    PermissionRequest,
+    /// The answer to it.
+    PermissionResponse,
+    /// How a call ended.
+    ToolResult,
+    /// What was spent.
+    Usage,
+    /// What the engine saw.
+    Notice,
+    /// The end.
+    Stop,
+}
+
+impl EventType {
+    fn word(self) -> &'static str {
+        match self {
+            EventType::Message => "message",
+            EventType::Thought => "thought",
+            EventType::Plan => "plan",
+            EventType::ToolCall => "tool_call",
+            EventType::PermissionRequest => "permission_request",
+            EventType::PermissionResponse => "permission_response",
+            EventType::ToolResult => "tool_result",
+            EventType::Usage => "usage",
+            EventType::Notice => "notice",
+            EventType::Stop => "stop",
+        }
+    }
+
+    /// The type of an event.
+    pub fn of(body: &Body) -> Self {
+        match body {
+            Body::Message(_) => EventType::Message,
+            Body::Thought { .. } => EventType::Thought,
+            Body::Plan { .. } => EventType::Plan,
+            Body::ToolCall(_) => EventType::ToolCall,
+            Body::PermissionRequest(_) => EventType::PermissionRequest,
+            Body::PermissionResponse(_) => EventType::PermissionResponse,
+            Body::ToolResult(_) => EventType::ToolResult,
+            Body::Usage(_) => EventType::Usage,
+            Body::Notice { .. } => EventType::Notice,
+            Body::Stop(_) => EventType::Stop,
+        }
+    }
+}
+
+/// An event as rules see it.
+pub struct Seen<'a> {
+    /// Its type.
+    pub event: EventType,
+    /// Its `seq`.
+    pub seq: u64,
+    /// When it happened.
+    pub at_ms: u64,
+    /// The sub-agent whose it is.
+    pub parent: Option<&'a str>,
+    /// The call it is, or is about.
+    pub call: Option<&'a Subject<'a>>,
+    /// What it says.
+    pub text: Option<Cow<'a, str>>,
+    /// How a request was answered.
+    pub outcome: Option<PermissionOutcome>,
+    /// Who speaks.
+    pub role: Option<Role>,
+}
+
+impl Seen<'_> {
+    /// The event in a few words.
+    pub fn label(&self) -> String {
+        let outcome = self.outcome.map(|outcome| format!(" ({})", outcome_word(outcome))).unwrap_or_default();
+        match (self.event, self.call) {
+            (EventType::ToolCall, Some(call)) => call.label(),
+            (event, Some(call)) => format!("{} of {}{outcome}", event.word(), call.label()),
+            (event, None) => match &self.text {
+                Some(text) => format!("{} `{}`{outcome}", event.word(), words::short(text, 60)),
+                None => format!("{}{outcome}", event.word()),
+            },
+        }
+    }
+}
+
+/// What an event that is no call says.
+pub fn text_of(body: &Body) -> Option<Cow<'_, str>> {
+    match body {
+        Body::Message(message) => Some(Cow::Borrowed(&message.text)),
+        Body::Thought { text } => Some(Cow::Borrowed(text)),
+        Body::Plan { entries } => {
+            let lines: Vec<&str> = entries.iter().map(|entry| entry.text.as_str()).collect();
+            Some(Cow::Owned(lines.join("\n")))
+        }
+        Body::PermissionResponse(response) => response.reason.as_deref().map(Cow::Borrowed),
+        Body::Notice { code, text, .. } => Some(Cow::Owned(format!("{code}: {text}"))),
+        Body::Stop(stop) => {
+            let parts = [Some(stop.reason.word()), stop.detail.as_deref(), stop.output.as_deref()];
+            Some(Cow::Owned(parts.into_iter().flatten().collect::<Vec<&str>>().join("\n")))
+        }
+        Body::ToolCall(_) | Body::ToolResult(_) | Body::PermissionRequest(_) | Body::Usage(_) => None,
+    }
+}
+
+impl EventMatcher {
+    /// Whether an event fits that is wanted: a call has to be carried out, unless a status is named.
+    pub fn finds(&self, seen: &Seen<'_>) -> bool {
+        let about_a_call = matches!(seen.event, EventType::ToolCall | EventType::ToolResult);
+        let counts = match seen.call {
+            Some(call) if about_a_call => self.call.status.is_some() || call.status.carried_out(),
+            _ => true,
+        };
+        counts && self.fits(seen)
+    }
+
+    /// Whether an event fits, a call however it ended where no status is named.
+    pub fn fits(&self, seen: &Seen<'_>) -> bool {
+        let EventKeys { text, outcome, role, .. } = &self.own;
+        self.takes(seen)
+            && outcome.as_ref().is_none_or(|wanted| seen.outcome.is_some_and(|is| wanted.iter().any(|one| *one == is)))
+            && role.is_none_or(|wanted| seen.role == Some(wanted))
+            && match seen.call {
+                Some(call) => self.call.fits(call),
+                None => self.is_of_no_call() && self.fits_speaker(seen.parent),
+            }
+            && text.as_ref().is_none_or(|pattern| self.says(pattern, seen))
+    }
+
+    /// Whether an event is of a type that is meant.
+    fn takes(&self, seen: &Seen<'_>) -> bool {
+        let EventKeys { event, text, outcome, role } = &self.own;
+        match event {
+            Some(event) => *event == seen.event,
+            None if outcome.is_some() => seen.event == EventType::PermissionResponse,
+            None if role.is_some() => seen.event == EventType::Message,
+            None if text.is_some() && self.is_of_no_call() => {
+                matches!(seen.event, EventType::Message | EventType::Thought | EventType::Plan)
+                    && seen.role != Some(Role::User)
+            }
+            None => seen.event == EventType::ToolCall,
+        }
+    }
+
+    fn says(&self, pattern: &Pattern, seen: &Seen<'_>) -> bool {
+        if seen.text.as_ref().is_some_and(|text| pattern.is_match(text)) {
+            return true;
+        }
+        match (seen.event, seen.call) {
+            (EventType::ToolCall, Some(call)) => {
+                let said = [call.call.title.as_deref(), call.output];
+                said.into_iter().flatten().any(|text| pattern.is_match(text))
+            }
+            (EventType::ToolResult, Some(call)) => call.output.is_some_and(|text| pattern.is_match(text)),
+            _ => false,
+        }
+    }
+
+    /// Whether no key asks for something that only calls have.
+    fn is_of_no_call(&self) -> bool {
+        let Matcher { kind, name, path, input, command, args, status, .. } = &self.call;
+        kind.is_none()
+            && name.is_none()
+            && path.is_none()
+            && input.is_none()
+            && command.is_none()
+            && args.is_none()
+            && status.is_none()
+    }
+
+    fn fits_speaker(&self, parent: Option<&str>) -> bool {
+        self.call.agent.is_none_or(|agent| match agent {
+            Speaker::Main => parent.is_none(),
+            Speaker::Sub => parent.is_some(),
+            Speaker::Any => true,
+        })
+    }
+
+    /// Whether it means requests for permission, or answers to them.
+    pub fn is_about_permissions(&self) -> bool {
+        let asks = matches!(self.own.event, Some(EventType::PermissionRequest | EventType::PermissionResponse));
+        asks || self.own.outcome.is_some()
+    }
+
+    /// Why it means nothing.
+    pub fn refusal(&self) -> Option<String> {
+        let EventKeys { event, text, outcome, role } = &self.own;
+        if text.as_ref().is_some_and(|pattern| pattern.0.as_str().is_empty()) {
+            return Some("has an empty `text`".to_owned());
+        }
+        if outcome.is_some() && event.is_some_and(|event| event != EventType::PermissionResponse) {
+            return Some("has an `outcome`, which only the event `permission_response` has".to_owned());
+        }
+        if role.is_some() && event.is_some_and(|event| event != EventType::Message) {
+            return Some("has a `role`, which only the event `message` has".to_owned());
+        }
+        let about_a_call = |event: EventType| {
+            use EventType::{PermissionRequest, PermissionResponse, ToolCall, ToolResult};
+            matches!(event, ToolCall | ToolResult | PermissionRequest | PermissionResponse)
+        };
+        if !self.is_of_no_call() && (role.is_some() || event.is_some_and(|event| !about_a_call(event))) {
+            return Some("asks for what only calls have of an event that is none".to_owned());
+        }
+        let says_something = event.is_some() || text.is_some() || outcome.is_some() || role.is_some();
+        if says_something && self.is_of_no_call() && self.call.match_args.is_none() {
+            return None;
+        }
+        self.call.refusal()
+    }
+}
+
+impl Beside for EventKeys {
+    const KEYS: &'static [&'static str] = &["event", "text", "outcome", "role"];
+
+    fn read<'de, A: MapAccess<'de>>(&mut self, key: &'static str, map: &mut A) -> Result<(), A::Error> {
+        match key {
+            "event" => self.event = Some(map.next_value()?),
+            "text" => self.text = Some(map.next_value()?),
+            "outcome" => self.outcome = Some(map.next_value()?),
+            _ => self.role = Some(map.next_value()?),
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for EventMatcher {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut own = EventKeys::default();
+        let call = Matcher::deserialize(Split { inner: deserializer, beside: &mut own })?;
+        Ok(Self { own, call })
+    }
+}
+
+impl Serialize for EventMatcher {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::Error;
+        let EventKeys { event, text, outcome, role } = &self.own;
+        let own = [
+            ("event", event.map(serde_json::to_value)),
+            ("text", text.as_ref().map(serde_json::to_value)),
+            ("outcome", outcome.as_ref().map(serde_json::to_value)),
+            ("role", role.map(serde_json::to_value)),
+        ];
+        let mut map = serde_json::to_value(&self.call).map_err(S::Error::custom)?;
+        for (key, value) in own {
+            if let (Value::Object(map), Some(value)) = (&mut map, value) {
+                map.insert(key.to_owned(), value.map_err(S::Error::custom)?);
+            }
+        }
+        map.serialize(serializer)
+    }
+}
+
+impl JsonSchema for EventMatcher {
+    fn schema_name() -> Cow<'static, str> {
+        "EventMatcher".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let with = |mut value: Value, text: &str| {
+            value["description"] = Value::from(text);
+            value
+        };
+        let event = with(EventType::json_schema(generator).to_value(), "the event's type");
+        let text = with(Pattern::json_schema(generator).to_value(), "a regular expression over what it says");
+        let outcome = with(
+            <OneOrList<PermissionOutcome>>::json_schema(generator).to_value(),
+            "how a permission request was answered",
+        );
+        let role = with(serde_json::json!({"enum": ["user", "agent"]}), "who speaks in a message");
+        let mut schema = Matcher::json_schema(generator);
+        add_properties(
+            &mut schema,
+            &serde_json::json!({"event": event, "text": text, "outcome": outcome, "role": role}),
+        );
+        schema
+    }
+}
+
+impl fmt::Display for EventMatcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let EventKeys { event, text, outcome, role } = &self.own;
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend(event.map(|event| event.word().to_owned()));
+        parts.extend(role.map(|role| match role {
+            Role::User => "of the user".to_owned(),
+            Role::Agent => "of the agent".to_owned(),
+        }));
+        parts.extend(
+            outcome
+                .as_ref()
+                .map(|list| format!("answer {}", words::any_of(list.iter().map(|one| outcome_word(*one).to_owned())))),
+        );
+        parts.extend(text.as_ref().map(|pattern| format!("text /{pattern}/")));
+        let call = self.call.to_string();
+        let call = call.trim_matches('`');
+        if !call.is_empty() {
+            parts.push(call.to_owned());
+        }
+        write!(f, "`{}`", parts.join(" "))
+    }
+}
+
+fn outcome_word(outcome: PermissionOutcome) -> &'static str {
+    match outcome {
+        PermissionOutcome::Allowed => "allowed",
+        PermissionOutcome::Rejected => "rejected",
+        PermissionOutcome::Cancelled => "cancelled",
+    }
+}

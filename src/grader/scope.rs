@@ -1,0 +1,186 @@
+//! `scope`: which files a Trial touched, in truth and by its tools.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::checks::Checks;
+use super::lists::filled;
+use super::{Body, Evidence, Judge, Subject, words};
+use crate::grade::Grade;
+use crate::trace::{CallStatus, ToolKind};
+use crate::values::PathGlob;
+
+/// Paths that are kept for a reason, at most.
+const KEPT: usize = 40;
+
+/// Which files may be touched. Paths in the workspace are relative to it, others are absolute.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Scope {
+    /// Each file that changed fits one of these; nothing at all is allowed.
+    #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<PathGlob>,
+    /// No file that changed fits one of these.
+    #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub never: Vec<PathGlob>,
+    /// Each file that a tool read fits one of these.
+    #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<PathGlob>,
+}
+
+impl Body for Scope {
+    fn refusal(&self) -> Option<String> {
+        let Self { only, never, reads } = self;
+        let mut lists = [("only", only), ("never", never), ("reads", reads)].into_iter();
+        if let Some((key, _)) = lists.clone().find(|(_, globs)| globs.iter().any(|glob| glob.to_string().is_empty())) {
+            return Some(format!("checks nothing: `{key}` has an empty glob"));
+        }
+        lists
+            .all(|(_, globs)| globs.is_empty())
+            .then(|| "checks nothing; say which files, for example `only: [\"src/**\"]`".to_owned())
+    }
+
+    fn sees_calls(&self) -> bool {
+        true
+    }
+
+    fn judge(&self) -> Option<Box<dyn Judge>> {
+        Some(Box::new(ScopeJudge {
+            wanted: self.clone(),
+            outside: Breaches::default(),
+            forbidden: Breaches::default(),
+            read: Breaches::default(),
+        }))
+    }
+}
+
+/// Paths that break the scope, each with what shows it.
+#[derive(Default)]
+struct Breaches {
+    count: u64,
+    first: BTreeMap<String, String>,
+    events: Vec<u64>,
+}
+
+impl Breaches {
+    fn add(&mut self, path: &str, how: impl FnOnce() -> String, events: impl IntoIterator<Item = u64>) {
+        if self.first.contains_key(path) {
+            return;
+        }
+        self.count += 1;
+        if self.first.len() < KEPT {
+            self.first.insert(path.to_owned(), how());
+            self.events.extend(events);
+        }
+    }
+
+    fn told(&self) -> String {
+        let told: Vec<String> = self.first.iter().map(|(path, how)| format!("`{path}` {how}")).collect();
+        let shown = words::first_few_long(&told, 8);
+        match self.count.saturating_sub(told.len() as u64) {
+            0 => shown,
+            more => format!("{shown}, {more} not kept"),
+        }
+    }
+}
+
+struct ScopeJudge {
+    wanted: Scope,
+    outside: Breaches,
+    forbidden: Breaches,
+    read: Breaches,
+}
+
+fn fits(globs: &[PathGlob], path: &str) -> bool {
+    globs.iter().any(|glob| glob.is_match(path))
+}
+
+impl ScopeJudge {
+    fn changed(&mut self, path: &str, how: impl Fn() -> String, events: &[u64]) {
+        if !self.wanted.only.is_empty() && !fits(&self.wanted.only, path) {
+            self.outside.add(path, &how, events.iter().copied());
+        }
+        if fits(&self.wanted.never, path) {
+            self.forbidden.add(path, &how, events.iter().copied());
+        }
+    }
+}
+
+/// Whether a call did what it is called for. What failed did not, unless it shows what it changed.
+fn took_place(call: &Subject<'_>) -> bool {
+    match call.status {
+        CallStatus::Ok | CallStatus::Unfinished => true,
+        CallStatus::Error => call.shows_changes(),
+        CallStatus::Denied | CallStatus::Cancelled => false,
+    }
+}
+
+impl Judge for ScopeJudge {
+    fn call(&mut self, call: &Subject<'_>) {
+        let changes = matches!(call.call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
+        if changes && took_place(call) {
+            for path in call.paths() {
+                let how = || format!("by {} (event {})", call.call.kind, call.seq);
+                self.changed(path, how, &[call.seq, call.result_seq]);
+            }
+        } else if call.shows_changes() && took_place(call) {
+            for path in call.changed_paths() {
+                let how = || format!("by {} (event {})", call.call.kind, call.seq);
+                self.changed(&path, how, &[call.seq, call.result_seq]);
+            }
+        }
+        if call.call.kind == ToolKind::Read && !self.wanted.reads.is_empty() && took_place(call) {
+            for path in call.paths().iter().filter(|path| !fits(&self.wanted.reads, path)) {
+                self.read.add(path, || format!("(event {})", call.seq), [call.seq, call.result_seq]);
+            }
+        }
+    }
+
+    fn finish(mut self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+        if let Some(change) = evidence.change {
+            for (path, what) in change.all() {
+                self.changed(path, || format!("was {what}"), &[]);
+            }
+        }
+        let traced = evidence.header.capabilities.tracing;
+        let unknown = match (evidence.change, traced) {
+            (_, false) => Some("the harness shows no tool calls"),
+            (None, true) => Some("the change of the workspace is not known"),
+            (Some(_), true) => None,
+        };
+        let Scope { only, never, reads } = &self.wanted;
+        let any_of = |globs: &[PathGlob]| words::any_of(globs.iter().map(|glob| format!("`{glob}`")));
+        let checked = [
+            (only, &self.outside, "only", "may change, and these did", "nothing else changed"),
+            (never, &self.forbidden, "never", "must not change, and these did", "none of them changed"),
+        ];
+        let mut checks = Checks::default();
+        for (globs, breaches, key, broken, held) in checked {
+            let globs = match globs.as_slice() {
+                [] => continue,
+                globs => any_of(globs),
+            };
+            match unknown {
+                _ if breaches.count > 0 => {
+                    checks.violated(format!("{key}: {globs} {broken}: {}", breaches.told()), breaches.events.clone());
+                }
+                Some(why) => checks.unknown(format!("{key}: {globs} could not be judged, because {why}")),
+                None => checks.held(format!("{key}: {globs}; {held}"), []),
+            }
+        }
+        if !reads.is_empty() {
+            let globs = any_of(reads);
+            if !traced {
+                checks.unknown(format!("reads: {globs} could not be judged, because the harness shows no tool calls"));
+            } else if self.read.count > 0 {
+                let reason = format!("reads: only {globs} may be read, and these were: {}", self.read.told());
+                checks.violated(reason, self.read.events.clone());
+            } else {
+                checks.held(format!("reads: {globs}; nothing else was read"), []);
+            }
+        }
+        checks.grade()
+    }
+}

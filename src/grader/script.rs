@@ -1,0 +1,270 @@
+//! `script`: any program is the judge. It gets what is known of the Trial as JSON, and says its grades as JSON.
+//! It needs the whole trace.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::account::{self, Account};
+use super::command::{Run, tail};
+use super::{Body, Evidence, Judge, Subject, words};
+use crate::grade::{Grade, Score};
+use crate::shell::{Command, KEPT, Ran, Shell};
+use crate::trace::{Event, Exit};
+use crate::values::{Fraction, Time};
+
+/// Scripts end within this time where the case says nothing.
+const TIMEOUT: Time = Time(Duration::from_secs(300));
+/// Grades that one script gives, at most.
+const MOST: usize = 1000;
+
+/// A program that judges.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Script {
+    /// The program and its arguments. One that names a file beside the case is that file.
+    pub run: Run,
+    /// How long it may take; then nothing is judged.
+    #[serde(default = "five_minutes")]
+    pub timeout: Time,
+}
+
+fn five_minutes() -> Time {
+    TIMEOUT
+}
+
+impl Body for Script {
+    fn refusal(&self) -> Option<String> {
+        if self.run.is_empty() {
+            Some("runs nothing: `run` is empty".to_owned())
+        } else if self.timeout.0.is_zero() {
+            Some("has a `timeout` of nothing, which no script meets".to_owned())
+        } else {
+            None
+        }
+    }
+
+    fn sees_calls(&self) -> bool {
+        true
+    }
+
+    fn judge(&self) -> Option<Box<dyn Judge>> {
+        Some(Box::new(Watch(Account::default())))
+    }
+}
+
+/// Keeps what the script is to be told.
+struct Watch(Account);
+
+impl Judge for Watch {
+    fn event(&mut self, event: &Event) {
+        self.0.event(event);
+    }
+
+    fn call(&mut self, call: &Subject<'_>) {
+        self.0.call(call);
+    }
+
+    fn account(&mut self) -> Option<Account> {
+        Some(std::mem::take(&mut self.0))
+    }
+
+    fn finish(self: Box<Self>, _: &Evidence<'_>) -> Grade {
+        Grade::ungraded("the script was not run")
+    }
+}
+
+/// A grade of a script, with the name that it gives it.
+pub type Named = (Option<String>, Grade);
+
+impl Script {
+    /// What in `run` may name files beside the case.
+    pub fn named_files(&self) -> impl Iterator<Item = &Path> {
+        let words: &[String] = match &self.run {
+            Run::Line(_) => &[],
+            Run::Program(words) => words,
+        };
+        words.iter().filter(|word| may_be_a_file(word)).map(Path::new)
+    }
+
+    /// Makes what names a file in a folder that file.
+    pub fn count_from(&mut self, folder: &Path) {
+        if let Run::Program(words) = &mut self.run {
+            for word in words {
+                if let Some(file) = file_in(folder, word) {
+                    *word = file.to_string_lossy().into_owned();
+                }
+            }
+        }
+    }
+
+    /// Runs it, and takes its grades.
+    pub async fn grades(&self, evidence: &Evidence<'_>, account: Account) -> Vec<Named> {
+        match self.run(evidence, account).await {
+            Ok(grades) => grades,
+            Err(why) => vec![(None, Grade::ungraded(why))],
+        }
+    }
+
+    async fn run(&self, evidence: &Evidence<'_>, account: Account) -> Result<Vec<Named>, String> {
+        let (command, files) = self.command(evidence.case_folder);
+        let shown = format!("`{}`", words::short(&self.run.to_string(), 200));
+        let shell = shell_for(evidence, files);
+        let input = input(evidence, account).to_string().into_bytes();
+        let ran = shell.run(&command, Some(input), self.timeout.0).await;
+        let ran = ran.map_err(|error| format!("{shown} could not be started: {error}"))?;
+        match ran.exit {
+            None => {
+                Err(format!("{shown} took longer than its timeout of {} and was ended{}", self.timeout, tail(&ran)))
+            }
+            Some(Exit { code: Some(0), .. }) => read(&ran).map_err(|why| format!("{shown} {why}{}", tail(&ran))),
+            Some(Exit { code: Some(code), .. }) => Err(format!("{shown} exited with {code}{}", tail(&ran))),
+            Some(Exit { signal: Some(signal), .. }) => {
+                Err(format!("{shown} was ended by signal {signal}{}", tail(&ran)))
+            }
+            Some(Exit { code: None, signal: None }) => Err(format!("{shown} ended without an exit code{}", tail(&ran))),
+        }
+    }
+
+    /// The command, and the files beside the case that it names.
+    fn command(&self, folder: &Path) -> (Command, Vec<PathBuf>) {
+        let words = match &self.run {
+            Run::Line(line) => return (Command::Line(line.clone()), Vec::new()),
+            Run::Program(words) => words,
+        };
+        let mut files = Vec::new();
+        let words = words.iter().map(|word| match file_in(folder, word) {
+            Some(file) => {
+                files.push(file.clone());
+                file.to_string_lossy().into_owned()
+            }
+            None => word.clone(),
+        });
+        (Command::Program(words.collect()), files)
+    }
+}
+
+fn may_be_a_file(word: &str) -> bool {
+    !word.starts_with('-') && word.contains(['.', '/']) && !word.contains(['\n', '\0'])
+}
+
+/// The file that a word names in a folder.
+fn file_in(folder: &Path, word: &str) -> Option<PathBuf> {
+    let file = may_be_a_file(word).then(|| folder.join(word).canonicalize().ok()).flatten()?;
+    file.is_file().then_some(file)
+}
+
+/// The graders' shell, in which the script, and what it is to read, can be seen.
+fn shell_for(evidence: &Evidence<'_>, files: Vec<PathBuf>) -> Shell {
+    let mut shell = evidence.shell.clone();
+    if let Some(inside) = &mut shell.inside {
+        inside.places.reads.extend(files);
+        inside.places.reads.extend([evidence.trace, evidence.patch].into_iter().flatten().map(Path::to_path_buf));
+    }
+    shell
+}
+
+/// What the script is told.
+fn input(evidence: &Evidence<'_>, account: Account) -> Value {
+    let header = evidence.header;
+    let mut told = json!({
+        "model": header.model,
+        "output": evidence.output,
+        "stop": account::stop(evidence.stop),
+        "usage": account::usage(evidence.usage),
+        "metrics": account::metrics(evidence),
+        "messages": account.messages,
+    });
+    let mut put = |key: &str, value: Option<Value>| {
+        if let (Value::Object(map), Some(value)) = (&mut told, value) {
+            map.insert(key.to_owned(), value);
+        }
+    };
+    // What could not be seen is absent, and not an empty list.
+    let seen = header.capabilities;
+    let path = |path: Option<&Path>| path.map(|path| Value::from(path.to_string_lossy()));
+    put("case", header.case.clone().map(Value::from));
+    put("harness", header.harness.clone().map(Value::from));
+    put("trial", header.trial.map(Value::from));
+    put("calls", seen.tracing.then(|| Value::Array(account.calls)));
+    put("permissions", seen.interaction.then(|| Value::Array(account.permissions)));
+    put("files", evidence.change.map(|_| account::files(evidence)));
+    put("trace", path(evidence.trace));
+    put("workspace", path(evidence.workspace));
+    put("patch", path(evidence.patch));
+    told
+}
+
+/// The grades that a script printed.
+fn read(ran: &Ran) -> Result<Vec<Named>, String> {
+    if ran.stdout.len() >= KEPT {
+        return Err(format!("printed more than {KEPT} bytes, which are not all kept"));
+    }
+    let text = std::str::from_utf8(&ran.stdout).map_err(|_| "printed what is not UTF-8".to_owned())?;
+    if text.trim().is_empty() {
+        return Err("printed nothing; a grade such as {\"passed\": true} is wanted".to_owned());
+    }
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("did not print JSON: {error}"))?;
+    let list = match value {
+        Value::Array(list) => list,
+        one => vec![one],
+    };
+    if list.is_empty() {
+        return Err("gave no grade: its list is empty".to_owned());
+    }
+    if list.len() > MOST {
+        return Err(format!("gave {} grades, and at most {MOST} are taken", list.len()));
+    }
+    let one = list.len() == 1;
+    let numbered = list.iter().zip(1..);
+    numbered
+        .map(|(grade, n)| {
+            grade_of(grade).map_err(|why| {
+                if one { format!("gave no grade: {why}") } else { format!("gave no grade in entry {n}: {why}") }
+            })
+        })
+        .collect()
+}
+
+fn grade_of(grade: &Value) -> Result<Named, String> {
+    let Value::Object(map) = grade else { return Err("it is no JSON object".to_owned()) };
+    let text = |key: &str| match map.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if key != "name" || !text.trim().is_empty() => Ok(Some(text.clone())),
+        Some(_) => Err(format!("`{key}` is not a text")),
+    };
+    let name = text("name")?;
+    if let Some(why) = text("ungraded")? {
+        return Ok((name, Grade::ungraded(words::short(&why, 1200))));
+    }
+    let passed = match map.get("passed") {
+        Some(Value::Bool(passed)) => *passed,
+        Some(_) => return Err("`passed` is neither true nor false".to_owned()),
+        None => return Err("it says neither `passed` nor `ungraded`".to_owned()),
+    };
+    let value = match map.get("value") {
+        None | Some(Value::Null) => Fraction::of(usize::from(passed), 1),
+        Some(value) => value
+            .as_f64()
+            .and_then(Fraction::new)
+            .ok_or_else(|| format!("`value` is {}, not a number from 0 to 1", words::short(&value.to_string(), 60)))?,
+    };
+    let evidence: Vec<u64> = match map.get("evidence") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(list)) => list
+            .iter()
+            .map(|seq| seq.as_u64().ok_or_else(|| "`evidence` is not a list of event numbers".to_owned()))
+            .collect::<Result<_, _>>()?,
+        Some(_) => return Err("`evidence` is not a list of event numbers".to_owned()),
+    };
+    let reason = match text("reason")? {
+        Some(reason) => words::short(&reason, 1200),
+        None if passed => "the script says that it passed, and not why".to_owned(),
+        None => "the script says that it failed, and not why".to_owned(),
+    };
+    let grade = Grade::Scored(Score { value, passed, reason, evidence: Vec::new() });
+    Ok((name, grade.pointing_at(evidence.into_iter().take(100))))
+}

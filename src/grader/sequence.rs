@@ -1,0 +1,300 @@
+//! Compares the calls that were made with those that are expected. Pure: it knows only who fits whom, and in which step.
+//!
+//! The calls of a step have no order among them, and neither have those of an expected step. Wherever order counts, a
+//! comparison holds when some order of the calls within their steps makes it hold.
+
+use std::ops::Range;
+
+use super::assign::{Want, assign};
+
+/// A call that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// Its `seq`.
+    pub seq: u64,
+    /// Its step.
+    pub step: u64,
+    /// The expected calls that it fits, by their numbers.
+    pub fits: Vec<usize>,
+}
+
+/// Calls that were made, and items that are expected: each is one call, or one step of several.
+#[derive(Debug)]
+pub struct Compared<'a> {
+    made: &'a [Made],
+    /// The calls of each step that was made.
+    steps: Vec<Range<usize>>,
+    /// The expected calls of each item.
+    items: &'a [Range<usize>],
+    /// How many calls are expected.
+    expected: usize,
+}
+
+impl<'a> Compared<'a> {
+    /// Calls in the order of their steps.
+    pub fn new(made: &'a [Made], items: &'a [Range<usize>]) -> Self {
+        let mut steps: Vec<Range<usize>> = Vec::new();
+        for (n, call) in made.iter().enumerate() {
+            match steps.last_mut() {
+                Some(last) if made.get(last.start).is_some_and(|first| first.step == call.step) => last.end = n + 1,
+                _ => steps.push(n..n + 1),
+            }
+        }
+        Self { made, steps, items, expected: items.last().map_or(0, |item| item.end) }
+    }
+
+    /// As many expected calls as possible, each with a call of its own: which call each one has.
+    pub fn matching(&self) -> Vec<Option<usize>> {
+        self.matching_where(0..self.expected, |_, _| true)
+    }
+
+    fn matching_where(&self, expected: Range<usize>, may: impl Fn(usize, usize) -> bool) -> Vec<Option<usize>> {
+        let first = expected.start;
+        let mut candidates: Vec<Vec<u64>> = vec![Vec::new(); expected.len()];
+        for (n, call) in self.made.iter().enumerate() {
+            for fit in call.fits.iter().copied().filter(|fit| expected.contains(fit) && may(*fit, n)) {
+                if let Some(list) = candidates.get_mut(fit - first) {
+                    list.push(n as u64);
+                }
+            }
+        }
+        given(&candidates)
+    }
+
+    /// How many expected calls of a range can have a call of their own among these.
+    fn matched_within(&self, expected: Range<usize>, calls: &Range<usize>) -> usize {
+        let first = expected.start;
+        let mut candidates: Vec<Vec<u64>> = vec![Vec::new(); expected.len()];
+        for n in calls.clone() {
+            for fit in self.made.get(n).into_iter().flat_map(|call| &call.fits).filter(|fit| expected.contains(fit)) {
+                if let Some(list) = candidates.get_mut(fit - first) {
+                    list.push(n as u64);
+                }
+            }
+        }
+        given(&candidates).iter().flatten().count()
+    }
+
+    fn expected_of(&self, items: Range<usize>) -> Range<usize> {
+        match self.items.get(items).unwrap_or_default() {
+            [first, .., last] => first.start..last.end,
+            [one] => one.clone(),
+            [] => 0..0,
+        }
+    }
+
+    /// Whether the calls are the expected ones, position by position.
+    pub fn exact(&self) -> bool {
+        if self.made.len() != self.expected {
+            return false;
+        }
+        let step_of = |call: usize| self.steps.partition_point(|step| step.end <= call);
+        let item_of = |wanted: usize| self.items.partition_point(|item| item.end <= wanted);
+        // What one expected step names was made in one step.
+        let is_split = |item: &Range<usize>| item.len() > 1 && step_of(item.start) != step_of(item.end - 1);
+        if self.items.iter().any(is_split) {
+            return false;
+        }
+        // A call can stand at any position of its step, and an expected one at any of its item.
+        let overlap = |one: &Range<usize>, other: &Range<usize>| one.start < other.end && other.start < one.end;
+        let may = |wanted: usize, call: usize| match (self.items.get(item_of(wanted)), self.steps.get(step_of(call))) {
+            (Some(item), Some(step)) => overlap(item, step),
+            _ => false,
+        };
+        self.matching_where(0..self.expected, may).iter().all(Option::is_some)
+    }
+
+    /// Whether the steps are the expected ones, one by one, each with just its calls.
+    pub fn strict(&self) -> bool {
+        self.steps.len() == self.items.len()
+            && self
+                .steps
+                .iter()
+                .zip(self.items)
+                .all(|(step, item)| step.len() == item.len() && self.matched_within(item.clone(), step) == item.len())
+    }
+
+    /// How many items, from the first on, were made in this order, whatever came between.
+    pub fn in_order(&self) -> usize {
+        // As many as possible as early as possible leaves the most for what follows.
+        let mut done = 0;
+        for step in &self.steps {
+            let before = done;
+            while done < self.items.len() {
+                let expected = self.expected_of(before..done + 1);
+                if expected.len() > step.len() || self.matched_within(expected.clone(), step) < expected.len() {
+                    break;
+                }
+                done += 1;
+            }
+        }
+        done
+    }
+
+    /// The length of the longest common subsequence, in calls.
+    pub fn common(&self) -> usize {
+        // `best[j]`: the most calls that match with the first j items, in the steps so far.
+        let mut best = vec![0; self.items.len() + 1];
+        for step in &self.steps {
+            let before = best.clone();
+            if let [call] = self.made.get(step.clone()).unwrap_or_default() {
+                // The one call goes to the last of the items at the most.
+                for (j, item) in self.items.iter().enumerate() {
+                    if call.fits.iter().any(|fit| item.contains(fit)) {
+                        best[j + 1] = best[j + 1].max(before[j] + 1);
+                    }
+                }
+                for j in 1..best.len() {
+                    best[j] = best[j].max(best[j - 1]);
+                }
+                continue;
+            }
+            for start in 0..self.items.len() {
+                let Some(base) = before.get(start).copied() else { continue };
+                for end in start + 1..=self.items.len() {
+                    let expected = self.expected_of(start..end);
+                    let more = self.matched_within(expected, step);
+                    if let Some(best) = best.get_mut(end) {
+                        *best = (*best).max(base + more);
+                    }
+                    // A step has no more to give than it has calls.
+                    if more == step.len() {
+                        break;
+                    }
+                }
+            }
+            for j in 1..best.len() {
+                best[j] = best[j].max(best[j - 1]);
+            }
+        }
+        best.last().copied().unwrap_or(0)
+    }
+}
+
+fn given(candidates: &[Vec<u64>]) -> Vec<Option<usize>> {
+    let wants: Vec<Want<'_>> = candidates.iter().map(|candidates| Want { demand: 1, candidates }).collect();
+    assign(&wants).into_iter().map(|calls| calls.and_then(|calls| calls.first().map(|n| *n as usize))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn permutations(n: usize) -> Vec<Vec<usize>> {
+        let mut all: Vec<Vec<usize>> = vec![Vec::new()];
+        for k in 0..n {
+            all = all
+                .into_iter()
+                .flat_map(|some| {
+                    (0..=k).map(move |at| {
+                        let mut next = some.clone();
+                        next.insert(at, k);
+                        next
+                    })
+                })
+                .collect();
+        }
+        all
+    }
+
+    /// Every order of the calls that keeps the order of the steps.
+    fn orders(made: &[Made]) -> Vec<Vec<Made>> {
+        permutations(made.len())
+            .into_iter()
+            .map(|order| order.into_iter().map(|n| made[n].clone()).collect::<Vec<Made>>())
+            .filter(|order| order.windows(2).all(|pair| pair[0].step <= pair[1].step))
+            .collect()
+    }
+
+    fn subsequence(order: &[Made], expected: usize) -> bool {
+        let mut wanted = 0;
+        for call in order {
+            if wanted < expected && call.fits.contains(&wanted) {
+                wanted += 1;
+            }
+        }
+        wanted == expected
+    }
+
+    fn common(order: &[Made], expected: usize) -> usize {
+        let mut table = vec![vec![0; expected + 1]; order.len() + 1];
+        for (i, call) in order.iter().enumerate() {
+            for j in 0..expected {
+                let matched = if call.fits.contains(&j) { table[i][j] + 1 } else { 0 };
+                table[i + 1][j + 1] = table[i][j + 1].max(table[i + 1][j]).max(matched);
+            }
+        }
+        table[order.len()][expected]
+    }
+
+    fn singles(n: usize) -> Vec<Range<usize>> {
+        (0..n).map(|n| n..n + 1).collect()
+    }
+
+    /// Calls in steps, each with the expected ones that it fits.
+    fn calls() -> impl Strategy<Value = (Vec<Made>, usize)> {
+        (1_usize..5).prop_flat_map(|expected| {
+            let call = (any::<bool>(), proptest::collection::vec(any::<bool>(), expected));
+            proptest::collection::vec(call, 0..6).prop_map(move |calls| {
+                let mut step = 0;
+                let made = calls.into_iter().enumerate().map(|(n, (starts, fits))| {
+                    step += u64::from(starts);
+                    let fits = fits.iter().enumerate().filter(|(_, fits)| **fits).map(|(n, _)| n).collect();
+                    Made { seq: n as u64, step, fits }
+                });
+                (made.collect(), expected)
+            })
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(150))]
+
+        #[test]
+        fn some_order_within_the_steps_decides((made, expected) in calls()) {
+            let items = singles(expected);
+            let compared = Compared::new(&made, &items);
+            let orders = orders(&made);
+            let exact = |order: &Vec<Made>| order.len() == expected && order.iter().enumerate().all(|(n, call)| call.fits.contains(&n));
+            prop_assert_eq!(compared.exact(), orders.iter().any(exact));
+            prop_assert_eq!(compared.in_order() == expected, orders.iter().any(|order| subsequence(order, expected)));
+            prop_assert_eq!(compared.common(), orders.iter().map(|order| common(order, expected)).max().unwrap());
+        }
+
+        #[test]
+        fn one_way_to_compare_follows_from_another((made, expected) in calls(), cut in any::<u8>()) {
+            // Some neighbours of the expected calls are one step.
+            let mut items: Vec<Range<usize>> = Vec::new();
+            for n in 0..expected {
+                match items.last_mut() {
+                    Some(last) if cut & (1 << n) != 0 => last.end = n + 1,
+                    _ => items.push(n..n + 1),
+                }
+            }
+            let compared = Compared::new(&made, &items);
+            let matched = compared.matching().iter().flatten().count();
+            let in_order = compared.in_order() == items.len();
+            prop_assert!(!compared.strict() || compared.exact());
+            prop_assert!(!compared.exact() || in_order);
+            prop_assert!(!in_order || matched == expected);
+            prop_assert!(!in_order || compared.common() == expected);
+            prop_assert!(compared.common() <= matched);
+        }
+
+        #[test]
+        fn the_order_within_a_step_says_nothing((made, expected) in calls()) {
+            let items = singles(expected);
+            let told = |made: &[Made]| {
+                let compared = Compared::new(made, &items);
+                let matched = compared.matching().iter().flatten().count();
+                (compared.exact(), compared.strict(), compared.in_order(), compared.common(), matched)
+            };
+            let first = told(&made);
+            for order in orders(&made) {
+                prop_assert_eq!(told(&order), first);
+            }
+        }
+    }
+}

@@ -1,0 +1,450 @@
+//! `trajectory`: the calls of a Trial beside those that are expected, in one of several ways to compare.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use super::arguments::MatchArgs;
+use super::lists::said;
+use super::matcher::{Matcher, Speaker};
+use super::sequence::{Compared, Made};
+use super::{Body, Evidence, Judge, Subject, words};
+use crate::grade::{Grade, Score};
+use crate::values::{Fraction, NameGlob};
+
+/// Calls whose label is kept for a reason, at most.
+const LABELS: usize = 200;
+/// Calls that a reason names, at most.
+const SHOWN: usize = 5;
+
+/// Which calls are expected, and how they are compared with those that were made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Trajectory {
+    /// How they are compared.
+    #[serde(default)]
+    pub mode: Mode,
+    /// The calls that are expected, in their order; a list within the list is one step of calls made in parallel.
+    #[serde(deserialize_with = "expected")]
+    pub expected: Vec<Item>,
+    /// How arguments are compared where a call does not say so itself.
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub match_args: Option<MatchArgs>,
+    /// The share that is enough, for modes that give one.
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub min: Option<Fraction>,
+    /// Whose calls are compared.
+    #[serde(default = "main_agent")]
+    pub agent: Speaker,
+}
+
+fn main_agent() -> Speaker {
+    Speaker::Main
+}
+
+/// How calls are compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// The calls are the expected ones, position by position.
+    Exact,
+    /// The steps are the expected ones, one by one, each with just its calls.
+    Strict,
+    /// The expected calls were made in this order; others may come between.
+    #[default]
+    InOrder,
+    /// Each expected call was made, each by a call of its own.
+    AnyOrder,
+    /// The same as `any-order`.
+    Superset,
+    /// Each call that was made is an expected one of its own.
+    Subset,
+    /// Both: the same calls, in any order.
+    Unordered,
+    /// The share of the calls that were expected.
+    Precision,
+    /// The share of the expected calls that were made.
+    Recall,
+    /// Both shares in one: their harmonic mean.
+    F1,
+    /// The same, where only calls in the expected order count.
+    OrderedF1,
+}
+
+impl Mode {
+    fn gives_a_share(self) -> bool {
+        matches!(self, Mode::Precision | Mode::Recall | Mode::F1 | Mode::OrderedF1)
+    }
+}
+
+/// One thing that is expected.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Item {
+    /// A call.
+    Call(Box<Matcher>),
+    /// The calls of one step.
+    Step(Vec<Matcher>),
+}
+
+impl Item {
+    fn calls(&self) -> &[Matcher] {
+        match self {
+            Item::Call(matcher) => std::slice::from_ref(matcher),
+            Item::Step(matchers) => matchers,
+        }
+    }
+}
+
+/// A matcher, or the name of a tool.
+struct Named(Matcher);
+
+impl<'de> Deserialize<'de> for Named {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Item::deserialize(deserializer)? {
+            Item::Call(matcher) => Ok(Named(*matcher)),
+            Item::Step(_) => Err(D::Error::custom("a step holds calls, and no further steps")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Item {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct CallOrStep;
+        impl<'de> Visitor<'de> for CallOrStep {
+            type Value = Item;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a call such as `{kind: edit, path: \"src/**\"}`, the name of a tool, or a list of calls")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Item, E> {
+                let name: NameGlob = name.parse().map_err(E::custom)?;
+                Ok(Item::Call(Box::new(Matcher { name: Some(name), ..Matcher::default() })))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Item, A::Error> {
+                Matcher::deserialize(MapAccessDeserializer::new(map)).map(|matcher| Item::Call(Box::new(matcher)))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Item, A::Error> {
+                let calls = Vec::<Named>::deserialize(SeqAccessDeserializer::new(seq))?;
+                if calls.is_empty() {
+                    return Err(A::Error::custom("this step is empty: it would expect nothing"));
+                }
+                Ok(Item::Step(calls.into_iter().map(|named| named.0).collect()))
+            }
+        }
+        deserializer.deserialize_any(CallOrStep)
+    }
+}
+
+/// Reads the expected calls. That there are none is no expectation: of it every session would say something else.
+fn expected<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Item>, D::Error> {
+    struct List;
+    impl<'de> Visitor<'de> for List {
+        type Value = Vec<Item>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of calls")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<Item>, A::Error> {
+            let mut items = Vec::new();
+            while let Some(item) = seq.next_element()? {
+                items.push(item);
+            }
+            if items.is_empty() {
+                return Err(A::Error::custom(
+                    "nothing is expected here, so nothing would be checked; where no call may be made write `tool-calls: {none: true}`",
+                ));
+            }
+            Ok(items)
+        }
+    }
+    deserializer.deserialize_seq(List)
+}
+
+impl JsonSchema for Item {
+    fn schema_name() -> Cow<'static, str> {
+        "ExpectedCall".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let call = generator.subschema_for::<Matcher>();
+        json_schema!({
+            "description": "a call, the name of a tool, or a list of calls that are one step",
+            "anyOf": [
+                {"type": "string"},
+                call,
+                {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"}, call]}}
+            ]
+        })
+    }
+}
+
+impl Trajectory {
+    /// The expected calls one after the other, each with the way its arguments are compared.
+    fn calls(&self) -> Vec<Matcher> {
+        let calls = self.expected.iter().flat_map(Item::calls);
+        calls.map(|matcher| matcher.clone().comparing(self.match_args.as_ref())).collect()
+    }
+}
+
+impl Body for Trajectory {
+    fn refusal(&self) -> Option<String> {
+        let refused = self.calls().iter().zip(1..).find_map(|(matcher, n)| {
+            Some(format!("checks nothing: entry {n} of `expected` {}", matcher.refusal_as_expected()?))
+        });
+        let min = self.min.map(Fraction::get);
+        if refused.is_some() {
+            refused
+        } else if self.expected.is_empty() {
+            Some("checks nothing: `expected` is empty".to_owned())
+        } else if min == Some(0.0) {
+            Some("checks nothing: with `min: 0` it always passes".to_owned())
+        } else if min.is_some_and(|min| min < 1.0) && !self.mode.gives_a_share() {
+            Some(
+                "has a `min`, and its mode is met or not; `min` goes with precision, recall, f1 and ordered-f1"
+                    .to_owned(),
+            )
+        } else {
+            None
+        }
+    }
+
+    fn sees_calls(&self) -> bool {
+        true
+    }
+
+    fn judge(&self) -> Option<Box<dyn Judge>> {
+        let expected = self.calls();
+        Some(Box::new(TrajectoryJudge {
+            candidates: vec![0; expected.len()],
+            expected,
+            wanted: self.clone(),
+            made: Vec::new(),
+            labels: Vec::new(),
+            extra: Vec::new(),
+            count: 0,
+        }))
+    }
+}
+
+struct TrajectoryJudge {
+    wanted: Trajectory,
+    expected: Vec<Matcher>,
+    /// For each expected call, how many that fit it are kept.
+    candidates: Vec<usize>,
+    made: Vec<Made>,
+    /// The first calls in a few words, by their `seq`.
+    labels: Vec<(u64, String)>,
+    /// The first calls that fit nothing.
+    extra: Vec<u64>,
+    count: u64,
+}
+
+impl Judge for TrajectoryJudge {
+    fn call(&mut self, call: &Subject<'_>) {
+        let is_whose = match self.wanted.agent {
+            Speaker::Main => call.parent.is_none(),
+            Speaker::Sub => call.parent.is_some(),
+            Speaker::Any => true,
+        };
+        if !is_whose {
+            return;
+        }
+        let fits: Vec<usize> =
+            self.expected.iter().enumerate().filter(|(_, matcher)| matcher.finds(call)).map(|(n, _)| n).collect();
+        // A call that was refused is none, unless it is what is expected.
+        if !call.status.carried_out() && fits.is_empty() {
+            return;
+        }
+        self.count += 1;
+        if fits.is_empty() && self.extra.len() < LABELS {
+            self.extra.push(call.seq);
+        }
+        if self.labels.len() < LABELS {
+            self.labels.push((call.seq, call.label()));
+        }
+        if self.keeps(&fits) {
+            for fit in &fits {
+                self.candidates[*fit] += 1;
+            }
+            self.made.push(Made { seq: call.seq, step: call.call.step, fits });
+        }
+    }
+
+    fn finish(mut self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+        if let Some(ungraded) = evidence.without_tracing() {
+            return ungraded;
+        }
+        // Speakers take turns within their steps.
+        self.made.sort_by_key(|call| (call.step, call.seq));
+        let items = self.items();
+        let compared = Compared::new(&self.made, &items);
+        let matching = compared.matching();
+        let value = self.value(&compared, &matching);
+        let min = self.wanted.min.unwrap_or(Fraction::ONE);
+        let passed = value >= min;
+        let reason = self.reason(&compared, &matching, value, passed);
+        let matched = matching.iter().flatten().filter_map(|n| self.made.get(*n)).map(|call| call.seq);
+        let events: Vec<u64> = if passed { matched.collect() } else { self.unmatched(&matching) };
+        Grade::Scored(Score { value, passed, reason, evidence: Vec::new() }).pointing_at(events.into_iter().take(100))
+    }
+}
+
+impl TrajectoryJudge {
+    /// Whether a call can still matter. What follows from counts alone needs no calls.
+    fn keeps(&self, fits: &[usize]) -> bool {
+        let expected = self.expected.len();
+        match self.wanted.mode {
+            // One call more than expected, and it is decided.
+            Mode::Exact | Mode::Strict | Mode::Subset | Mode::Unordered => self.made.len() <= expected,
+            // Of calls that fit the same, more than are expected at all never help.
+            Mode::AnyOrder | Mode::Superset | Mode::Precision | Mode::Recall | Mode::F1 => {
+                fits.iter().any(|fit| self.candidates.get(*fit).is_some_and(|kept| *kept < expected))
+            }
+            Mode::InOrder | Mode::OrderedF1 => !fits.is_empty(),
+        }
+    }
+
+    fn items(&self) -> Vec<Range<usize>> {
+        let mut next = 0;
+        let items = self.wanted.expected.iter().map(|item| {
+            let start = next;
+            next += item.calls().len();
+            start..next
+        });
+        items.collect()
+    }
+
+    fn value(&self, compared: &Compared<'_>, matching: &[Option<usize>]) -> Fraction {
+        let matched = matching.iter().flatten().count();
+        let (expected, count) = (self.expected.len(), usize::try_from(self.count).unwrap_or(usize::MAX));
+        let yes = |holds: bool| if holds { Fraction::ONE } else { Fraction::ZERO };
+        let share = |part: usize, whole: usize| if count == 0 { Fraction::ZERO } else { Fraction::of(part, whole) };
+        match self.wanted.mode {
+            Mode::Exact => yes(count == expected && compared.exact()),
+            Mode::Strict => yes(count == expected && compared.strict()),
+            Mode::InOrder => yes(compared.in_order() == self.wanted.expected.len()),
+            Mode::AnyOrder | Mode::Superset => yes(matched == expected),
+            Mode::Subset => yes(matched == count),
+            Mode::Unordered => yes(matched == expected && matched == count),
+            Mode::Precision => share(matched, count),
+            Mode::Recall => share(matched, expected),
+            // 2PR/(P+R) with P = m/count and R = m/expected.
+            Mode::F1 => share(2 * matched, count.saturating_add(expected)),
+            Mode::OrderedF1 => share(2 * compared.common(), count.saturating_add(expected)),
+        }
+    }
+
+    fn unmatched(&self, matching: &[Option<usize>]) -> Vec<u64> {
+        let mut events = self.extra.clone();
+        let used: Vec<usize> = matching.iter().flatten().copied().collect();
+        let left = self.made.iter().enumerate().filter(|(n, call)| !call.fits.is_empty() && !used.contains(n));
+        events.extend(left.map(|(_, call)| call.seq).take(LABELS));
+        events.sort_unstable();
+        events
+    }
+
+    fn label(&self, seq: u64) -> String {
+        match self.labels.iter().find(|(known, _)| *known == seq) {
+            Some((_, label)) => format!("{label} (event {seq})"),
+            None => format!("event {seq}"),
+        }
+    }
+
+    fn reason(&self, compared: &Compared<'_>, matching: &[Option<usize>], value: Fraction, passed: bool) -> String {
+        let matched = matching.iter().flatten().count();
+        let (expected, count) = (self.expected.len(), self.count);
+        let mode = mode_word(self.wanted.mode);
+        let shares = format!("{matched} of {} expected, {} made", words::count(expected as u64, "call"), count);
+        let head = if self.wanted.mode.gives_a_share() {
+            let min = self.wanted.min.unwrap_or(Fraction::ONE);
+            let value = (value.get() * 1e6).round() / 1e6;
+            format!("{mode} is {value}{} {min} ({shares})", if passed { ", at least" } else { ", below" })
+        } else if passed {
+            return format!("the calls are the expected ones, {mode} ({shares})");
+        } else {
+            format!("the calls are not the expected ones, {mode} ({shares})")
+        };
+        if passed {
+            return head;
+        }
+        let missing: Vec<String> = self
+            .expected
+            .iter()
+            .zip(matching)
+            .filter(|(_, call)| call.is_none())
+            .map(|(matcher, _)| format!("{matcher} has no call of its own"))
+            .collect();
+        let extra: Vec<String> = self.unmatched(matching).iter().map(|seq| self.label(*seq)).collect();
+        let mut told = vec![head];
+        if !matches!(self.wanted.mode, Mode::Subset | Mode::Precision) && !missing.is_empty() {
+            told.push(words::first_few_long(&missing, SHOWN));
+        }
+        let allows_more = matches!(self.wanted.mode, Mode::InOrder | Mode::AnyOrder | Mode::Superset | Mode::Recall);
+        if !allows_more && !extra.is_empty() {
+            told.push(format!("not expected: {}", words::first_few(&extra, SHOWN)));
+        }
+        if missing.is_empty() && (allows_more || extra.is_empty()) {
+            told.extend(self.wrong_order(compared));
+        }
+        if !missing.is_empty() && allows_more {
+            let made: Vec<String> = self.labels.iter().map(|(seq, _)| self.label(*seq)).collect();
+            let none = || "there were no calls".to_owned();
+            told.push(if made.is_empty() { none() } else { format!("the calls were: {}", words::first_few(&made, 8)) });
+        }
+        told.join("; ")
+    }
+
+    /// Where the order differs, when nothing else does.
+    fn wrong_order(&self, compared: &Compared<'_>) -> Option<String> {
+        let items = self.items();
+        let done = compared.in_order();
+        if let Some(item) = items.get(done) {
+            let wanted = self.expected.get(item.start)?;
+            return Some(match done {
+                0 => format!("{wanted} was not called where it is expected, at the beginning"),
+                _ => format!("{wanted} was not called after {} before it", words::count(done as u64, "expected item")),
+            });
+        }
+        let steps: Vec<String> = {
+            let mut steps: Vec<(u64, usize)> = Vec::new();
+            for call in &self.made {
+                match steps.last_mut() {
+                    Some((step, calls)) if *step == call.step => *calls += 1,
+                    _ => steps.push((call.step, 1)),
+                }
+            }
+            steps.iter().map(|(_, calls)| calls.to_string()).collect()
+        };
+        let wanted: Vec<String> = items.iter().map(|item| item.len().to_string()).collect();
+        Some(format!(
+            "the steps hold {} calls, {} expected",
+            words::first_few(&steps, 20),
+            words::first_few(&wanted, 20)
+        ))
+    }
+}
+
+fn mode_word(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Exact => "position by position",
+        Mode::Strict => "step by step",
+        Mode::InOrder => "in order",
+        Mode::AnyOrder | Mode::Superset => "in any order",
+        Mode::Subset => "with none besides",
+        Mode::Unordered => "in any order and with none besides",
+        Mode::Precision => "precision",
+        Mode::Recall => "recall",
+        Mode::F1 => "f1",
+        Mode::OrderedF1 => "ordered-f1",
+    }
+}
