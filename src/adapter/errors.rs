@@ -84,6 +84,7 @@ static STATUS: LazyLock<Regex> = LazyLock::new(|| {
         \bAPI[\s_]?Error[:\s(]+([45]\d\d)\b
         | \b(?:http|status|status\s+code|code|statusCode)["':=\s]{1,4}([45]\d\d)\b
         | (?:^\s*(?:Error:)?|"\w+"\s*:\s*")\s*([45]\d\d)\s+[A-Za-z{]
+        | \b(?:client|server)\s+error\s+'([45]\d\d)\b
         | \(([45]\d\d)\)
         "#,
     )

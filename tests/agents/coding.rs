@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::installed::{Agent, Check, Need};
+use crate::installed::{Agent, Check};
 use crate::live::{Stand, Trial};
 
 /// What is known of an agent. Another one is added to the table below.
@@ -19,6 +19,8 @@ struct Coder {
     works: &'static str,
     /// Whether it tells the inputs of its calls, and the outputs.
     tells: bool,
+    /// Whether it tells what its model thinks.
+    thinks: bool,
     /// Whether it announces all calls of a message before it makes the first.
     together: bool,
     /// Whether it can be asked to cancel; others are ended, and may say what that did to their calls.
@@ -37,15 +39,11 @@ enum Usage {
     Total,
     /// The last call's.
     Last,
+    /// Nothing.
+    None,
 }
 
-const NPM: Agent = Agent {
-    name: "",
-    part: "large/npm",
-    pins: "large/package-lock.json",
-    program: "",
-    needs: Some(Need { what: "`evals gateway script`", is_there: can_be_played }),
-};
+const NPM: Agent = Agent { name: "", part: "large/npm", pins: "large/package-lock.json", program: "" };
 
 /// What most are like.
 const USUAL: Coder = Coder {
@@ -54,13 +52,14 @@ const USUAL: Coder = Coder {
     asks: Some(""),
     works: "",
     tells: true,
+    thinks: true,
     together: true,
     cancels: true,
     failing: "error",
     usage: Usage::All,
 };
 
-static CODERS: [Coder; 8] = [
+static CODERS: [Coder; 10] = [
     Coder {
         agent: Agent { name: "Claude Code, its stream", program: "node_modules/.bin/claude", ..NPM },
         harness: "claude-code-stream",
@@ -115,6 +114,26 @@ static CODERS: [Coder; 8] = [
         harness: "copilot",
         ..USUAL
     },
+    Coder {
+        agent: Agent { name: "Mistral Vibe", part: "large/vibe", pins: "large/vibe.txt", program: "venv/bin/vibe-acp" },
+        harness: "vibe",
+        // Edits are accepted in the mode that is its own.
+        asks: None,
+        failing: "ok",
+        ..USUAL
+    },
+    Coder {
+        agent: Agent {
+            name: "fast-agent",
+            part: "large/fast-agent",
+            pins: "large/fast-agent.txt",
+            program: "venv/bin/fast-agent-acp",
+        },
+        harness: "fast-agent",
+        thinks: false,
+        usage: Usage::None,
+        ..USUAL
+    },
 ];
 
 /// What a coder is held to.
@@ -145,12 +164,6 @@ pub fn checks() -> Vec<Check> {
 
 fn coder(agent: &Agent) -> &'static Coder {
     CODERS.iter().find(|coder| coder.agent.name == agent.name).unwrap()
-}
-
-/// Whether this program plays a model from a script.
-fn can_be_played() -> bool {
-    let asked = std::process::Command::new(env!("CARGO_BIN_EXE_evals")).args(["gateway", "script", "--help"]).output();
-    asked.is_ok_and(|asked| asked.status.success())
 }
 
 /// Runs one case with this model.
@@ -189,7 +202,7 @@ fn follows(agent: &Agent, program: &Path) {
          \x20 - tool-calls: {{order: [{{kind: edit, path: hello.txt, status: ok}}, {{kind: execute, status: ok{command}}}, \
            {{kind: read, path: hello.txt, status: ok}}], min: 3, max: 3}}\n\
          \x20 - files: {{equals: {{hello.txt: hello.expected}}}}\n\
-         \x20 - diff: {{created: [hello.txt], only: [hello.txt]}}\n\
+         \x20 - diff: {{created: [hello.txt], only: [hello.txt, '.fast-agent/**']}}\n\
          \x20 - output: {{equals: The file says hello.}}\n\
          \x20 - stop: {{reason: [end_turn]}}"
     );
@@ -201,7 +214,7 @@ fn follows(agent: &Agent, program: &Path) {
     assert_eq!(kinds, [(&json!("edit"), &json!(0)), (&json!("execute"), &json!(1)), (&json!("read"), &json!(2))]);
     let thoughts = trial.of("thought");
     assert!(
-        thoughts.iter().any(|it| it["text"].as_str().unwrap().contains("The file has to be there")),
+        !coder.thinks || thoughts.iter().any(|it| it["text"].as_str().unwrap().contains("The file has to be there")),
         "{thoughts:?}"
     );
     let said = trial.messages();
@@ -212,8 +225,9 @@ fn follows(agent: &Agent, program: &Path) {
     }
     let metrics = &trial.result["metrics"];
     let figures = (&metrics["input_tokens"], &metrics["output_tokens"]);
-    let total = trial.of("usage").last().unwrap()["total_tokens"].clone();
+    let total = trial.of("usage").last().map_or(Value::Null, |usage| usage["total_tokens"].clone());
     match coder.usage {
+        Usage::None => assert!(figures.0.is_null() && figures.1.is_null() && total.is_null(), "{metrics}"),
         Usage::All => assert_eq!(figures, (&json!(700), &json!(48)), "{metrics}"),
         Usage::Total => assert_eq!((total, figures.0), (json!(748), &Value::Null), "{metrics}"),
         Usage::Last => assert_eq!(total, json!(258), "{metrics}"),
@@ -253,7 +267,8 @@ fn refused(agent: &Agent, program: &Path) {
 
 fn cancelled(agent: &Agent, program: &Path) {
     let graders = "limits: {tool-calls: 1, time: 100s}\ngraders: [{stop: {reason: [max_turns]}}]";
-    let script = "turns: [{calls: [{execute: {command: echo begun}}]}, {calls: [{execute: {command: sleep 90}}]}]";
+    let script =
+        "turns: [{calls: [{execute: {command: echo begun}}]}, {calls: [{execute: {command: tail -f /dev/null}}]}]";
     let trial = play(agent, program, &format!("{}\n{graders}", coder(agent).works), script, 1);
     // The engine ended it at the second call, and whatever that had begun is gone.
     assert_eq!(trial.of("stop")[0]["host"], true);
@@ -265,7 +280,8 @@ fn cancelled(agent: &Agent, program: &Path) {
 
 fn rejected(agent: &Agent, program: &Path) {
     let coder = coder(agent);
-    let graders = "graders:\n  - permissions: {rejected: [{kind: edit}], respected: true}\n  - diff: {none: true}";
+    let graders =
+        "graders:\n  - permissions: {rejected: [{kind: edit}], respected: true}\n  - diff: {only: ['.fast-agent/**']}";
     let keys = format!("{}\ninteraction: auto-reject\n{graders}", coder.asks.unwrap());
     let script = "turns: [{calls: [{write: {path: hello.txt, text: hello}}]}, {text: Then not.}]";
     let trial = play(agent, program, &keys, script, 0);

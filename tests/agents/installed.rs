@@ -1,5 +1,6 @@
 //! Which pinned agents are installed, and the report of those that were not run.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -18,15 +19,6 @@ pub struct Agent {
     pub pins: &'static str,
     /// What is started, below the part's folder.
     pub program: &'static str,
-    /// What else must be there; where it answers no, the agent is not run.
-    pub needs: Option<Need>,
-}
-
-/// Something that an agent cannot be run without.
-#[derive(Debug, Clone, Copy)]
-pub struct Need {
-    pub what: &'static str,
-    pub is_there: fn() -> bool,
 }
 
 /// One thing that an agent must do. Where it is not installed this is not run.
@@ -66,9 +58,6 @@ impl Agent {
         if read("pins") != Some(pins.unwrap()) {
             return Err(absent(format!("another version is installed; run `tests/agents/install {set}` again")));
         }
-        if let Some(need) = self.needs.as_ref().filter(|need| !(need.is_there)()) {
-            return Err(absent(format!("{} is not there", need.what)));
-        }
         let program = self.file(self.program);
         if program.exists() { Ok(program) } else { Err(absent(format!("{} is not there", program.display()))) }
     }
@@ -79,8 +68,7 @@ fn folder() -> PathBuf {
     env::var_os("EVALS_AGENTS").filter(|named| !named.is_empty()).map_or_else(beside, PathBuf::from)
 }
 
-/// Runs the checks of all agents that are here, so many at once. Those that were not run are told one by one on standard error and
-/// counted, which is no failure unless `EVALS_REQUIRE_AGENTS` is set and the machine could have them.
+/// Runs the checks of all agents that are here, so many at once. Those that were not run are told on standard error and counted, which is no failure unless `EVALS_REQUIRE_AGENTS` is set and the machine could have them.
 pub fn run(set: &str, at_once: usize, checks: &[&Check]) {
     let next = AtomicUsize::new(0);
     let (failed, absent) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
@@ -90,7 +78,7 @@ pub fn run(set: &str, at_once: usize, checks: &[&Check]) {
                 while let Some(check) = checks.get(next.fetch_add(1, Ordering::SeqCst)) {
                     let title = format!("{}: {}", check.agent.name, check.what);
                     match check.agent.find() {
-                        Err(why) => absent.lock().unwrap().push((title, why)),
+                        Err(why) => absent.lock().unwrap().push((check.agent.name, why)),
                         Ok(program) => {
                             let ran = catch_unwind(AssertUnwindSafe(|| (check.run)(check.agent, &program)));
                             let told = |text: &str| failed.lock().unwrap().push(format!("{title}\n{text}"));
@@ -107,13 +95,15 @@ pub fn run(set: &str, at_once: usize, checks: &[&Check]) {
     let (failed, absent) = (failed.into_inner().unwrap(), absent.into_inner().unwrap());
     // Not by `eprintln!`, which the test's runner keeps for itself.
     let mut out = std::io::stderr();
-    for (title, absent) in &absent {
-        writeln!(out, "not run: {title}: {}", absent.why).unwrap();
+    let names: BTreeMap<&str, &Absent> = absent.iter().map(|(name, absent)| (*name, absent)).collect();
+    for (name, why) in names {
+        let count = absent.iter().filter(|(it, _)| *it == name).count();
+        writeln!(out, "not run: {name}, {count} checks: {}", why.why).unwrap();
     }
     let ran = checks.len() - absent.len();
     writeln!(out, "{set}: {ran} checks run, {} not run", absent.len()).unwrap();
     assert!(failed.is_empty(), "{} of {ran} checks failed:\n\n{}", failed.len(), failed.join("\n\n"));
     let required = env::var_os("EVALS_REQUIRE_AGENTS").is_some_and(|value| !value.is_empty());
-    let missed: Vec<&String> = absent.iter().filter(|(_, absent)| !absent.excused).map(|(title, _)| title).collect();
+    let missed: Vec<&str> = absent.iter().filter(|(_, absent)| !absent.excused).map(|(name, _)| *name).collect();
     assert!(!required || missed.is_empty(), "EVALS_REQUIRE_AGENTS is set, and these were not run: {missed:#?}");
 }

@@ -12,7 +12,6 @@ static ECHO: Agent = Agent {
     part: "small/python",
     pins: "small/python.txt",
     program: "source/examples/echo_agent.py",
-    needs: None,
 };
 
 static EXAMPLE: Agent = Agent { name: "Python SDK 0.12.1, agent.py", program: "source/examples/agent.py", ..ECHO };
