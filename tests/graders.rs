@@ -18,6 +18,8 @@ use evals::workspace::change::Change;
 mod answers;
 #[path = "graders/conduct.rs"]
 mod conduct;
+#[path = "graders/docs.rs"]
+mod docs;
 #[path = "graders/expr.rs"]
 mod expr;
 #[path = "graders/laws.rs"]
