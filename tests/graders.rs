@@ -20,6 +20,8 @@ mod answers;
 mod asking;
 #[path = "graders/conduct.rs"]
 mod conduct;
+#[path = "graders/docs.rs"]
+mod docs;
 #[path = "graders/expr.rs"]
 mod expr;
 #[path = "graders/laws.rs"]

@@ -214,6 +214,7 @@ macro_rules! rules {
     ($($(#[$doc:meta])* $variant:ident($body:ty) = $word:literal),* $(,)?) => {
         /// One rule.
         #[derive(Debug, Clone, PartialEq)]
+        #[allow(clippy::large_enum_variant, reason = "a case has a few of them")]
         pub enum Rule {
             $($(#[$doc])* $variant($body)),*
         }

@@ -219,3 +219,51 @@ fn a_script_can_be_read_in_a_sandbox() {
     let grades = &project.result("a/demo/default/1")["grades"];
     assert_eq!(grades[0]["reason"], "all is well", "{grades}");
 }
+
+/// What the demo agent plays for the examples of `docs/graders/`.
+const MENDS: &str = r#"
+steps:
+  - read: {path: src/total.py}
+  - run: {command: python3 -m unittest discover -s src}
+  - edit: {path: src/total.py, old: "sum(numbers[:-1])", new: "sum(numbers)", ask: true}
+  - run: {command: "python3 -m unittest discover  -s src"}
+  - say: |
+      The last element was left out. 2 tests pass now.
+
+      ```json
+      {"file": "src/total.py", "tests": 2}
+      ```
+  - usage: {input-tokens: 1500, output-tokens: 120, cost-usd: 0.02}
+"#;
+
+#[test]
+fn the_examples_of_the_documentation_hold_on_their_session() {
+    let project = Project::new();
+    project.write("work/README.md", "# Totals\n");
+    project.write("work/src/total.py", "def total(numbers):\n    return sum(numbers[:-1])\n");
+    let suite = "import unittest\nfrom total import total\nclass T(unittest.TestCase):\n    def test_all(self):\n        self.assertEqual(total([1, 2, 3]), 6)\n    def test_empty(self):\n        self.assertEqual(total([]), 0)\n";
+    project.write("work/src/test_total.py", suite);
+    for word in evals::grader::Kind::WORDS {
+        let page = std::fs::read_to_string(format!("docs/graders/{word}.md")).unwrap();
+        let examples: String =
+            page.split("```yaml\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
+        // A diagnostic one does not count, and a case needs one that does.
+        let graders = examples.replace("\n- ", "\n  - ");
+        let keys = format!(
+            "interaction: auto-approve\nworkspace: {{copy: ../work}}\nenv: {{PYTHONDONTWRITEBYTECODE: '1'}}\ngraders:\n  {graders}"
+        );
+        // Where a line is indented further it belongs to the grader above it.
+        let keys: String = keys
+            .lines()
+            .map(|line| if line.starts_with("    ") { format!("  {line}\n") } else { format!("{line}\n") })
+            .collect();
+        project.case(word, &keys, MENDS);
+    }
+    project.evals(&["run", "--jobs", "2"]);
+    for word in evals::grader::Kind::WORDS {
+        let result = project.result(&format!("{word}/demo/default/1"));
+        for grade in result["grades"].as_array().unwrap() {
+            assert_eq!(grade["passed"], true, "{word}: {grade}");
+        }
+    }
+}
