@@ -9,6 +9,7 @@ use crate::demo::{self, DemoArgs};
 
 mod ask;
 mod check;
+mod engine;
 mod errors;
 mod gateway;
 mod grade;
@@ -95,7 +96,7 @@ pub fn main() -> ExitCode {
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Prune(args) => prune::run(&args),
-        Command::Harness(args) => harness::run(&args),
+        Command::Harness(args) => harness::run(args),
         Command::Gateway(args) => gateway::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Init(args) => init::run(&args),

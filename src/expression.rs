@@ -202,6 +202,9 @@ impl VariableResolver for Scope<'_> {
     }
 }
 
+/// What expressions look like, for those whose own cannot be read.
+const EXAMPLES: &str = "expressions are CEL: line.type == 'text', has(line.x), a && b, c ? 'one' : 'other'";
+
 /// The first error of the parser, in its own words but for its place.
 fn syntax(text: &str, errors: &cel::ParseErrors) -> Wrong {
     let Some(error) = errors.errors.first() else {
@@ -216,11 +219,26 @@ fn syntax(text: &str, errors: &cel::ParseErrors) -> Wrong {
     let message = error.msg.lines().next().unwrap_or_default().trim_start_matches("Syntax error: ");
     let expecting = message.find(" expecting {").or_else(|| message.find(", expecting {"));
     let message = expecting.and_then(|at| message.get(..at)).unwrap_or(message);
-    Wrong {
-        range: start..start + length,
-        message: format!("the expression cannot be read: {message}"),
-        help: Some("expressions are CEL: line.type == 'text', has(line.x), a && b, c ? 'one' : 'other'".to_owned()),
-    }
+    let (mut range, quoted) = (start..start + length, message.split('\'').nth(1).unwrap_or_default());
+    let (message, help) = match message.strip_prefix("token recognition error at: '") {
+        Some(token) if token.starts_with('=') => ("`=` compares nothing".to_owned(), "compare with `==`"),
+        Some(token) if token.starts_with(['&', '|']) => ("a sign stands alone".to_owned(), "write `&&` or `||`"),
+        Some(token) => (format!("`{}` is no part of an expression", token.trim_end_matches('\'')), EXAMPLES),
+        None if quoted == "<EOF>" => {
+            // What is missing is missing behind the last word, not behind the blanks that follow it.
+            let end = text.trim_end().len();
+            range = end.saturating_sub(1).min(start)..end;
+            range.start = text.floor_char_boundary(range.start);
+            ("it ends too early".to_owned(), EXAMPLES)
+        }
+        None if message.starts_with("extraneous input") => (format!("`{quoted}` is too much"), EXAMPLES),
+        None if message.starts_with("no viable alternative") && quoted.starts_with('.') => {
+            (format!("`{quoted}` is no key"), "a key that is a word of CEL's own, or no name, is written line['in']")
+        }
+        None => (message.to_owned(), EXAMPLES),
+    };
+    let message = format!("the expression cannot be read: {message}");
+    Wrong { range, message, help: Some(help.to_owned()) }
 }
 
 /// The evaluator's error, told apart and bounded.

@@ -12,6 +12,7 @@ use crate::sandbox;
 use crate::trace::{Seen, ToolKind};
 use crate::values::{NameGlob, Pattern, Time};
 
+pub mod benchflow;
 pub mod catalog;
 mod gateway;
 mod routes;
@@ -29,6 +30,12 @@ pub struct Manifest {
     /// One line for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// Its id in the protocol's own registry; `acp:ID` asks for it by that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registry_id: Option<String>,
+    /// Further names it can be asked for by.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
     /// The protocol it speaks.
     pub adapter: Adapter,
     /// Program and arguments. `{prompt}`, `{model}`, `{workspace}`, `{home}` and `{self}` are replaced in each.
@@ -55,6 +62,9 @@ pub struct Manifest {
     /// How to install it; printed when the program is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
+    /// Its command may download the program when it starts, as `npx -y` does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub downloads: bool,
     /// Command that prints its version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub version: Vec<String>,
@@ -107,6 +117,24 @@ pub struct Manifest {
     /// Which version was seen doing what.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verified: Vec<Verified>,
+    /// What is odd about it, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quirks: Vec<String>,
+    /// How its own program does a task by itself, for `evals harness parity`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parity: Option<Parity>,
+}
+
+/// An agent's own one-shot command: one of the two.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Parity {
+    /// Program and arguments, with the placeholders of `command`. Of what it does nothing but the workspace is seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// A harness of the same agent whose command works by itself and shows its calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub harness: Option<String>,
 }
 
 impl Manifest {
@@ -115,6 +143,8 @@ impl Manifest {
         Self {
             name: adapter.word().to_owned(),
             description: None,
+            registry_id: None,
+            aliases: Vec::new(),
             adapter,
             command: Vec::new(),
             prompt_via: PromptVia::default(),
@@ -124,6 +154,7 @@ impl Manifest {
             env: Env::default(),
             requires_env: Vec::new(),
             install: None,
+            downloads: false,
             version: Vec::new(),
             tool_kinds: ToolKinds::default(),
             usage: UsageConvention::default(),
@@ -141,6 +172,8 @@ impl Manifest {
             recording: None,
             tier: None,
             verified: Vec::new(),
+            quirks: Vec::new(),
+            parity: None,
         }
     }
 
@@ -454,6 +487,25 @@ pub enum Tier {
     VendorLocked,
     /// Nothing: it is another kind of program.
     OutOfScope,
+}
+
+impl Tier {
+    /// The tier's word, as it stands in manifests.
+    pub fn word(self) -> &'static str {
+        match self {
+            Tier::Wired => "wired",
+            Tier::Native => "native",
+            Tier::Runnable => "runnable",
+            Tier::Catalog => "catalog",
+            Tier::VendorLocked => "vendor-locked",
+            Tier::OutOfScope => "out-of-scope",
+        }
+    }
+
+    /// Whether nobody claims that it was run, so that its manifest need not say how.
+    pub fn is_recipe(self) -> bool {
+        matches!(self, Tier::Catalog | Tier::VendorLocked | Tier::OutOfScope)
+    }
 }
 
 /// Which version was seen doing what.

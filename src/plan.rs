@@ -54,6 +54,14 @@ pub enum PlanError {
         /// What it may have meant.
         hint: String,
     },
+    /// A harness that nobody knows how to launch.
+    #[error(
+        "how harness `{harness}` is launched is not known: its manifest has no command; write one with `command:` into harnesses/{harness}.yaml"
+    )]
+    NoCommand {
+        /// The harness.
+        harness: String,
+    },
     /// A model for a harness that cannot choose one.
     #[error(
         "harness `{harness}` cannot choose its model, and `--model {model}` was asked of it; say `--model HARNESS={model}` for the one that is meant, or give its manifest a `model:` route"
@@ -107,6 +115,9 @@ pub fn plan(
     for case in &kept {
         for harness in harnesses_of(case, asked) {
             let manifest = manifests.get(harness).ok_or_else(|| unknown(harness, manifests))?;
+            if manifest.command.is_empty() && manifest.adapter != Adapter::Replay {
+                return Err(PlanError::NoCommand { harness: manifest.name.clone() });
+            }
             // What is skipped for another reason needs no script.
             if no_gateway(case, manifest, manifests).is_none() {
                 check_script(case, manifest)?;

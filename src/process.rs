@@ -22,6 +22,9 @@ use escaped::{Leader, Origin};
 /// How long a group has between SIGTERM and SIGKILL.
 pub const TERM_TO_KILL: Duration = Duration::from_secs(2);
 
+/// How long what is left of a group whose first process has exited may take to end by itself.
+const SETTLE: Duration = Duration::from_millis(500);
+
 /// A child process and its group.
 pub struct Group {
     child: Child,
@@ -217,6 +220,12 @@ impl Group {
         let ended = tokio::task::spawn_blocking(move || escaped::end(&origin, || Held(alive()))).await;
         self.over = true;
         ended.unwrap_or(0)
+    }
+
+    /// Gives what an agent that has exited leaves in its group a moment to end by itself, as its children do when
+    /// their pipes are closed.
+    pub async fn settle(&mut self) {
+        self.wait_gone(SETTLE).await;
     }
 
     /// What leaves the group is left to whoever ends the trial's other programs.

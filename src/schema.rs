@@ -5,14 +5,16 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use crate::case::layer::{CASE_ONLY, Layer};
+use crate::conformance::Checks;
 use crate::gateway::script::Script;
 use crate::grader::GraderEntry;
 use crate::harness::Manifest;
+use crate::parity::ParityReport;
 use crate::result::TrialResult;
 use crate::trace::{Event, Header};
 
 /// The kinds of file that have a schema.
-pub const KINDS: [&str; 7] = ["case", "suite", "harness", "grader", "trace", "run", "script"];
+pub const KINDS: [&str; 9] = ["case", "suite", "harness", "grader", "trace", "run", "check", "parity", "script"];
 
 /// The schema of a kind of file, draft 2020-12; nothing for a kind that is not one of [`KINDS`].
 pub fn schema(kind: &str) -> Option<Value> {
@@ -24,6 +26,8 @@ pub fn schema(kind: &str) -> Option<Value> {
         "grader" => ("A named grader", named_grader(&mut generator)),
         "trace" => ("A line of a Trace", trace(&mut generator)),
         "run" => ("The results of a run", run(&mut generator)),
+        "check" => ("What `evals harness check` tells", root::<Checks>(&mut generator)),
+        "parity" => ("What `evals harness parity` tells", root::<ParityReport>(&mut generator)),
         "script" => ("The script of a scripted model", root::<Script>(&mut generator)),
         _ => return None,
     };

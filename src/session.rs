@@ -405,10 +405,13 @@ impl Session {
         let Some(mut process) = self.process.take() else { return };
         let mut signals = Vec::new();
         self.held_on = self.exit.is_none();
+        if !self.held_on {
+            process.group.settle().await;
+        }
         // What its terminals run ends with it, also where it takes its time.
         let (ended, ()) = tokio::join!(process.group.end(|signal| signals.push(signal)), self.end_terminals());
         for signal in signals {
-            self.engine(&EngineLine::Signal { signal: signal.to_owned() });
+            self.engine(&EngineLine::Signal { signal: signal.to_owned(), after_exit: !self.held_on });
         }
         self.exit = self.exit.or(ended);
         let escaped = process.group.end_escaped().await;

@@ -126,6 +126,9 @@ pub enum EngineLine {
     Signal {
         /// Its name.
         signal: String,
+        /// The agent itself had ended; this was for what it left in its group.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        after_exit: bool,
     },
     /// Processes had left the agent's group; the engine found and ended them.
     Escaped {

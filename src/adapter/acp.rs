@@ -19,6 +19,7 @@ mod blocks;
 mod calls;
 pub mod content;
 pub mod drive;
+pub mod exchanges;
 pub mod known;
 mod models;
 mod opening;

@@ -130,10 +130,9 @@ fn load_found(found: find::Found, asked: &[PathBuf], context: &LoadContext) -> R
 
 /// Refuses harnesses that cases name and no manifest describes.
 pub fn check_harnesses(cases: &[Case], catalog: &Catalog) -> Vec<LoadError> {
-    let known = catalog.names();
     let mut errors: Vec<YamlError> = Vec::new();
     for case in cases {
-        for name in case.harnesses.iter().filter(|name| !known.contains(&name.as_str())) {
+        for name in case.harnesses.iter().filter(|name| catalog.get(name).is_err()) {
             // The innermost file that says `harnesses` is the one that counts.
             let places = case.sources.iter().rev();
             let place =
@@ -143,7 +142,7 @@ pub fn check_harnesses(cases: &[Case], catalog: &Catalog) -> Vec<LoadError> {
             let steps = [Step::Key("harnesses"), Step::Item(number)];
             let message = format!("no harness is named `{}`", words::short(name));
             let error = YamlError::at_steps(&source.shown, &source.text, &steps, Part::Value, message)
-                .with_help(words::known_words(name, &known, "harnesses"));
+                .with_help(catalog.known(name));
             if !errors.iter().any(|other| other.to_string() == error.to_string()) {
                 errors.push(error);
             }

@@ -1,4 +1,4 @@
-//! `evals harness list|show`: the agents that can be run, where each manifest came from, and what it says.
+//! `evals harness …`: the agents that can be run, where each manifest came from, what it says, and what they show.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,6 +7,11 @@ use super::list::{self, OutputFormat};
 use super::{CliError, inputs};
 use crate::harness::Manifest;
 use crate::process;
+use crate::report::list as rows;
+
+mod check;
+mod import;
+mod parity;
 
 #[derive(Debug, clap::Args)]
 pub struct HarnessArgs {
@@ -19,24 +24,57 @@ enum HarnessCommand {
     /// List the harnesses
     List {
         /// The format
-        #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
-        format: OutputFormat,
+        #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+        format: ListFormat,
+        /// Only the agents of the protocol's own registry
+        #[arg(long)]
+        registry: bool,
     },
     /// Print a harness' manifest and where it came from
     Show {
-        /// Its name, or the path of its manifest
+        /// Its name, acp:ID for an id of the protocol's registry, or the path of its manifest
         name: String,
         /// The format
         #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
         format: OutputFormat,
     },
+    /// Start agents for real, and report what was seen of each
+    Check(check::CheckArgs),
+    /// Compare an agent inside the engine with its own one-shot command
+    Parity(parity::ParityArgs),
+    /// Take over a manifest of another system's: BenchFlow's manifest.toml
+    Import(import::HarnessImportArgs),
 }
 
-pub fn run(args: &HarnessArgs) -> Result<u8, CliError> {
-    match &args.command {
-        HarnessCommand::List { format } => list::harnesses(*format),
-        HarnessCommand::Show { name, format } => show(name, *format),
+/// How harnesses are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ListFormat {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+    /// For documents
+    Markdown,
+}
+
+pub fn run(args: HarnessArgs) -> Result<u8, CliError> {
+    match args.command {
+        HarnessCommand::List { format, registry } => list_them(format, registry),
+        HarnessCommand::Show { name, format } => show(&name, format),
+        HarnessCommand::Check(args) => check::run(&args),
+        HarnessCommand::Parity(args) => parity::run(&args),
+        HarnessCommand::Import(args) => import::run(&args),
     }
+}
+
+fn list_them(format: ListFormat, of_registry: bool) -> Result<u8, CliError> {
+    let harnesses = list::harness_rows(of_registry)?;
+    let mut out = std::io::stdout().lock();
+    list::written(match format {
+        ListFormat::Table => rows::harnesses(&harnesses, OutputFormat::Table.form(), &mut out),
+        ListFormat::Json => rows::harnesses(&harnesses, OutputFormat::Json.form(), &mut out),
+        ListFormat::Markdown => rows::harnesses_in_markdown(&harnesses, &mut out),
+    })
 }
 
 fn show(name: &str, format: OutputFormat) -> Result<u8, CliError> {
@@ -45,13 +83,11 @@ fn show(name: &str, format: OutputFormat) -> Result<u8, CliError> {
     let entry = catalog.get(name).map_err(|error| CliError::all([error]))?;
     let manifest = &entry.manifest;
     let seen = manifest.seen();
-    let installed = missing_program(manifest).is_none();
     let mut out = std::io::stdout().lock();
     if format == OutputFormat::Json {
-        let shown = serde_json::json!({
+        let mut shown = serde_json::json!({
             "name": manifest.name,
             "origin": entry.origin.to_string(),
-            "installed": installed,
             "capabilities": {
                 "tracing": seen.tracing,
                 "interaction": seen.interaction,
@@ -60,6 +96,9 @@ fn show(name: &str, format: OutputFormat) -> Result<u8, CliError> {
             },
             "manifest": manifest,
         });
+        if let (Some(installed), Some(shown)) = (is_installed(manifest), shown.as_object_mut()) {
+            shown.insert("installed".to_owned(), installed.into());
+        }
         writeln!(out, "{shown:#}")?;
         return Ok(0);
     }
@@ -73,12 +112,22 @@ fn show(name: &str, format: OutputFormat) -> Result<u8, CliError> {
         yes(manifest.multi_turn()),
         yes(manifest.model_selection())
     )?;
-    match missing_program(manifest) {
-        None => writeln!(out, "# installed: yes")?,
-        Some(program) => writeln!(out, "# installed: no, program `{program}` is not on PATH")?,
+    match (is_installed(manifest), missing_program(manifest)) {
+        (None, _) => writeln!(out, "# installed: nobody knows its program")?,
+        (_, None) => writeln!(out, "# installed: yes")?,
+        (_, Some(program)) => writeln!(out, "# installed: no, program `{program}` is not on PATH")?,
+    }
+    if let Some(tier) = manifest.tier.filter(|_| manifest.verified.is_empty()) {
+        writeln!(out, "# tier: {}; no version of it was seen at work yet", tier.word())?;
     }
     write!(out, "{}", crate::yaml::write(manifest))?;
     Ok(0)
+}
+
+/// Whether the program of a harness is there; nothing where its manifest names none.
+pub fn is_installed(manifest: &Manifest) -> Option<bool> {
+    let known = !manifest.command.is_empty() || manifest.adapter == crate::adapter::Adapter::Replay;
+    known.then(|| missing_program(manifest).is_none())
 }
 
 /// The program of a harness, where it is not there to be run.

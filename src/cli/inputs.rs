@@ -69,13 +69,16 @@ fn read_with(
     let policies = named_policies().map_err(&mut failed).ok().unwrap_or_default();
     let context = LoadContext { graders, policies };
     let loaded = load(&context).map_err(|errors| failed(CliError::all(errors))).ok();
-    let (cases, mut notices) = loaded.map(|loaded| (loaded.cases, loaded.notices)).unwrap_or_default();
+    let (mut cases, mut notices) = loaded.map(|loaded| (loaded.cases, loaded.notices)).unwrap_or_default();
     if let Some((catalog, _)) = &catalog {
         let unknown = check_harnesses(&cases, catalog);
         if !unknown.is_empty() {
             failed(CliError::all(unknown));
         }
         notices.extend(catalog.warnings().iter().cloned());
+        for name in cases.iter_mut().flat_map(|case| &mut case.harnesses) {
+            *name = catalog.canonical(name);
+        }
     }
     match (errors, catalog) {
         (None, Some((catalog, harnesses))) => Ok(Inputs { cases, catalog, harnesses, notices }),

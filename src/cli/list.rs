@@ -45,7 +45,8 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
-    fn form(self) -> ListForm {
+    /// The form of lists in this format.
+    pub fn form(self) -> ListForm {
         match self {
             OutputFormat::Table => ListForm::Table(terminal::stdout_look()),
             OutputFormat::Json => ListForm::Json,
@@ -91,9 +92,18 @@ fn cases(paths: &[PathBuf], format: OutputFormat) -> Result<u8, CliError> {
 
 /// Lists the harnesses.
 pub fn harnesses(format: OutputFormat) -> Result<u8, CliError> {
+    written(list::harnesses(&harness_rows(false)?, format.form(), &mut std::io::stdout().lock()))
+}
+
+/// What is said of each harness in a list: of all, or of those in the protocol's own registry.
+///
+/// # Errors
+/// A manifest cannot be read.
+pub fn harness_rows(of_registry: bool) -> Result<Vec<HarnessRow>, CliError> {
     let (catalog, _) = inputs::catalog(&[])?;
-    let rows: Vec<HarnessRow> = catalog
+    let rows = catalog
         .entries()
+        .filter(|entry| !of_registry || entry.manifest.registry_id.is_some())
         .map(|entry| {
             let manifest = &entry.manifest;
             let seen = manifest.seen();
@@ -103,19 +113,21 @@ pub fn harnesses(format: OutputFormat) -> Result<u8, CliError> {
                 (manifest.multi_turn(), "multi_turn"),
                 (manifest.model_selection(), "model_selection"),
             ];
-            let tier = manifest.tier.and_then(|tier| serde_json::to_value(tier).ok());
             HarnessRow {
                 name: manifest.name.clone(),
                 adapter: manifest.adapter.word().to_owned(),
                 origin: entry.origin.to_string(),
-                tier: tier.and_then(|tier| tier.as_str().map(str::to_owned)),
+                tier: manifest.tier.map(|tier| tier.word().to_owned()),
+                registry_id: manifest.registry_id.clone(),
                 capabilities: can.iter().filter(|(can, _)| *can).map(|(_, word)| (*word).to_owned()).collect(),
-                installed: Some(super::harness::missing_program(manifest).is_none()),
+                installed: super::harness::is_installed(manifest),
+                verified: manifest.verified.last().map(|verified| verified.version.clone()),
+                install: manifest.install.clone(),
                 description: manifest.description.clone(),
             }
         })
         .collect();
-    written(list::harnesses(&rows, format.form(), &mut std::io::stdout().lock()))
+    Ok(rows)
 }
 
 fn graders(format: OutputFormat) -> Result<u8, CliError> {
@@ -177,7 +189,11 @@ fn runs(args: &ListArgs) -> Result<u8, CliError> {
     written(list::runs(&rows, args.format.form(), &mut std::io::stdout().lock()))
 }
 
-fn written(result: std::io::Result<()>) -> Result<u8, CliError> {
+/// The exit code of a list that was written.
+///
+/// # Errors
+/// It could not be written.
+pub fn written(result: std::io::Result<()>) -> Result<u8, CliError> {
     super::import::ignore_closed_pipe(result)?;
     Ok(0)
 }

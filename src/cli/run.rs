@@ -239,7 +239,7 @@ fn ready(
 fn asked_model(text: &str, inputs: &Inputs) -> AskedModel {
     match text.split_once('=') {
         Some((harness, model)) if inputs.catalog.get(harness).is_ok() => {
-            AskedModel { harness: Some(harness.to_owned()), model: model.to_owned() }
+            AskedModel { harness: Some(inputs.catalog.canonical(harness)), model: model.to_owned() }
         }
         _ => AskedModel { harness: None, model: text.to_owned() },
     }

@@ -145,9 +145,8 @@ impl<'a> Walk<'a> {
         if TYPES.contains(&name) {
             return Ok(());
         }
-        let known = words::known_words(name, self.variables, "variables");
-        let help =
-            Some(format!("{}; a text stands in quotes: '{name}'", words::sentence(&known).trim_end_matches('.')));
+        let known = words::sentence(&words::known_words(name, self.variables, "names"));
+        let help = Some(format!("{known} a text stands in quotes: '{name}'"));
         Err(self.wrong(self.range(id, name), format!("nothing is named `{name}` here"), help))
     }
 

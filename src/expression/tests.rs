@@ -126,3 +126,17 @@ fn words_stand_for_themselves() {
     let scope = Scope::new(&work).with("line", &line);
     assert_eq!(expression.run(&scope.with_words(&["done", "failed"])), Ok(json!("done")));
 }
+
+proptest::proptest! {
+    #[test]
+    fn any_text_is_an_expression_or_told_wrong(text in "([a-c.x()]|line|kept|[\\[\\]{}?:&|!=<>+*/% '\"\\\\,0-9ä\n-]){0,30}") {
+        match Expression::compile(&text, &["line"]) {
+            Ok(expression) => {
+                let (work, line) = (Work::default(), json!({"x": [1, {"a": "b"}], "a": "text"}));
+                let _ = expression.run(&Scope::new(&work).with("line", &line));
+                let _ = expression.holds(&Scope::new(&work).with("line", &line));
+            }
+            Err(wrong) => assert!(text.get(wrong.range.clone()).is_some(), "{text:?}: {wrong:?}"),
+        }
+    }
+}

@@ -46,6 +46,9 @@ impl fmt::Display for Origin {
     }
 }
 
+/// What stands before an id of the protocol's own registry where a harness is named.
+pub const REGISTRY: &str = "acp:";
+
 /// A harness that nobody knows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
 #[error("no harness is named `{name}`")]
@@ -92,7 +95,7 @@ impl Catalog {
         let names = asked.iter().map(|text| {
             let from = Origin::File(PathBuf::from(text));
             let named = catalog.entries.iter().find(|(_, entry)| is_path(text) && entry.origin == from);
-            named.map_or_else(|| text.clone(), |(name, _)| name.clone())
+            named.map_or_else(|| catalog.canonical(text), |(name, _)| name.clone())
         });
         let names = names.collect();
         Ok((catalog, names))
@@ -134,18 +137,61 @@ impl Catalog {
         self.entries.insert(manifest.name.clone(), Entry { manifest, origin });
     }
 
-    /// The manifest of a name.
+    /// The manifest of a name: its own, another one it goes by, or `acp:ID` for its id in the protocol's registry.
     ///
     /// # Errors
     /// Nobody knows it.
     pub fn get(&self, name: &str) -> Result<&Entry, UnknownHarness> {
-        self.entries.get(name).ok_or_else(|| UnknownHarness {
+        self.find(name).ok_or_else(|| UnknownHarness {
             name: name.to_owned(),
             help: format!(
                 "{} `evals list harnesses` tells where each comes from, and a path such as ./agent.yaml names a file",
-                words::sentence(&words::known_words(name, &self.names(), "harnesses"))
+                words::sentence(&self.known(name))
             ),
         })
+    }
+
+    fn find(&self, name: &str) -> Option<&Entry> {
+        match name.strip_prefix(REGISTRY) {
+            Some(id) => {
+                let mut found: Vec<&Entry> =
+                    self.entries().filter(|entry| entry.manifest.registry_id.as_deref() == Some(id)).collect();
+                // One of the user's own wins, as it does by name.
+                found.sort_by_key(|entry| entry.origin == Origin::BuiltIn);
+                found.first().copied()
+            }
+            None => self.entries.get(name).or_else(|| self.aliased(name)),
+        }
+    }
+
+    /// The harness that also goes by this name; one of the user's own wins.
+    fn aliased(&self, name: &str) -> Option<&Entry> {
+        let mut found: Vec<&Entry> =
+            self.entries().filter(|entry| entry.manifest.aliases.iter().any(|alias| alias == name)).collect();
+        found.sort_by_key(|entry| entry.origin == Origin::BuiltIn);
+        found.first().copied()
+    }
+
+    /// The own name of the harness that is meant; what nobody knows stays as it is.
+    pub fn canonical(&self, name: &str) -> String {
+        self.find(name).map_or_else(|| name.to_owned(), |entry| entry.manifest.name.clone())
+    }
+
+    /// Help for a name that nobody knows: what may have been meant.
+    pub fn known(&self, name: &str) -> String {
+        let Some(id) = name.strip_prefix(REGISTRY) else { return words::known_words(name, &self.names(), "harnesses") };
+        // Somebody who knows the harness by its own name gets the id that belongs to it.
+        let own = self.entries.get(id).or_else(|| self.aliased(id));
+        if let Some(own) = own.and_then(|entry| entry.manifest.registry_id.as_deref()) {
+            return format!("did you mean `{REGISTRY}{own}`?");
+        }
+        let mut ids: Vec<String> = self
+            .entries()
+            .filter_map(|entry| Some(format!("{REGISTRY}{}", entry.manifest.registry_id.as_ref()?)))
+            .collect();
+        ids.sort();
+        ids.dedup();
+        words::known_words(name, &ids, "ids")
     }
 
     /// The names of all, sorted.
@@ -185,11 +231,35 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
         errors.push(YamlError::at_steps(path, text, &left_out.written(steps), part, message).with_help(help));
     };
     let name = &manifest.name;
-    if name.trim().is_empty() || is_path(name) || name.starts_with('.') || name.chars().any(char::is_control) {
+    let no_name = |name: &str| {
+        name.trim().is_empty()
+            || is_path(name)
+            || name.starts_with('.')
+            || name.starts_with(REGISTRY)
+            || name.chars().any(char::is_control)
+    };
+    let way_out = "a name is a word without `/`, does not end in .yaml and does not begin with `acp:`";
+    if no_name(name) {
         let message = format!("`{}` cannot name a harness", words::short(name));
-        add(&[Key("name")], Part::Value, message, "a name is a word without `/`, and does not end in .yaml");
+        add(&[Key("name")], Part::Value, message, way_out);
     }
-    if manifest.command.first().is_none_or(|program| program.trim().is_empty()) && manifest.adapter != Adapter::Replay {
+    for (number, alias) in manifest.aliases.iter().enumerate().filter(|(_, alias)| no_name(alias)) {
+        let message = format!("`{}` cannot name a harness", words::short(alias));
+        add(&[Key("aliases"), Item(number)], Part::Value, message, way_out);
+    }
+    if let Some(id) = manifest.registry_id.as_deref().filter(|id| no_name(id)) {
+        let message = format!("`{}` is no id of the registry", words::short(id));
+        add(&[Key("registry-id")], Part::Value, message, "write the id alone, such as `qwen-code`");
+    }
+    if let Some(parity) = &manifest.parity
+        && parity.command.is_empty() == parity.harness.is_none()
+    {
+        let message = "`parity` names one of `command` and `harness`".to_owned();
+        add(&[Key("parity")], Part::Key, message, "write `parity: {command: [program, \"{prompt}\"]}`");
+    }
+    let no_program = manifest.command.first().is_none_or(|program| program.trim().is_empty());
+    let known_only = manifest.command.is_empty() && manifest.tier.is_some_and(super::Tier::is_recipe);
+    if no_program && manifest.adapter != Adapter::Replay && !known_only {
         let message = "the harness has no command".to_owned();
         add(&[Key("command")], Part::Key, message, "write `command: [program, argument]`");
     }
@@ -268,16 +338,40 @@ fn warnings(manifest: &Manifest, stem: &str) -> Vec<String> {
         warnings.push(format!("the harness is named `{}`, unlike its file", manifest.name));
     }
     let adapter = manifest.adapter;
-    let takes_prompt = matches!(adapter, Adapter::OutputOnly | Adapter::ClaudeCodeStream | Adapter::JsonStream);
+    let takes_prompt = matches!(adapter, Adapter::OutputOnly | Adapter::ClaudeCodeStream | Adapter::JsonStream)
+        && !manifest.command.is_empty();
     let named = manifest.command.iter().any(|argument| argument.contains("{prompt}"));
     if takes_prompt && manifest.prompt_via != PromptVia::Stdin && !named {
         warnings
             .push("the command has no `{prompt}`, so the agent never sees it; or is `prompt-via: stdin` meant?".into());
     }
+    if !manifest.downloads && may_download(&manifest.command) {
+        let program = manifest.command.first().map(String::as_str).unwrap_or_default();
+        warnings.push(format!(
+            "`{program}` may download the agent in the middle of a trial, which counts as its time; install it and name \
+             its own program, or say `downloads: true`"
+        ));
+    }
     if manifest.model.via == ModelVia::None && manifest.model.default.is_some() {
         warnings.push("a default model is named, and no way to choose it".to_owned());
     }
     warnings
+}
+
+/// Whether a command is a package runner that fetches what is not there.
+fn may_download(command: &[String]) -> bool {
+    let mut words = command.iter().map(String::as_str);
+    let program = words.next().and_then(|program| program.rsplit('/').next()).unwrap_or_default();
+    let offline = command.iter().any(|word| matches!(word.as_str(), "--no" | "--no-install" | "--offline"));
+    let runs = match program {
+        "npx" | "bunx" | "uvx" | "pnpx" => true,
+        "npm" => matches!(words.next(), Some("exec" | "x")),
+        "pnpm" | "yarn" => words.next() == Some("dlx"),
+        "uv" => words.next() == Some("tool"),
+        "pipx" => words.next() == Some("run"),
+        _ => false,
+    };
+    runs && !offline
 }
 
 fn leaves_home(path: &Path) -> bool {

@@ -53,11 +53,20 @@ pub struct HarnessRow {
     /// How much of a run with it is captured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
+    /// Its id in the protocol's own registry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registry_id: Option<String>,
     /// What it can, in the contract's words.
     pub capabilities: Vec<String>,
     /// Whether its program is there; absent where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installed: Option<bool>,
+    /// The last version that was seen at work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verified: Option<String>,
+    /// How to install it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub install: Option<String>,
     /// One line about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
@@ -119,18 +128,48 @@ pub fn cases(rows: &[CaseRow], form: ListForm, out: &mut dyn Write) -> io::Resul
 /// # Errors
 /// The output could not be written.
 pub fn harnesses(rows: &[HarnessRow], form: ListForm, out: &mut dyn Write) -> io::Result<()> {
-    write(rows, form, out, ["harness", "adapter", "can", "tier", "found", "from", "about"], |row, look| {
-        let unknown = || look.unknown().to_owned();
-        [
-            word(&row.name, look),
-            word(&row.adapter, look),
-            word(&row.capabilities.join(" "), look),
-            row.tier.as_deref().map_or_else(unknown, |tier| word(tier, look)),
-            row.installed.map_or_else(unknown, |found| if found { "yes" } else { "no" }.to_owned()),
-            word(&row.origin, look),
-            word(row.description.as_deref().unwrap_or_default(), look),
-        ]
-    })
+    write(
+        rows,
+        form,
+        out,
+        ["harness", "adapter", "tier", "installed", "verified", "can", "from", "about"],
+        |row, look| {
+            let unknown = || look.unknown().to_owned();
+            [
+                word(&row.name, look),
+                word(&row.adapter, look),
+                row.tier.as_deref().map_or_else(unknown, |tier| word(tier, look)),
+                row.installed.map_or_else(unknown, |found| if found { "yes" } else { "no" }.to_owned()),
+                row.verified.as_deref().map_or_else(unknown, |version| word(version, look)),
+                word(&row.capabilities.join(" "), look),
+                word(&row.origin, look),
+                word(row.description.as_deref().unwrap_or_default(), look),
+            ]
+        },
+    )
+}
+
+/// Lists harnesses as a Markdown table, with nothing of this machine in it.
+///
+/// # Errors
+/// The output could not be written.
+pub fn harnesses_in_markdown(rows: &[HarnessRow], out: &mut dyn Write) -> io::Result<()> {
+    let plain = |text: Option<&str>| text.map_or_else(String::new, |text| text.replace('|', "\\|"));
+    let code = |text: Option<&str>| text.map_or_else(String::new, |text| format!("`{}`", text.replace('|', "\\|")));
+    writeln!(out, "| id | harness | tier | verified | install | about |")?;
+    writeln!(out, "| --- | --- | --- | --- | --- | --- |")?;
+    for row in rows {
+        let cells = [
+            code(row.registry_id.as_deref()),
+            code(Some(&row.name)),
+            plain(row.tier.as_deref()),
+            plain(row.verified.as_deref()),
+            code(row.install.as_deref()),
+            plain(row.description.as_deref()),
+        ];
+        writeln!(out, "| {} |", cells.join(" | "))?;
+    }
+    Ok(())
 }
 
 /// Lists what has a name and a file: graders, policies. `what` is its word in the heading.

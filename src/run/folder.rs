@@ -208,7 +208,10 @@ impl RunFolder {
 }
 
 /// Keeps the runs out of the user's version control.
-fn write_gitignore(runs: &Path) -> Result<(), RunError> {
+///
+/// # Errors
+/// The file system refused.
+pub fn write_gitignore(runs: &Path) -> Result<(), RunError> {
     // Only the engine's own folder is its to mark: `--out` may point anywhere.
     let evals = runs.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == ".evals"));
     let Some(evals) = evals else { return Ok(()) };

@@ -27,7 +27,8 @@ pub enum ReachError {
     #[error("the path leads out of the workspace")]
     Escapes,
     /// Nothing is there.
-    #[error("there is no such file or folder")]
+    // Gemini knows a missing file by these words, and no other way.
+    #[error("it does not exist")]
     Absent,
     /// It is no file, or no folder, and should be one.
     #[error("it is no {0}")]

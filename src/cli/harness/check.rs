@@ -1,0 +1,148 @@
+//! `evals harness check`: starts agents for real, and reports what was seen of each, with the lines that show it.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::is_installed;
+use crate::adapter::Adapter;
+use crate::case::{Case, LoadContext, load_all};
+use crate::cli::stop::{INTERRUPTED, on_interrupt};
+use crate::cli::{CliError, engine, inputs, list, terminal};
+use crate::conformance::carry_out::{Check, CheckError, carry_out};
+use crate::conformance::{Checks, Report, exit_code, probes};
+use crate::harness::catalog::{Catalog, Entry};
+use crate::report::conformance;
+use crate::run::folder::write_gitignore;
+use crate::run::names::{folder_name, new_run_id};
+use crate::run::temporary::Temporary;
+use crate::values::Time;
+
+/// Where the evidence of checks goes.
+const CHECKS: &str = ".evals/checks";
+
+#[derive(Debug, clap::Args)]
+pub struct CheckArgs {
+    /// Harnesses by name, acp:ID, or the path of a manifest
+    #[arg(required_unless_present = "all")]
+    names: Vec<String>,
+    /// Every harness that is installed
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
+    /// Let the agent ask the model it is set up for, which may cost money
+    #[arg(long)]
+    live: bool,
+    /// Ask for this model
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// How long each probe may take
+    #[arg(long, value_name = "T", default_value = "2m")]
+    timeout: Time,
+    /// The format
+    #[arg(long, value_enum, default_value_t = CheckFormat::Table)]
+    format: CheckFormat,
+}
+
+/// How a check is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum CheckFormat {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+    /// For documents
+    Markdown,
+}
+
+pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
+    if args.timeout.0.is_zero() {
+        return Err(CliError::unreadable("`--timeout` must be more than 0"));
+    }
+    let (catalog, names) = inputs::catalog(&args.names)?;
+    let entries = wanted(&catalog, &names, args.all)?;
+    let temporary = engine::temporary()?;
+    let cases = built_in(&temporary)?;
+    let runtime = engine::runtime()?;
+    let done = runtime.block_on(check_all(args, &entries, &temporary, &cases));
+    runtime.shutdown_background();
+    let Some(reports) = done? else { return Ok(INTERRUPTED) };
+    let code = exit_code(&reports);
+    let mut out = std::io::stdout().lock();
+    let written = match args.format {
+        CheckFormat::Table => conformance::write(&reports, &terminal::stdout_look(), &mut out),
+        CheckFormat::Markdown => conformance::write_markdown(&reports, &mut out),
+        CheckFormat::Json => serde_json::to_writer_pretty(&mut out, &Checks { checks: reports })
+            .map_err(std::io::Error::from)
+            .and_then(|()| writeln!(out)),
+    };
+    list::written(written)?;
+    Ok(code)
+}
+
+/// The harnesses that are asked for: by name, or all that are there to be started.
+fn wanted<'a>(catalog: &'a Catalog, names: &[String], all: bool) -> Result<Vec<&'a Entry>, CliError> {
+    let agent = |entry: &&Entry| entry.manifest.adapter != Adapter::Replay;
+    if all {
+        return Ok(catalog.entries().filter(agent).filter(|it| is_installed(&it.manifest) == Some(true)).collect());
+    }
+    let mut entries: Vec<&Entry> = Vec::new();
+    for name in names {
+        let entry = catalog.get(name).map_err(|error| CliError::all([error]))?;
+        if !agent(&entry) {
+            let message = format!("harness `{name}` plays a recording; there is no agent that could be checked");
+            return Err(CliError::unreadable(message));
+        }
+        if !entries.iter().any(|known| known.manifest.name == entry.manifest.name) {
+            entries.push(entry);
+        }
+    }
+    Ok(entries)
+}
+
+/// The cases of the probes, by id.
+pub fn built_in(temporary: &Temporary) -> Result<HashMap<String, Case>, CliError> {
+    let root = probes::write_cases(temporary.path())?;
+    let loaded = load_all(&[root], &LoadContext::default()).map_err(CliError::all)?;
+    Ok(loaded.cases.into_iter().map(|case| (case.id.clone(), case)).collect())
+}
+
+/// The folder for what one harness leaves, new with each call.
+pub fn evidence_folder(of: &str, harness: &str) -> Result<PathBuf, CliError> {
+    let root = Path::new(of);
+    std::fs::create_dir_all(root)?;
+    write_gitignore(root)?;
+    Ok(root.join(folder_name(harness)?).join(new_run_id(jiff::Timestamp::now())))
+}
+
+/// Checks one after the other; nothing where the user interrupted it.
+async fn check_all(
+    args: &CheckArgs,
+    entries: &[&Entry],
+    temporary: &Temporary,
+    cases: &HashMap<String, Case>,
+) -> Result<Option<Vec<Report>>, CliError> {
+    let hides = vec![std::path::absolute(".evals")?];
+    let engine = engine::engine(temporary, on_interrupt(), hides)?;
+    let mut reports = Vec::new();
+    for entry in entries {
+        let name = &entry.manifest.name;
+        let check = Check {
+            entry,
+            folder: evidence_folder(CHECKS, name)?,
+            engine: &engine,
+            cases,
+            live: args.live,
+            model: args.model.as_deref(),
+            time: args.timeout,
+        };
+        let told = |probe: probes::Probe| {
+            let _ = writeln!(std::io::stderr(), "{name}: {}", probe.word());
+        };
+        match carry_out(&check, told).await {
+            Ok(report) => reports.push(report),
+            Err(CheckError::Interrupted) => return Ok(None),
+            Err(error) => return Err(CliError::unreadable(format!("the check of `{name}` broke off: {error}"))),
+        }
+    }
+    Ok(Some(reports))
+}

@@ -1,0 +1,34 @@
+//! `evals harness import`: a manifest of another system's in the fields of ours.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use crate::cli::CliError;
+use crate::cli::import::ignore_closed_pipe;
+use crate::harness::benchflow;
+
+#[derive(Debug, clap::Args)]
+pub struct HarnessImportArgs {
+    /// A manifest.toml of BenchFlow's
+    file: PathBuf,
+    /// Where the manifest goes (default: standard output)
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+}
+
+pub fn run(args: &HarnessImportArgs) -> Result<u8, CliError> {
+    let text = crate::yaml::read(&args.file).map_err(|error| CliError::all([error]))?;
+    let imported = benchflow::import(&args.file, &text).map_err(CliError::all)?;
+    for note in &imported.notes {
+        writeln!(std::io::stderr(), "note: {note}")?;
+    }
+    let text = benchflow::write(&imported);
+    match &args.output {
+        Some(path) => {
+            crate::cli::report::make_place(path)?;
+            crate::run::write_whole(path, |out| out.write_all(text.as_bytes()))?;
+        }
+        None => ignore_closed_pipe(std::io::stdout().lock().write_all(text.as_bytes()))?,
+    }
+    Ok(0)
+}

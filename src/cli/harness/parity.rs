@@ -1,0 +1,152 @@
+//! `evals harness parity`: cases run inside the engine, and by the agent's own one-shot command, side by side.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::check::{built_in, evidence_folder};
+use crate::case::Case;
+use crate::cli::list::OutputFormat;
+use crate::cli::stop::{INTERRUPTED, on_interrupt};
+use crate::cli::{CliError, engine, inputs, list, terminal};
+use crate::conformance::probes::Probe;
+use crate::harness::Manifest;
+use crate::harness::catalog::Catalog;
+use crate::parity::{ParityError, ParityReport, compare, exit_code, outside};
+use crate::report::parity as report;
+use crate::run::names::case_folder;
+use crate::run::temporary::Temporary;
+use crate::values::Time;
+
+/// Where the evidence goes.
+const PARITY: &str = ".evals/parity";
+
+#[derive(Debug, clap::Args)]
+pub struct ParityArgs {
+    /// The harness by name, acp:ID, or the path of its manifest
+    name: String,
+    /// Cases, or folders of them (default: a small built-in one)
+    paths: Vec<PathBuf>,
+    /// Ask both for this model
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// How long each trial may take
+    #[arg(long, value_name = "T", default_value = "5m")]
+    timeout: Time,
+    /// The format
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    format: OutputFormat,
+}
+
+pub fn run(args: &ParityArgs) -> Result<u8, CliError> {
+    if args.timeout.0.is_zero() {
+        return Err(CliError::unreadable("`--timeout` must be more than 0"));
+    }
+    let (catalog, names) = inputs::catalog(std::slice::from_ref(&args.name))?;
+    let name = names.first().map_or(args.name.as_str(), String::as_str);
+    let inside = &catalog.get(name).map_err(|error| CliError::all([error]))?.manifest;
+    let (beside, told) = counterpart(&catalog, inside)?;
+    let temporary = engine::temporary()?;
+    let cases = cases(args, &temporary)?;
+    refuse_unserved(&cases, [inside, &beside])?;
+    let runtime = engine::runtime()?;
+    let done = runtime.block_on(compare_all(args, &temporary, &cases, inside, &beside));
+    runtime.shutdown_background();
+    let Some(compared) = done? else { return Ok(INTERRUPTED) };
+    let parity = ParityReport { harness: inside.name.clone(), outside: told, cases: compared };
+    let mut out = std::io::stdout().lock();
+    list::written(match args.format {
+        OutputFormat::Table => report::write(&parity, &terminal::stdout_look(), &mut out),
+        OutputFormat::Json => {
+            serde_json::to_writer_pretty(&mut out, &parity).map_err(std::io::Error::from).and_then(|()| writeln!(out))
+        }
+    })?;
+    Ok(exit_code(&parity))
+}
+
+/// What the harness is compared with, and how that is named.
+fn counterpart(catalog: &Catalog, manifest: &Manifest) -> Result<(Manifest, String), CliError> {
+    let Some(parity) = &manifest.parity else {
+        return Err(CliError::unreadable(format!(
+            "harness `{}` says nothing of its own one-shot command; write `parity: {{command: [program, \"{{prompt}}\"]}}` or `parity: {{harness: NAME}}` into its manifest",
+            manifest.name
+        )));
+    };
+    match &parity.harness {
+        Some(name) => {
+            let entry = catalog.get(name).map_err(|error| CliError::all([error]))?;
+            Ok((entry.manifest.clone(), format!("harness `{}`", entry.manifest.name)))
+        }
+        None => Ok((outside(manifest, parity), format!("command `{}`", parity.command.join(" ")))),
+    }
+}
+
+/// The cases that are asked for, or the built-in one that wants tools.
+fn cases(args: &ParityArgs, temporary: &Temporary) -> Result<Vec<Arc<Case>>, CliError> {
+    let mut cases = if args.paths.is_empty() {
+        built_in(temporary)?.into_values().filter(|case| case.id == Probe::Tools.case()).collect()
+    } else {
+        inputs::read(&args.paths, &[])?.cases
+    };
+    for case in &mut cases {
+        case.limits.time = Some(case.limits.time.map_or(args.timeout, |time| Time(time.0.min(args.timeout.0))));
+    }
+    Ok(cases.into_iter().map(Arc::new).collect())
+}
+
+/// Refuses cases that one of both could not be given as they are.
+fn refuse_unserved(cases: &[Arc<Case>], manifests: [&Manifest; 2]) -> Result<(), CliError> {
+    for manifest in manifests {
+        if manifest.command.is_empty() {
+            let message =
+                format!("how harness `{}` is launched is not known: its manifest has no command", manifest.name);
+            return Err(CliError::unreadable(message));
+        }
+        for case in cases {
+            if let Some(variant) = manifest.script_variants().iter().find(|variant| case.script(variant).is_none()) {
+                let (shown, script) = (case.shown().display(), case.script_name(variant));
+                let message =
+                    format!("{shown}: case `{}` has no script for `{}` (`{script}` beside it)", case.id, manifest.name);
+                return Err(CliError::unreadable(message));
+            }
+            if case.turns.len() > 1 && !manifest.multi_turn() {
+                let message = format!(
+                    "{}: case `{}` has {} turns, and `{}` takes one",
+                    case.shown().display(),
+                    case.id,
+                    case.turns.len(),
+                    manifest.name
+                );
+                return Err(CliError::unreadable(message));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Compares one case after the other; nothing where the user interrupted it.
+async fn compare_all(
+    args: &ParityArgs,
+    temporary: &Temporary,
+    cases: &[Arc<Case>],
+    inside: &Manifest,
+    beside: &Manifest,
+) -> Result<Option<Vec<crate::parity::CaseParity>>, CliError> {
+    let mut hides = vec![std::path::absolute(".evals")?];
+    hides.extend(cases.iter().map(|case| case.cases_root.clone()));
+    hides.dedup();
+    let engine = engine::engine(temporary, on_interrupt(), hides)?;
+    let folder = evidence_folder(PARITY, &inside.name)?;
+    let (inside, beside) = (Arc::new(inside.clone()), Arc::new(beside.clone()));
+    let mut compared = Vec::new();
+    for case in cases {
+        writeln!(std::io::stderr(), "{}: {}", inside.name, case.id)?;
+        let folder: &Path = &folder.join(case_folder(&case.id)?);
+        match compare(&engine, case, &inside, &beside, args.model.as_deref(), folder).await {
+            Ok(done) => compared.push(done),
+            Err(ParityError::Interrupted) => return Ok(None),
+            Err(error) => return Err(CliError::unreadable(format!("case `{}` broke off: {error}", case.id))),
+        }
+    }
+    Ok(Some(compared))
+}

@@ -1,0 +1,238 @@
+//! Carries a check out: starts the agent for each probe as a trial of a small case, and has the sessions judged.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::judge::{About, Judged, Printed, judge};
+use super::observed::Observed;
+use super::probes::{NO_SUCH_MODEL, Probe, SCRIPTS_MODEL, probes};
+use super::{ModelSource, Report};
+use crate::case::Case;
+use crate::environment::{self, Placeholders};
+use crate::harness::catalog::Entry;
+use crate::harness::{Home, Manifest, ModelVia, PrivateHome};
+use crate::process;
+use crate::run::temporary::Vanishing;
+use crate::run::{RunError, TrialRecord, write_whole};
+use crate::sandbox;
+use crate::secrets::looks_secret;
+use crate::shell::{Command, Shell};
+use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
+use crate::values::Time;
+use crate::wire::{self, WireLine};
+
+/// How long a program may take to print its version.
+const VERSION_TIME: Duration = Duration::from_secs(20);
+
+/// What a check is made from.
+pub struct Check<'a> {
+    /// The harness.
+    pub entry: &'a Entry,
+    /// Where its evidence goes.
+    pub folder: PathBuf,
+    /// What its trials share.
+    pub engine: &'a Engine,
+    /// The cases of the probes, by id.
+    pub cases: &'a HashMap<String, Case>,
+    /// Whether the agent may ask the model that it is set up for.
+    pub live: bool,
+    /// The model to ask for.
+    pub model: Option<&'a str>,
+    /// How long each probe may take.
+    pub time: Time,
+}
+
+/// Why a check came to no report.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// The user interrupted it.
+    #[error("interrupted")]
+    Interrupted,
+    /// The engine itself failed.
+    #[error(transparent)]
+    Trial(#[from] TrialError),
+    /// The evidence could not be written or read.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Checks a harness. Tells each probe as it begins.
+///
+/// # Errors
+/// The user interrupted it, or the engine itself failed. What is wrong with the agent stands in the report.
+pub async fn carry_out(check: &Check<'_>, mut tell: impl FnMut(Probe)) -> Result<Report, CheckError> {
+    let source = model_source(&check.entry.manifest, check.live);
+    let manifest = Arc::new(prepared(&check.entry.manifest, source, check.time));
+    if let Some(why) = not_to_be_started(&manifest, source, check.engine) {
+        let about = About { manifest: &manifest, model: source, printed: None, not_started: Some(why) };
+        return Ok(report(check, source, None, judge(&about, &[])));
+    }
+    let printed = printed_version(&manifest, check.engine).await;
+    let mut sessions = Vec::new();
+    for probe in probes(&manifest, source) {
+        let Some(case) = check.cases.get(probe.case()) else { continue };
+        tell(probe);
+        let attempt = attempt(check, &manifest, source, probe, case);
+        let result = match trial::run(check.engine, &attempt).await? {
+            Outcome::Done(result) => *result,
+            Outcome::Interrupted => return Err(CheckError::Interrupted),
+        };
+        let lines = read_wire(&attempt.folder.join("wire.jsonl"))?;
+        let requests = read_requests(&attempt.folder.join("model.jsonl"))?;
+        sessions.push(Observed { requests, ..Observed::new(probe, &manifest, lines, result) });
+    }
+    let about = About { manifest: &manifest, model: source, printed, not_started: None };
+    let judged = judge(&about, &sessions);
+    let report = report(check, source, Some(&check.folder), judged);
+    std::fs::create_dir_all(&check.folder).map_err(RunError::io("make the folder", &check.folder))?;
+    write_whole(&check.folder.join("report.json"), |out| {
+        serde_json::to_writer_pretty(&mut *out, &report)?;
+        out.write_all(b"\n")
+    })?;
+    Ok(report)
+}
+
+/// Who stands in for the model.
+fn model_source(manifest: &Manifest, live: bool) -> ModelSource {
+    if !manifest.script_variants().is_empty() {
+        ModelSource::Own
+    } else if live {
+        ModelSource::Live
+    } else if manifest.gateway.is_some() {
+        ModelSource::Scripted
+    } else {
+        ModelSource::None
+    }
+}
+
+/// The manifest as a check uses it: without a model to pay for, nothing of the user's logins is taken along.
+fn prepared(manifest: &Manifest, source: ModelSource, time: Time) -> Manifest {
+    let mut manifest = manifest.clone();
+    manifest.timeouts.start = Time(manifest.timeouts.start.0.min(time.0));
+    if source == ModelSource::None {
+        let Manifest { env, .. } = &mut manifest;
+        let secret = std::mem::take(&mut env.secret);
+        env.pass.retain(|name| !secret.contains(name) && !looks_secret(name));
+        env.secret = secret;
+        manifest.requires_env.clear();
+        manifest.home = Home::Private(PrivateHome::default());
+    }
+    manifest
+}
+
+/// Why nothing can be started, if nothing can: its program is not there, or nobody knows it.
+fn not_to_be_started(manifest: &Manifest, source: ModelSource, engine: &Engine) -> Option<String> {
+    let pointed = if source == ModelSource::Scripted { manifest.at_gateway() } else { None };
+    let Some(program) = pointed.as_ref().unwrap_or(manifest).command.first() else {
+        return Some("how it is launched is not known: its manifest has no command".to_owned());
+    };
+    let path = engine.env.get("PATH").map(String::as_str);
+    if program == "{self}" || process::find(program, Path::new("."), path).is_some() {
+        return None;
+    }
+    let install = manifest.install.as_ref().map(|line| format!("; install it with: {line}")).unwrap_or_default();
+    Some(format!("it is not installed: program `{program}` was not found on PATH{install}"))
+}
+
+fn attempt(check: &Check<'_>, manifest: &Arc<Manifest>, source: ModelSource, probe: Probe, case: &Case) -> Attempt {
+    let mut case = case.clone();
+    probe.word().clone_into(&mut case.id);
+    case.limits.time = Some(check.time);
+    if !probe.prompts() {
+        case.turns.clear();
+    }
+    if source == ModelSource::Scripted {
+        case.model_script = Some(case.folder().join(format!("{}.model.yaml", probe.case())));
+    }
+    let asked = match probe {
+        Probe::Model => Some(NO_SUCH_MODEL.to_owned()),
+        Probe::Session => None,
+        _ => check.model.map(str::to_owned).or_else(|| {
+            // One that is given at the launch shows only where one is given.
+            let launched = matches!(manifest.model.via, ModelVia::Flag | ModelVia::Env);
+            (launched && source == ModelSource::Own).then(|| SCRIPTS_MODEL.to_owned())
+        }),
+    };
+    let trial = TrialRecord {
+        case: case.id.clone(),
+        harness: manifest.name.clone(),
+        arm: asked.clone().unwrap_or_else(|| "default".to_owned()),
+        model: asked,
+        trial: 1,
+        skip: None,
+        failed_in: None,
+        sandbox: sandbox::kind(check.engine.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
+    };
+    Attempt {
+        interaction: case.interaction.clone(),
+        case: Arc::new(case),
+        manifest: manifest.clone(),
+        trial,
+        attempt: 1,
+        folder: check.folder.join(probe.word()),
+    }
+}
+
+/// Runs the command that prints the version, in the environment that the agent would have.
+async fn printed_version(manifest: &Manifest, engine: &Engine) -> Option<Printed> {
+    if manifest.version.is_empty() {
+        return None;
+    }
+    let home = Vanishing::make(&engine.temporary, "home-").ok()?;
+    let placeholders = Placeholders {
+        home: home.path().to_string_lossy().into_owned(),
+        workspace: engine.empty.to_string_lossy().into_owned(),
+        this_program: engine.this_program.to_string_lossy().into_owned(),
+        ..Placeholders::default()
+    };
+    let env = environment::of_agent(&engine.env, manifest, &BTreeMap::new(), &placeholders);
+    let shell = Shell { folder: engine.empty.clone(), env, inside: None };
+    let words = manifest.version.iter().map(|word| placeholders.fill(word)).collect();
+    let ran = shell.run(&Command::Program(words), None, VERSION_TIME).await.ok()?;
+    let said = [ran.stdout, ran.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let line = said.iter().flat_map(|text| text.lines()).map(str::trim).find(|line| !line.is_empty());
+    let ended_well = ran.exit.and_then(|exit| exit.code) == Some(0);
+    Some(Printed { line: line.unwrap_or_default().to_owned(), ended_well })
+}
+
+fn read_wire(path: &Path) -> Result<Vec<WireLine>, RunError> {
+    // A trial that could not begin has none.
+    let Ok(file) = File::open(path) else { return Ok(Vec::new()) };
+    let mut reader = wire::Reader::new(BufReader::new(file));
+    let mut lines = Vec::new();
+    while let Some(line) = reader.next_line().map_err(RunError::io("read", path))? {
+        lines.push(line);
+    }
+    Ok(lines)
+}
+
+/// What a scripted model was asked, where there was one.
+fn read_requests(path: &Path) -> Result<Vec<serde_json::Value>, RunError> {
+    let Ok(text) = std::fs::read_to_string(path) else { return Ok(Vec::new()) };
+    let malformed =
+        |error: serde_json::Error| RunError::Malformed { path: path.to_owned(), message: error.to_string() };
+    text.lines().map(|line| serde_json::from_str(line).map_err(malformed)).collect()
+}
+
+fn report(check: &Check<'_>, model: ModelSource, folder: Option<&Path>, judged: Judged) -> Report {
+    let Entry { manifest, origin } = check.entry;
+    Report {
+        harness: manifest.name.clone(),
+        registry_id: manifest.registry_id.clone(),
+        adapter: manifest.adapter.word().to_owned(),
+        origin: origin.to_string(),
+        checked: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        model,
+        folder: folder.map(|folder| folder.display().to_string()),
+        version: judged.version,
+        verified: manifest.verified.last().map(|verified| verified.version.clone()),
+        items: judged.items,
+        tier: judged.tier,
+        declared_tier: manifest.tier,
+        oddities: judged.oddities,
+    }
+}

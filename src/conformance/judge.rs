@@ -1,0 +1,191 @@
+//! What a check's sessions show, item by item: a pure function of their wire logs and results.
+
+use super::observed::Observed;
+use super::probes::{Probe, talks};
+use super::{Finding, Item, ModelSource, Oddity, Outcome, Place};
+use crate::harness::{Manifest, Tier};
+use crate::trace::{Body, ErrorCategory};
+use crate::wire::{Dir, EngineLine};
+
+mod ends;
+mod opening;
+mod turns;
+
+/// What is known beside the sessions.
+pub struct About<'a> {
+    /// The manifest as it was used.
+    pub manifest: &'a Manifest,
+    /// Who stood in for the model.
+    pub model: ModelSource,
+    /// What the command for its version printed; absent where the manifest has none, or where it could not be run.
+    pub printed: Option<Printed>,
+    /// Why nothing was started, where nothing was.
+    pub not_started: Option<String>,
+}
+
+/// What the command for the version did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Printed {
+    /// The first line that it printed.
+    pub line: String,
+    /// Whether it exited with 0.
+    pub ended_well: bool,
+}
+
+/// What follows from the sessions.
+pub struct Judged {
+    /// One for each item, in order.
+    pub items: Vec<Finding>,
+    /// The version that the agent told.
+    pub version: Option<String>,
+    /// The tier that follows.
+    pub tier: Option<Tier>,
+    /// Everything odd.
+    pub oddities: Vec<Oddity>,
+}
+
+/// Judges the sessions of a check.
+pub fn judge(about: &About<'_>, sessions: &[Observed]) -> Judged {
+    let items: Vec<Finding> = Item::ALL
+        .into_iter()
+        .map(|item| match &about.not_started {
+            Some(why) => finding(item, Outcome::NotChecked, why.clone(), []),
+            None => of_item(item, about, sessions),
+        })
+        .collect();
+    Judged {
+        version: opening::version_of(about, sessions).map(|(version, _)| version),
+        tier: tier(about, &items, sessions),
+        oddities: oddities(sessions),
+        items,
+    }
+}
+
+fn of_item(item: Item, about: &About<'_>, sessions: &[Observed]) -> Finding {
+    match item {
+        Item::Starts => opening::starts(about, sessions),
+        Item::Version => opening::version(about, sessions),
+        Item::Handshake => opening::handshake(about, sessions),
+        Item::Sessions => opening::sessions(about, sessions),
+        Item::ModelChoice => opening::model_choice(about, sessions),
+        Item::Prompt => turns::prompt(about, sessions),
+        Item::Streaming => turns::streaming(about, sessions),
+        Item::ToolCalls | Item::ToolInput | Item::ToolResults => turns::tools(item, about, sessions),
+        Item::PermissionApprove => turns::approve(about, sessions),
+        Item::PermissionReject => turns::reject(about, sessions),
+        Item::Cancel => ends::cancel(about, sessions),
+        Item::Usage => turns::usage(about, sessions),
+        Item::CleanExit => ends::clean_exit(sessions),
+        Item::NoOrphans => ends::no_orphans(sessions),
+    }
+}
+
+fn finding(
+    item: Item,
+    outcome: Outcome,
+    text: impl Into<String>,
+    evidence: impl IntoIterator<Item = Place>,
+) -> Finding {
+    Finding { item, outcome, text: text.into(), evidence: evidence.into_iter().collect() }
+}
+
+/// The session of a probe.
+fn session(sessions: &[Observed], probe: Probe) -> Option<&Observed> {
+    sessions.iter().find(|session| session.probe == probe)
+}
+
+/// Why an item that needs a prompt cannot be told, if it cannot: no model, or one that is not to be had.
+fn without_model(item: Item, about: &About<'_>, session: Option<&Observed>) -> Option<Finding> {
+    if about.model == ModelSource::None {
+        let text =
+            "it needs a model, and the manifest has no `gateway`; --live asks the agent's own, which may cost money";
+        return Some(finding(item, Outcome::NotChecked, text, []));
+    }
+    let Some(session) = session else {
+        return Some(finding(item, Outcome::NotChecked, "it was not looked for", []));
+    };
+    let error = session.result.error.as_ref()?;
+    let (outcome, what) = match error.category {
+        ErrorCategory::Auth => (Outcome::NotChecked, "it wants a login"),
+        ErrorCategory::RateLimit => (Outcome::NotChecked, "its model's service is busy"),
+        ErrorCategory::Provider => (Outcome::NotChecked, "its model's service failed"),
+        ErrorCategory::Handshake if item != Item::Prompt => (Outcome::NotChecked, "it did not get as far"),
+        ErrorCategory::Setup | ErrorCategory::Internal | ErrorCategory::Grader => {
+            (Outcome::NotChecked, "it could not be run")
+        }
+        _ if item != Item::Prompt => (Outcome::NotChecked, "its turn was not answered"),
+        _ => return None,
+    };
+    Some(finding(item, outcome, format!("{what}: {}", error.message), end_of(session)))
+}
+
+/// The line on which a session ends, as evidence.
+fn end_of(session: &Observed) -> Option<Place> {
+    session.last(Dir::Recv).or_else(|| session.last(Dir::Exit)).map(|line| session.place(line))
+}
+
+/// The tier that follows: what was captured decides, and what was not tried leaves nothing better than a recipe.
+fn tier(about: &About<'_>, items: &[Finding], sessions: &[Observed]) -> Option<Tier> {
+    let outcome = |item: Item| items.iter().find(|finding| finding.item == item).map(|finding| finding.outcome);
+    let seen = |item: Item| outcome(item) == Some(Outcome::Seen);
+    let declared = about.manifest.tier;
+    if about.not_started.is_some() || sessions.is_empty() {
+        return None;
+    }
+    if seen(Item::Prompt) {
+        let traffic = sessions.iter().any(|session| !session.requests.is_empty());
+        return Some(match declared {
+            _ if !traffic => Tier::Runnable,
+            Some(Tier::Native) => Tier::Native,
+            _ => Tier::Wired,
+        });
+    }
+    Some(declared.filter(|tier| tier.is_recipe()).unwrap_or(Tier::Catalog))
+}
+
+/// Every oddity by its code, with the first one of each.
+fn oddities(sessions: &[Observed]) -> Vec<Oddity> {
+    let mut found: Vec<Oddity> = Vec::new();
+    let mut add = |code: &str, text: &str, place: Option<Place>| match found.iter_mut().find(|it| it.code == code) {
+        Some(known) => known.count += 1,
+        None => found.push(Oddity { code: code.to_owned(), count: 1, text: text.to_owned(), place }),
+    };
+    for session in sessions {
+        for event in &session.events {
+            // What the check itself brought about is not odd.
+            if let Body::Notice { code, text, line } = &event.body
+                && !(session.probe == Probe::Model && code == "refused")
+            {
+                add(code, text, line.map(|line| session.place(line)));
+            }
+        }
+        for warning in &session.result.warnings {
+            let ours = warning.contains("tool-calls") && session.probe == Probe::Cancel;
+            // Where nothing is asked of the model, or a turn is cut short, a script is not played to its end.
+            let played = warning.contains("turns of the model's script");
+            let ours = ours || (played && !matches!(session.probe, Probe::Answer | Probe::Tools));
+            // That it cannot ask stands among the items.
+            if !ours && !warning.contains("does not ask for permission") {
+                add("warning", warning, None);
+            }
+        }
+        if let Some(line) = session.first(Dir::Stderr, |line| !line.line.trim().is_empty()) {
+            let said = session.lines.get(line as usize - 1).map(|line| line.line.as_str()).unwrap_or_default();
+            add("stderr", said, Some(session.place(line)));
+        }
+        if session.engine().any(|(_, line)| matches!(line, EngineLine::Limit { key, .. } if key == "time")) {
+            let text = format!("the time for `{}` was over", session.probe.word());
+            add("time_limit", &text, end_of(session));
+        }
+    }
+    found.sort_by(|one, other| one.code.cmp(&other.code));
+    found
+}
+
+/// Whether nothing can be told of an item because there is no conversation with the agent.
+fn one_way(item: Item, about: &About<'_>) -> Option<Finding> {
+    (!talks(about.manifest)).then(|| {
+        let text = format!("`{}` runs one command to its end", about.manifest.adapter.word());
+        finding(item, Outcome::NotApplicable, text, [])
+    })
+}

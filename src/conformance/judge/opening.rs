@@ -1,0 +1,242 @@
+//! What is seen before a prompt: start, version, handshake, session, and the choice of the model.
+
+use super::{About, end_of, finding, one_way, session};
+use crate::adapter::Adapter;
+use crate::conformance::observed::Observed;
+use crate::conformance::probes::{NO_SUCH_MODEL, Probe};
+use crate::conformance::{Finding, Item, ModelSource, Outcome, Place};
+use crate::harness::ModelVia;
+use crate::trace::{Body, ErrorCategory};
+use crate::wire::{Dir, EngineLine};
+
+pub(super) fn starts(about: &About<'_>, sessions: &[Observed]) -> Finding {
+    let item = Item::Starts;
+    for session in sessions {
+        if let Some(line) = session.first(Dir::Recv, |_| true) {
+            let millis = session.lines.get(line as usize - 1).map_or(0, |line| line.at_ms);
+            let text = format!("its first line came after {millis} ms");
+            return finding(item, Outcome::Seen, text, [session.place(line)]);
+        }
+    }
+    let Some(session) = sessions.first() else {
+        return match &about.printed {
+            Some(printed) if printed.ended_well => {
+                finding(item, Outcome::Seen, format!("it printed its version: {}", printed.line), [])
+            }
+            Some(_) => finding(item, Outcome::Failed, "the command for its version failed", []),
+            None => finding(item, Outcome::NotChecked, "it was not started: it wants a prompt, and so a model", []),
+        };
+    };
+    let why = session
+        .result
+        .error
+        .as_ref()
+        .map_or_else(|| "it ended without a line".to_owned(), |error| format!("it said nothing: {}", error.message));
+    // A program that is not there was told before, and this one ran, or could not be run.
+    finding(item, Outcome::Failed, why, end_of(session))
+}
+
+/// The version that the agent tells, and where.
+pub(super) fn version_of(about: &About<'_>, sessions: &[Observed]) -> Option<(String, Option<Place>)> {
+    for session in sessions {
+        if let Some(version) = session.header.agent.as_ref().and_then(|agent| agent.version.clone()) {
+            let quoted = serde_json::to_string(&version).unwrap_or_default();
+            let line = session.first(Dir::Recv, |line| line.line.contains(&quoted));
+            return Some((version, line.map(|line| session.place(line))));
+        }
+    }
+    let printed = about.printed.as_ref().filter(|printed| printed.ended_well && !printed.line.is_empty())?;
+    Some((printed.line.clone(), None))
+}
+
+pub(super) fn version(about: &About<'_>, sessions: &[Observed]) -> Finding {
+    let verified = match about.manifest.verified.last() {
+        Some(verified) => format!("; the manifest was verified with {}", verified.version),
+        None => String::new(),
+    };
+    match version_of(about, sessions) {
+        Some((version, place)) => finding(Item::Version, Outcome::Seen, format!("{version}{verified}"), place),
+        None => {
+            let text = match &about.printed {
+                Some(printed) if !printed.ended_well => "the command for its version failed",
+                _ => "it tells none, and the manifest has no command for it",
+            };
+            finding(Item::Version, Outcome::NotSeen, text, [])
+        }
+    }
+}
+
+pub(super) fn handshake(about: &About<'_>, sessions: &[Observed]) -> Finding {
+    let item = Item::Handshake;
+    if let Some(finding) = one_way(item, about) {
+        return finding;
+    }
+    let Some(session) = sessions.first() else {
+        return finding(item, Outcome::NotChecked, "it was not started", []);
+    };
+    if about.manifest.adapter == Adapter::ClaudeCodeControl {
+        let answered = session.first(Dir::Recv, |line| line.line.contains("\"control_response\""));
+        return match answered {
+            Some(line) => finding(item, Outcome::Seen, "initialize was answered", [session.place(line)]),
+            None => finding(item, Outcome::Failed, broken(session), end_of(session)),
+        };
+    }
+    let Some(exchange) = session.asked("initialize") else {
+        return finding(item, Outcome::Failed, broken(session), end_of(session));
+    };
+    match &exchange.answer {
+        Some((line, Ok(answer))) => {
+            let version = answer.get("protocolVersion").cloned().unwrap_or_default();
+            let outcome = if version.as_f64() == Some(1.0) { Outcome::Seen } else { Outcome::Failed };
+            finding(item, outcome, format!("protocol version {version}"), [session.place(*line)])
+        }
+        Some((line, Err(error))) => {
+            let text = format!("initialize was refused: {}", error.detail());
+            finding(item, Outcome::Failed, text, [session.place(*line)])
+        }
+        None => finding(item, Outcome::Failed, broken(session), [session.place(exchange.asked)]),
+    }
+}
+
+pub(super) fn sessions(about: &About<'_>, sessions: &[Observed]) -> Finding {
+    let item = Item::Sessions;
+    if about.manifest.adapter != Adapter::Acp {
+        let text = format!("`{}` opens none by itself", about.manifest.adapter.word());
+        return finding(item, Outcome::NotApplicable, text, []);
+    }
+    let Some(session) = sessions.first() else {
+        return finding(item, Outcome::NotChecked, "it was not started", []);
+    };
+    let Some(exchange) = session.asked("session/new") else {
+        return finding(item, Outcome::NotChecked, "it did not get as far", end_of(session));
+    };
+    match &exchange.answer {
+        Some((line, Ok(answer))) if answer.get("sessionId").is_some_and(|id| !id.is_null()) => {
+            finding(item, Outcome::Seen, "session/new gave an id", [session.place(*line)])
+        }
+        Some((line, Ok(_))) => {
+            finding(item, Outcome::Failed, "session/new was answered without a sessionId", [session.place(*line)])
+        }
+        Some((line, Err(error))) => {
+            let auth = session.stop().is_some_and(|stop| stop.category == Some(ErrorCategory::Auth));
+            let (outcome, what) = if auth {
+                (Outcome::NotChecked, "it wants a login")
+            } else {
+                (Outcome::Failed, "session/new was refused")
+            };
+            finding(item, outcome, format!("{what}: {}", error.detail()), [session.place(*line)])
+        }
+        None => finding(item, Outcome::Failed, broken(session), [session.place(exchange.asked)]),
+    }
+}
+
+/// Why a session did not come to a prompt.
+fn broken(session: &Observed) -> String {
+    let told = session.engine().find_map(|(_, line)| match line {
+        EngineLine::Handshake { message } | EngineLine::NotStarted { message, .. } => Some(message),
+        _ => None,
+    });
+    let error = || session.result.error.as_ref().map(|error| error.message.clone());
+    told.or_else(error).unwrap_or_else(|| "it did not answer".to_owned())
+}
+
+pub(super) fn model_choice(about: &About<'_>, sessions: &[Observed]) -> Finding {
+    let item = Item::ModelChoice;
+    match about.manifest.model.via {
+        ModelVia::None => finding(item, Outcome::NotApplicable, "the manifest names no way to choose it", []),
+        ModelVia::Flag | ModelVia::Env => launched_with(about, sessions),
+        ModelVia::ConfigOption | ModelVia::SetModel => match session(sessions, Probe::Model) {
+            Some(session) => no_such_model(session, sessions),
+            None => finding(item, Outcome::NotChecked, "it was not looked for", []),
+        },
+    }
+}
+
+/// A model that does not exist must be refused, or the agent must tell that it took another one.
+fn no_such_model(bogus: &Observed, sessions: &[Observed]) -> Finding {
+    let item = Item::ModelChoice;
+    let asked = bogus
+        .exchanges
+        .iter()
+        .rev()
+        .find(|exchange| matches!(exchange.method.as_str(), "session/set_model" | "session/set_config_option"));
+    // Over the control protocol there is one request beside the first, and its refusal is the handshake's.
+    let Some(asked) = asked else {
+        let refused = bogus
+            .engine()
+            .find(|(_, line)| matches!(line, EngineLine::Handshake { message } if message.contains(NO_SUCH_MODEL)));
+        return match refused {
+            Some((line, _)) => {
+                finding(item, Outcome::Seen, "a model that does not exist was refused", [bogus.place(line)])
+            }
+            None => {
+                finding(item, Outcome::NotChecked, format!("it did not get as far: {}", broken(bogus)), end_of(bogus))
+            }
+        };
+    };
+    let (line, answer) = match &asked.answer {
+        None => {
+            let text = format!("{} was not answered", asked.method);
+            return finding(item, Outcome::Failed, text, [bogus.place(asked.asked)]);
+        }
+        Some(answer) => answer,
+    };
+    if let Err(error) = answer {
+        let text = format!("a model that does not exist was refused: {}{}", error.detail(), effective(sessions));
+        return finding(item, Outcome::Seen, text, [bogus.place(asked.asked), bogus.place(*line)]);
+    }
+    let mismatch = bogus.events.iter().any(
+        |event| matches!(&event.body, Body::Notice { code, .. } if code == "model_mismatch" || code == "model_changed"),
+    );
+    let other = bogus.header.model.effective.as_ref().filter(|model| *model != NO_SUCH_MODEL);
+    let places = [bogus.place(asked.asked), bogus.place(*line)];
+    match other {
+        Some(model) => {
+            let text = format!("a model that does not exist was accepted, and `{model}` is told to be in its place");
+            finding(item, Outcome::Seen, text, places)
+        }
+        None if mismatch => finding(item, Outcome::Seen, "a model that does not exist was noticed", places),
+        None => finding(item, Outcome::Failed, "a model that does not exist was accepted in silence", places),
+    }
+}
+
+/// The model that answered a prompt, in words.
+fn effective(sessions: &[Observed]) -> String {
+    let Some(answer) = session(sessions, Probe::Answer) else { return String::new() };
+    match (&answer.header.model.requested, &answer.header.model.effective) {
+        (Some(asked), Some(model)) if asked == model => format!("; `{model}` was asked for and answered"),
+        (Some(asked), Some(model)) => format!("; `{asked}` was asked for, and it says `{model}`"),
+        (None, Some(model)) => format!("; it says that `{model}` answers"),
+        _ => String::new(),
+    }
+}
+
+/// A model that is given at the launch: what answered must be what was asked for.
+fn launched_with(about: &About<'_>, sessions: &[Observed]) -> Finding {
+    let item = Item::ModelChoice;
+    if about.model == ModelSource::None {
+        let text = "it is chosen at the launch, and shows only with a prompt";
+        return finding(item, Outcome::NotChecked, text, []);
+    }
+    let Some(answer) = session(sessions, Probe::Answer) else {
+        return finding(item, Outcome::NotChecked, "it was not looked for", []);
+    };
+    let Some(asked) = &answer.header.model.requested else {
+        return finding(item, Outcome::NotChecked, "no model was asked for; --model NAME asks for one", []);
+    };
+    let quoted = serde_json::to_string(asked).unwrap_or_default();
+    let named = answer.first(Dir::Recv, |line| line.line.contains(&quoted)).map(|line| answer.place(line));
+    let requested: Vec<&str> = answer.requests.iter().filter_map(|request| request.get("model")?.as_str()).collect();
+    match &answer.header.model.effective {
+        Some(model) if model == asked => {
+            finding(item, Outcome::Seen, format!("`{asked}` was asked for and answered"), named)
+        }
+        _ if requested.iter().any(|model| model == asked) => {
+            finding(item, Outcome::Seen, format!("`{asked}` was asked of the model's service"), [])
+        }
+        Some(model) => {
+            finding(item, Outcome::Failed, format!("`{asked}` was asked for, and `{model}` answered"), end_of(answer))
+        }
+        None => finding(item, Outcome::NotSeen, "it does not tell which model answered", end_of(answer)),
+    }
+}

@@ -1,0 +1,266 @@
+//! Parity: whether an agent does the same under the engine's protocol as by its own one-shot command. Each case is run
+//! both ways, and what came of the workspace and which calls were made is compared.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::adapter::Adapter;
+use crate::case::Case;
+use crate::grade::GradeRecord;
+use crate::harness::{Capabilities, Manifest, ModelRoute, ModelVia, Parity, PromptVia, UsageConvention};
+use crate::interaction::Interaction;
+use crate::result::TrialResult;
+use crate::run::{RunError, TrialRecord};
+use crate::sandbox;
+use crate::trace::{Body, CallStatus, jsonl};
+use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
+
+/// Graders that look at what an agent leaves, and not at how it came about.
+const OUTCOME_GRADERS: [&str; 4] = ["command", "files", "diff", "tests"];
+
+/// What came of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Same {
+    /// Both are the same.
+    Same,
+    /// They differ.
+    Differs,
+    /// They cannot be compared.
+    Unknown,
+}
+
+impl Same {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Same::Same => "same",
+            Same::Differs => "differs",
+            Same::Unknown => "not compared",
+        }
+    }
+}
+
+/// One thing that was compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Compared {
+    /// What came of it.
+    pub same: Same,
+    /// What there was, or why it could not be compared.
+    pub text: String,
+}
+
+/// A case, both ways.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseParity {
+    /// The case.
+    pub case: String,
+    /// What the graders of the workspace say.
+    pub outcome: Compared,
+    /// The kinds of the calls that were carried out, in order.
+    pub tools: Compared,
+    /// The folder of both trials: `inside` and `outside` below it.
+    pub folder: String,
+}
+
+/// What `evals harness parity` tells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ParityReport {
+    /// The harness.
+    pub harness: String,
+    /// What it was compared with: a harness, or a command.
+    pub outside: String,
+    /// The cases.
+    pub cases: Vec<CaseParity>,
+}
+
+/// The exit code: 1 where anything differs, 3 where nothing of a case could be compared, else 0.
+pub fn exit_code(report: &ParityReport) -> u8 {
+    let parts = |case: &CaseParity| [case.outcome.same, case.tools.same];
+    if report.cases.iter().any(|case| parts(case).contains(&Same::Differs)) {
+        1
+    } else if report.cases.is_empty() || report.cases.iter().any(|case| case.outcome.same == Same::Unknown) {
+        3
+    } else {
+        0
+    }
+}
+
+/// The agent's own command as a harness: the same environment and home, and nothing of the protocol.
+pub fn outside(manifest: &Manifest, parity: &Parity) -> Manifest {
+    let mut outside = Manifest {
+        adapter: Adapter::OutputOnly,
+        command: parity.command.clone(),
+        prompt_via: PromptVia::Argument,
+        capabilities: Capabilities::default(),
+        usage: UsageConvention::default(),
+        agent_info: None,
+        ..manifest.clone()
+    };
+    // A choice over the protocol is none here; the command says where its model goes.
+    if parity.command.iter().any(|word| word.contains("{model}")) {
+        outside.model = ModelRoute { via: ModelVia::Flag, flag: None, ..manifest.model.clone() };
+    } else if matches!(manifest.model.via, ModelVia::ConfigOption | ModelVia::SetModel) {
+        outside.model = ModelRoute::default();
+    }
+    outside
+}
+
+/// Why a case was not brought to a comparison.
+#[derive(Debug, thiserror::Error)]
+pub enum ParityError {
+    /// The user interrupted it.
+    #[error("interrupted")]
+    Interrupted,
+    /// The engine itself failed.
+    #[error(transparent)]
+    Trial(#[from] TrialError),
+}
+
+/// Runs a case both ways and compares.
+///
+/// # Errors
+/// The user interrupted it, or the engine itself failed.
+pub async fn compare(
+    engine: &Engine,
+    case: &Arc<Case>,
+    inside: &Arc<Manifest>,
+    outside: &Arc<Manifest>,
+    model: Option<&str>,
+    folder: &Path,
+) -> Result<CaseParity, ParityError> {
+    let one = run(engine, case, inside, model, &folder.join("inside")).await?;
+    let other = run(engine, case, outside, model, &folder.join("outside")).await?;
+    Ok(CaseParity {
+        case: case.id.clone(),
+        outcome: outcomes(&one.result, &other.result),
+        tools: sequences(&one, &other),
+        folder: folder.display().to_string(),
+    })
+}
+
+/// A trial of one of both.
+struct Done {
+    result: TrialResult,
+    /// The kinds of the calls that were carried out; absent where none can be seen.
+    calls: Option<Vec<String>>,
+}
+
+async fn run(
+    engine: &Engine,
+    case: &Arc<Case>,
+    manifest: &Arc<Manifest>,
+    model: Option<&str>,
+    folder: &Path,
+) -> Result<Done, ParityError> {
+    let model = model.filter(|_| manifest.model_selection()).map(str::to_owned);
+    let trial = TrialRecord {
+        case: case.id.clone(),
+        harness: manifest.name.clone(),
+        arm: model.clone().unwrap_or_else(|| "default".to_owned()),
+        model,
+        trial: 1,
+        skip: None,
+        failed_in: None,
+        sandbox: sandbox::kind(engine.sandbox, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
+    };
+    let attempt = Attempt {
+        case: case.clone(),
+        manifest: manifest.clone(),
+        trial,
+        // A command of its own asks nobody, so inside everything is allowed, too.
+        interaction: Interaction::AutoApprove,
+        attempt: 1,
+        folder: folder.to_owned(),
+    };
+    match trial::run(engine, &attempt).await? {
+        Outcome::Interrupted => Err(ParityError::Interrupted),
+        Outcome::Done(result) => {
+            let seen = manifest.seen().tracing;
+            let calls = if seen { calls(&folder.join("trace.jsonl")).map_err(TrialError::from)? } else { None };
+            Ok(Done { result: *result, calls })
+        }
+    }
+}
+
+/// The kinds of the calls that the main agent carried out, in the order in which they were announced.
+fn calls(trace: &Path) -> Result<Option<Vec<String>>, RunError> {
+    let Ok(file) = std::fs::File::open(trace) else { return Ok(None) };
+    let unreadable =
+        |error: jsonl::ReadError| RunError::Malformed { path: trace.to_owned(), message: error.to_string() };
+    let mut reader = jsonl::Reader::new(std::io::BufReader::new(file)).map_err(unreadable)?;
+    let (mut calls, mut left) = (Vec::new(), Vec::new());
+    while let Some(event) = reader.next_event().map_err(unreadable)? {
+        match event.body {
+            Body::ToolCall(call) if event.parent.is_none() => calls.push((call.call, call.kind.to_string())),
+            Body::ToolResult(result) if matches!(result.status, CallStatus::Denied | CallStatus::Cancelled) => {
+                left.push(result.call);
+            }
+            _ => {}
+        }
+    }
+    Ok(Some(calls.into_iter().filter(|(call, _)| !left.contains(call)).map(|(_, kind)| kind).collect()))
+}
+
+/// Compares what the graders of the workspace say, one by one.
+fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
+    for (which, result) in [("inside", inside), ("outside", outside)] {
+        if let Some(error) = &result.error {
+            return unknown(format!("{which} it was errored: {}", error.message));
+        }
+    }
+    let judged = |result: &TrialResult| -> Vec<(String, Option<bool>)> {
+        let of_workspace = |grade: &&GradeRecord| OUTCOME_GRADERS.contains(&grade.grader.as_str());
+        result.grades.iter().filter(of_workspace).map(|grade| (grade.name.clone(), grade.passed)).collect()
+    };
+    let (one, other) = (judged(inside), judged(outside));
+    if one.is_empty() {
+        return unknown("the case has no grader that looks at the workspace".to_owned());
+    }
+    let word = |passed: Option<bool>| match passed {
+        Some(true) => "passed",
+        Some(false) => "failed",
+        None => "ungraded",
+    };
+    let mut differences = Vec::new();
+    for ((name, inside), (_, outside)) in one.iter().zip(&other) {
+        match (inside, outside) {
+            (Some(inside), Some(outside)) if inside == outside => {}
+            (Some(_), Some(_)) => {
+                differences.push(format!("`{name}` {} inside and {} outside", word(*inside), word(*outside)));
+            }
+            _ => return unknown(format!("`{name}` is {} inside and {} outside", word(*inside), word(*outside))),
+        }
+    }
+    if differences.is_empty() {
+        let told: Vec<String> = one.iter().map(|(name, passed)| format!("`{name}` {}", word(*passed))).collect();
+        return Compared { same: Same::Same, text: told.join(", ") };
+    }
+    Compared { same: Same::Differs, text: differences.join("; ") }
+}
+
+fn sequences(inside: &Done, outside: &Done) -> Compared {
+    if let Some(which) = [("inside", inside), ("outside", outside)].iter().find(|(_, done)| done.result.error.is_some())
+    {
+        return unknown(format!("{} it was errored", which.0));
+    }
+    match (&inside.calls, &outside.calls) {
+        (Some(one), Some(other)) if one == other => Compared { same: Same::Same, text: list(one) },
+        (Some(one), Some(other)) => {
+            Compared { same: Same::Differs, text: format!("inside {}; outside {}", list(one), list(other)) }
+        }
+        (None, _) => unknown("inside no call is shown".to_owned()),
+        (_, None) => unknown("outside no call is shown".to_owned()),
+    }
+}
+
+fn list(calls: &[String]) -> String {
+    if calls.is_empty() { "no call".to_owned() } else { calls.join(", ") }
+}
+
+fn unknown(text: String) -> Compared {
+    Compared { same: Same::Unknown, text }
+}

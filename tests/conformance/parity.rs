@@ -1,0 +1,54 @@
+//! Parity: the same case inside the engine and by the agent's own command, with what differs told.
+
+use crate::project::Project;
+
+#[test]
+fn the_demo_agent_does_the_same_both_ways() {
+    let project = Project::new();
+    let report = project.evals(&["harness", "parity", "demo", "--format", "json"]).exits(0).json();
+    assert_eq!((&report["harness"], &report["outside"]), (&"demo".into(), &"harness `demo-stream`".into()));
+    let case = &report["cases"][0];
+    assert_eq!((&case["outcome"]["same"], &case["tools"]["same"]), (&"same".into(), &"same".into()));
+    assert_eq!(case["tools"]["text"], "read, edit, execute");
+    for which in ["inside", "outside"] {
+        assert!(project.path(case["folder"].as_str().unwrap()).join(which).join("trace.jsonl").is_file());
+    }
+    assert_eq!(project.left_over(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn what_cannot_be_compared_says_so() {
+    let project = Project::new();
+    // Its last words alone: what it left can be compared, and its calls cannot.
+    let ran = project.evals(&["harness", "parity", "demo-text"]).exits(0);
+    ran.says("inside no call is shown").says("`files` passed");
+    project.case("silent", "", "steps: [{say: done}]");
+    project
+        .evals(&["harness", "parity", "demo", "cases/silent.yaml"])
+        .exits(3)
+        .says("no grader that looks at the workspace");
+    project.evals(&["harness", "parity", "command"]).exits(2).says("says nothing of its own one-shot command");
+    project.case("scripted", "graders: [{files: {exists: [a]}}]", "");
+    project.evals(&["harness", "parity", "demo", "cases/scripted.yaml"]).exits(2).says("has no script");
+}
+
+#[test]
+fn a_command_that_does_something_else_differs() {
+    let project = Project::new();
+    let write = "steps: [{write: {path: made.txt, text: heron}}, {say: done}]";
+    project.case("a", "graders: [{files: {contains: {made.txt: heron}}}]", write);
+    project.demo("mine", "parity: {command: [sh, -c, 'echo \"asked: $1\" > other.txt', sh, '{prompt}']}");
+    let report = project.evals(&["harness", "parity", "mine", "cases/a.yaml", "--format", "json"]).exits(1).json();
+    let case = &report["cases"][0];
+    assert_eq!(case["outcome"]["text"], "`files` passed inside and failed outside");
+    assert_eq!(
+        (&case["tools"]["same"], &case["tools"]["text"]),
+        (&"unknown".into(), &"outside no call is shown".into())
+    );
+    project.demo("mine", "parity: {command: [sh, -c, 'printf heron > made.txt']}");
+    project.evals(&["harness", "parity", "mine", "cases/a.yaml"]).exits(0).says("same");
+    project.demo("mine", "parity: {command: [no-such-agent-anywhere]}");
+    project.evals(&["harness", "parity", "mine", "cases/a.yaml"]).exits(3).says("outside it was errored");
+    project.demo("mine", "parity: {harness: nobody}");
+    project.evals(&["harness", "parity", "mine", "cases/a.yaml"]).exits(2).says("no harness is named `nobody`");
+}

@@ -1,0 +1,178 @@
+//! The agents of the protocol's registry: each has a manifest, `acp:ID` names it everywhere, and the docs list it.
+
+use evals::harness::Tier;
+
+use crate::project::Project;
+
+/// Every id of the registry's matrix of 2026-08-20, and those beside it whose launch is known.
+const IDS: [&str; 35] = [
+    "amp-acp",
+    "auggie",
+    "autohand",
+    "claude-acp",
+    "cline",
+    "codebuddy-code",
+    "codex-acp",
+    "cortex-code",
+    "corust-agent",
+    "cursor",
+    "deepagents",
+    "devin",
+    "dimcode",
+    "dirac",
+    "factory-droid",
+    "fast-agent",
+    "gemini",
+    "github-copilot",
+    "github-copilot-cli",
+    "glm-acp-agent",
+    "goose",
+    "grok-build",
+    "harn",
+    "junie",
+    "kilo",
+    "kimi",
+    "mistral-vibe",
+    "nova",
+    "opencode",
+    "pi-acp",
+    "poolside",
+    "qoder",
+    "qwen-code",
+    "sigit",
+    "stakpak",
+];
+
+#[test]
+fn every_agent_of_the_registry_has_a_manifest() {
+    let manifests = evals::embedded::manifests();
+    let mut ids: Vec<&str> = manifests.iter().filter_map(|manifest| manifest.registry_id.as_deref()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, IDS);
+    for manifest in manifests.iter().filter(|manifest| manifest.registry_id.is_some()) {
+        let name = &manifest.name;
+        assert!(!manifest.command.is_empty() && manifest.description.is_some(), "{name}");
+        let tier = manifest.tier.unwrap_or_else(|| panic!("{name} has no tier"));
+        // Nobody claims more than was seen: what was never run is a recipe, and what was run says so.
+        assert!(tier.is_recipe() || !manifest.verified.is_empty(), "{name} is {} and was never seen", tier.word());
+        assert!(tier != Tier::Wired || manifest.verified.iter().all(|it| !it.by.is_empty()), "{name}");
+    }
+}
+
+#[test]
+fn what_is_verified_names_what_shows_it() {
+    for manifest in evals::embedded::manifests() {
+        for verified in &manifest.verified {
+            let path = verified.by.split_whitespace().find(|word| word.starts_with("tests/"));
+            let path = path.unwrap_or_else(|| panic!("{}: `{}` names no file", manifest.name, verified.by));
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path.trim_end_matches([',', ';', ':']));
+            assert!(path.exists(), "{}: {} is not there", manifest.name, path.display());
+        }
+    }
+}
+
+#[test]
+fn what_an_agent_is_compared_with_is_another_form_of_it() {
+    let manifests = evals::embedded::manifests();
+    let compared: Vec<_> =
+        manifests.iter().filter_map(|one| Some((one, one.parity.as_ref()?.harness.as_ref()?))).collect();
+    for (one, other) in &compared {
+        let other = manifests.iter().find(|manifest| manifest.name == **other).unwrap_or_else(|| panic!("{other}"));
+        assert_ne!(one.name, other.name);
+        // A command that does a task by itself asks nobody.
+        assert!(!other.seen().interaction, "{} is compared with {}", one.name, other.name);
+    }
+    assert!(compared.len() >= 10);
+}
+
+#[test]
+fn an_id_names_a_harness_wherever_one_is_named() {
+    let project = Project::new();
+    for id in IDS {
+        let shown = project.evals(&["harness", "show", &format!("acp:{id}"), "--format", "json"]).exits(0).json();
+        assert_eq!(shown["manifest"]["registry-id"], id);
+    }
+    project.evals(&["harness", "show", "acp:qwen-coed"]).exits(2).says("did you mean `acp:qwen-code`");
+    // Who knows it by its name here gets the id that belongs to it.
+    project.evals(&["harness", "show", "acp:copilot"]).exits(2).says("did you mean `acp:github-copilot-cli`");
+    project.evals(&["harness", "show", "acp:nothing-of-the-kind"]).exits(2).says("no harness is named");
+}
+
+#[test]
+fn a_case_a_run_and_an_import_take_ids_and_other_names() {
+    let project = Project::new();
+    project.demo("mine", "registry-id: my-agent\naliases: [my-other-name]\nmodel: {via: config-option}");
+    project.case("a", "harnesses: ['acp:my-agent']", "steps: [{say: done}]");
+    project.evals(&["run"]).exits(0);
+    assert_eq!(project.result("a/mine/default/1")["harness"], "mine");
+    let args = ["run", "--harness", "my-other-name", "--model", "acp:my-agent=demo-7", "--out", "second"];
+    project.evals(&args).exits(0).says("demo-7");
+    let wire = format!("{}/trials/a/mine/default/1/wire.jsonl", project.run_folder());
+    let ran = project.evals(&["import", "--harness", "acp:my-agent", &wire]).exits(0);
+    assert!(ran.out.lines().next().unwrap().contains("\"harness\":\"mine\""), "{}", ran.out);
+    project.case("b", "harnesses: ['acp:my-agnet']", "steps: [{say: done}]");
+    project.evals(&["check"]).exits(2).says("cases/b.yaml").says("did you mean `acp:my-agent`");
+}
+
+#[test]
+fn a_manifest_of_the_users_takes_the_place_of_one_that_is_built_in() {
+    let project = Project::new();
+    project.demo("my-qwen", "registry-id: qwen-code");
+    let shown = project.evals(&["harness", "show", "acp:qwen-code", "--format", "json"]).exits(0).json();
+    assert_eq!(shown["name"], "my-qwen");
+}
+
+#[test]
+fn names_that_would_be_taken_for_ids_are_refused() {
+    for (keys, said) in [
+        ("name: 'acp:x'\nadapter: acp\ncommand: [x]\n", "`acp:x` cannot name a harness"),
+        ("name: x\nadapter: acp\ncommand: [x]\naliases: [a/b]\n", "`a/b` cannot name a harness"),
+        ("name: x\nadapter: acp\ncommand: [x]\nregistry-id: 'acp:x'\n", "`acp:x` is no id of the registry"),
+        ("name: x\nadapter: acp\ncommand: [x]\nparity: {}\n", "`parity` names one of"),
+        ("name: x\nadapter: acp\ntier: runnable\n", "the harness has no command"),
+    ] {
+        let project = Project::with(&[("harnesses/x.yaml", keys)]);
+        project.evals(&["harness", "list"]).exits(2).says("harnesses/x.yaml:").says(said);
+    }
+}
+
+#[test]
+fn a_command_that_may_download_is_told_unless_its_manifest_says_so() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    project.harness("fetched", "adapter: acp\ncommand: [npx, -y, some-agent@1.0.0]");
+    let noted = project.evals(&["run", "--dry-run"]).exits(0);
+    assert!(noted.err.contains("may download the agent in the middle of a trial"), "{}", noted.err);
+    for keys in ["command: [npx, -y, some-agent@1.0.0]\ndownloads: true", "command: [npx, --no-install, some-agent]"] {
+        project.harness("fetched", &format!("adapter: acp\n{keys}"));
+        let quiet = project.evals(&["run", "--dry-run"]).exits(0);
+        assert!(!quiet.err.contains("may download"), "{}", quiet.err);
+    }
+}
+
+#[test]
+fn the_list_says_tier_installed_and_verified() {
+    let project = Project::new();
+    project.harness("gone", "adapter: acp\ncommand: [no-such-agent-anywhere]\ntier: catalog\nverified: []");
+    project.harness("recipe", "adapter: acp\ntier: vendor-locked");
+    let list = project.evals(&["harness", "list", "--format", "json"]).exits(0).json();
+    let of = |name: &str| list.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+    assert_eq!((&of("gone")["tier"], &of("gone")["installed"]), (&"catalog".into(), &false.into()));
+    assert!(of("gone").get("verified").is_none() && of("recipe").get("installed").is_none());
+    let qwen = of("qwen");
+    assert_eq!((&qwen["registry_id"], &qwen["verified"]), (&"qwen-code".into(), &"0.24.4".into()));
+    assert_eq!(project.evals(&["list", "harnesses", "--format", "json"]).exits(0).json(), list);
+    let registry = project.evals(&["harness", "list", "--registry", "--format", "json"]).exits(0).json();
+    assert_eq!(registry.as_array().unwrap().len(), IDS.len());
+    project.evals(&["harness", "show", "recipe"]).exits(0).says("nobody knows its program");
+}
+
+#[test]
+fn the_table_in_the_docs_is_the_programs_own() {
+    let project = Project::new();
+    let table = project.evals(&["harness", "list", "--registry", "--format", "markdown"]).exits(0).out;
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/harnesses.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    let message = "docs/harnesses.md: put in what `evals harness list --registry --format markdown` prints";
+    assert!(docs.contains(&table), "{message}:\n{table}");
+}
