@@ -14,6 +14,8 @@ use evals::trace::usage::UsageTotal;
 use evals::trace::{Body, Event, Header, Stop, StopReason, jsonl::Reader};
 use evals::workspace::change::Change;
 
+#[path = "graders/answers.rs"]
+mod answers;
 #[path = "graders/asking.rs"]
 mod asking;
 #[path = "graders/conduct.rs"]

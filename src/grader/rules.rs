@@ -31,11 +31,10 @@ const LABELS: usize = 400;
 const SHOWN: usize = 4;
 
 /// Rules about the events of a Trial.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Rules {
     /// The rules, each a map of one key.
-    #[schemars(length(min = 1))]
     pub rules: Vec<Rule>,
     /// The share of them that is enough.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,6 +76,31 @@ impl<'de> Deserialize<'de> for Rules {
             }
         }
         deserializer.deserialize_any(ListOrMap)
+    }
+}
+
+impl JsonSchema for Rules {
+    fn schema_name() -> Cow<'static, str> {
+        "Rules".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let rule = generator.subschema_for::<Rule>();
+        let rules = serde_json::json!({
+            "type": "array", "items": rule, "minItems": 1, "description": "The rules, each a map of one key."
+        });
+        let mut min = generator.subschema_for::<Fraction>().to_value();
+        min["description"] = "The share of them that is enough.".into();
+        // A list of rules, or a map that holds one.
+        json_schema!({
+            "description": "Rules about the events of a Trial: a list of them, or a map.",
+            "type": ["array", "object"],
+            "items": rule,
+            "minItems": 1,
+            "properties": {"rules": rules, "min": min},
+            "required": ["rules"],
+            "additionalProperties": false
+        })
     }
 }
 
