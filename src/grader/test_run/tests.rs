@@ -116,8 +116,8 @@ fn the_share_that_passed_is_the_value() {
     let (passed, value, reason) = scored(grade("run: x", runner!("cargo.txt"), 101));
     assert_eq!((passed, value), (false, 0.8));
     assert_eq!(reason, "1 of 5 tests failed, 1 skipped: `tests::bad`");
-    assert_eq!(scored(grade("{run: x, min: 0.8}", runner!("cargo.txt"), 101)).0, true);
-    assert_eq!(scored(grade("{run: x, min: 0.81}", runner!("cargo.txt"), 101)).0, false);
+    assert!(scored(grade("{run: x, min: 0.8}", runner!("cargo.txt"), 101)).0);
+    assert!(!scored(grade("{run: x, min: 0.81}", runner!("cargo.txt"), 101)).0);
     let good = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
     assert_eq!(scored(grade("run: x", good, 0)), (true, 1.0, "all of 1 test passed".to_owned()));
     // That no test failed is not enough where the runner itself did.
