@@ -323,7 +323,6 @@ fn a_question_is_withdrawn_when_its_session_ends() {
     let (code, seen) = at_a_terminal(&project, "-");
     assert_eq!(code, Some(1), "{seen}");
     assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{seen}");
-    assert!(seen.contains("no answer is needed any more"), "{seen}");
     let answer = responses(&project).remove(0);
     assert_eq!((&answer["outcome"], &answer["policy"]), (&json!("cancelled"), &json!("manual")));
     assert_eq!(answer["reason"], "the session ended before a person answered");
