@@ -1,6 +1,7 @@
 //! `manual`: asks the user on the terminal, one question at a time, while other trials go on.
 
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -26,8 +27,11 @@ pub fn person(interrupt: watch::Receiver<bool>) -> Option<Arc<dyn Person>> {
 }
 
 impl Person for AtTerminal {
-    fn ask(&self, question: &Question) -> Option<Answer> {
+    fn ask(&self, question: &Question, withdrawn: &AtomicBool) -> Option<Answer> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if withdrawn.load(Ordering::Relaxed) {
+            return None;
+        }
         let look = terminal::stderr_look();
         let mut text = Vec::new();
         shown(question, &look, &mut text).ok()?;
@@ -35,8 +39,17 @@ impl Person for AtTerminal {
             write!(text, "{} ", look.paint(BOLD, "[y]es once, [a]lways, [n]o, ne[v]er, [c]ancel?")).ok()?;
             // Written at once, and then let go: others have something to say while the user thinks.
             io::stderr().write_all(&text).ok()?;
-            if let Some(answer) = meant(&self.line()?) {
-                return Some(answer);
+            match self.line(withdrawn) {
+                Some(line) => {
+                    if let Some(answer) = meant(&line) {
+                        return Some(answer);
+                    }
+                }
+                None if withdrawn.load(Ordering::Relaxed) => {
+                    io::stderr().write_all(b"\nno answer is needed any more: the session ended\n").ok()?;
+                    return None;
+                }
+                None => return None,
             }
             text = b"one of the letters in brackets, please\n".to_vec();
         }
@@ -44,11 +57,11 @@ impl Person for AtTerminal {
 }
 
 impl AtTerminal {
-    /// A line of the user's; nothing at the end of the input, or once the run is interrupted.
-    fn line(&self) -> Option<String> {
+    /// A line of the user's; nothing at the end of the input, or once the question is withdrawn or the run interrupted.
+    fn line(&self, withdrawn: &AtomicBool) -> Option<String> {
         let stdin = io::stdin();
         loop {
-            if *self.interrupt.borrow() {
+            if *self.interrupt.borrow() || withdrawn.load(Ordering::Relaxed) {
                 return None;
             }
             let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
