@@ -121,6 +121,9 @@ pub trait Translate: Send {
         &[]
     }
 
+    /// The end of what the agent printed on standard error, told before the session is over.
+    fn last_words(&mut self, _stderr: &str) {}
+
     /// The session is over. Says how the agent itself ended it.
     fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> Answer;
 }
@@ -288,6 +291,7 @@ impl Translation {
 
     /// Ends the session.
     pub fn finish(mut self) -> Finished {
+        self.translator.last_words(&self.ending.stderr_tail);
         let answer = self.translator.finish(&mut self.recorder, self.ending.exit);
         // A plain command's envelope is read at its end.
         self.compare_models();

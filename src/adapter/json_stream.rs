@@ -46,6 +46,8 @@ pub struct Translator {
     taken: String,
     /// What they asked of it and did not find.
     not_found: Vec<String>,
+    /// The end of what was printed on standard error.
+    stderr: String,
 }
 
 impl Translator {
@@ -60,6 +62,7 @@ impl Translator {
             failed: None,
             taken: String::new(),
             not_found: Vec::new(),
+            stderr: String::new(),
         }
     }
 
@@ -287,12 +290,19 @@ impl Translate for Translator {
         &self.not_found
     }
 
+    fn last_words(&mut self, stderr: &str) {
+        stderr.trim_end().clone_into(&mut self.stderr);
+    }
+
     fn finish(&mut self, recorder: &mut Recorder, exit: Option<Exit>) -> Answer {
         self.begin();
         self.session.settle_all(recorder);
         if *self.session.answer() == Answer::None && self.failed.is_none() {
             let (mapping, work) = (self.mapping.clone(), Work::default());
-            let exit = serde_json::to_value(exit).unwrap_or_default();
+            let mut exit = serde_json::to_value(exit).unwrap_or_default();
+            if let Value::Object(exit) = &mut exit {
+                exit.insert("stderr".to_owned(), std::mem::take(&mut self.stderr).into());
+            }
             self.run(&mapping.ends, &Seen::new("exit", &exit, &work), recorder);
         }
         match (self.session.take_answer(), self.failed.take()) {

@@ -79,6 +79,23 @@ fn an_agent_that_dies_in_the_middle_is_errored() {
 }
 
 #[test]
+fn what_an_agent_says_on_standard_error_alone_can_tell_how_it_ended() {
+    let (manifest, lines) = example();
+    let project = Project::new();
+    let half: String = lines.lines().take(4).map(|line| format!("{line}\n")).collect();
+    project.write("tiny.sh", &format!("{}echo 'Stopped: length' >&2\nexit 3\n", agent(&half)));
+    let started = format!("command: [sh, '{}',", project.path("tiny.sh").display());
+    let rule = "stream:\n  - {name: cut off, on: end, when: \"exit.code == 3 && exit.stderr == 'Stopped: length'\", emit: {stop: {reason: max_tokens}}}\n";
+    project.write("harnesses/tiny.yaml", &manifest.replace("command: [tiny,", &started).replacen("stream:\n", rule, 1));
+    project.write("cases/a.yaml", "prompt: Do it.\ngraders: [{stop: {reason: [max_tokens]}}]\n");
+    project.evals(&["run", "--harness", "tiny", "--keep-workspace", "never"]).exits(0);
+    // Its wire log, which holds standard error too, says the same.
+    let log = format!("{}/trials/a/tiny/default/1/wire.jsonl", project.run_folder());
+    let again = project.evals(&["import", "--harness", "tiny", &log]).exits(0);
+    assert_eq!(again.out, project.of_trial("a/tiny/default/1", "trace.jsonl"));
+}
+
+#[test]
 fn an_author_sees_what_each_line_becomes() {
     let (manifest, lines) = example();
     let project = Project::with(&[("harnesses/tiny.yaml", &manifest), ("session.jsonl", &lines)]);
