@@ -41,6 +41,7 @@ mod rules;
 mod scope;
 mod script;
 mod stop;
+mod test_run;
 mod tool_calls;
 mod trajectory;
 
@@ -123,6 +124,8 @@ kinds! {
     Scope(scope::Scope) = "scope",
     /// An expression over all of it.
     Expr(expr::Expr) = "expr",
+    /// Which tests pass.
+    Tests(test_run::Tests) = "tests",
     /// What a program of the case's says.
     Script(script::Script) = "script",
     /// What the agent asked for, and what became of it.
@@ -177,7 +180,7 @@ impl Grader {
 
     /// Whether it runs a command.
     pub fn runs_a_command(&self) -> bool {
-        matches!(self.kind, Kind::Command(_) | Kind::Script(_))
+        matches!(self.kind, Kind::Command(_) | Kind::Tests(_) | Kind::Script(_))
     }
 
     /// Files beside the case that it compares with, as they are written there.
@@ -185,6 +188,7 @@ impl Grader {
         match &self.kind {
             Kind::Files(files) => files.named_files().collect(),
             Kind::Script(script) => script.named_files().collect(),
+            Kind::Output(output) => output.named_files().collect(),
             _ => Vec::new(),
         }
     }

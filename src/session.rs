@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -47,6 +48,9 @@ const REST: Duration = Duration::from_millis(400);
 
 /// How long the engine waits, once the session is over, for an agent that does not read.
 const UNREAD: Duration = Duration::from_secs(1);
+
+/// How long one of two is waited for before it is looked at the other.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// Bytes of lines that wait for the driver; an agent that talks and does not listen is not heard beyond that.
 const MAX_QUEUE: usize = 64 << 20;
@@ -362,6 +366,25 @@ impl Session {
                 return Incoming::Closed;
             }
             self.read_once(deadline).await;
+        }
+    }
+
+    /// Waits for something that is not the agent's, such as a person's answer: the agent is read meanwhile, and the limits
+    /// hold. Nothing where the session ends first.
+    pub async fn meanwhile<T>(&mut self, other: impl Future<Output = T>) -> Option<T> {
+        let mut other = pin!(other);
+        loop {
+            if let Ok(done) = timeout(GLANCE, &mut other).await {
+                return Some(done);
+            }
+            self.check();
+            let is_gone = self.process.as_ref().is_none_or(|process| process.stdout.is_none());
+            if self.ended.is_some() || is_gone {
+                return None;
+            }
+            if self.queued <= MAX_QUEUE {
+                self.read_some(GLANCE).await;
+            }
         }
     }
 

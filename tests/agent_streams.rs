@@ -117,7 +117,7 @@ fn what_a_stream_tells_is_what_the_model_said() {
             ]
         })
         .collect();
-    installed::run("streams of coding agents", 3, &checks.iter().collect::<Vec<_>>());
+    installed::run("streams of coding agents", 3, 2, &checks.iter().collect::<Vec<_>>());
 }
 
 /// The agents that the README shows with the bundled example.
@@ -130,7 +130,7 @@ static SHOWN: [(Agent, &str); 2] = [
 fn the_bundled_example_passes_with_real_agents() {
     let check = |agent| Check { agent, what: "it passes", run: example };
     let checks: Vec<Check> = SHOWN.iter().map(|(agent, _)| check(agent)).collect();
-    installed::run("the example with coding agents", 2, &checks.iter().collect::<Vec<_>>());
+    installed::run("the example with coding agents", 2, 2, &checks.iter().collect::<Vec<_>>());
 }
 
 fn example(agent: &Agent, program: &Path) {

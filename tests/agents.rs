@@ -23,13 +23,14 @@ mod typescript;
 fn example_agents_of_the_sdks() {
     let checks: Vec<&installed::Check> = typescript::CHECKS.iter().chain(python::CHECKS).collect();
     // They wait most of the time.
-    installed::run("example agents", 8, &checks);
+    installed::run("example agents", 8, 1, &checks);
 }
 
 #[test]
 fn coding_agents_against_a_scripted_model() {
     let checks = coding::checks();
-    installed::run("coding agents", 3, &checks.iter().collect::<Vec<_>>());
+    // They have races of their own, and two cores are few for three of them.
+    installed::run("coding agents", 3, 2, &checks.iter().collect::<Vec<_>>());
 }
 
 #[test]

@@ -14,10 +14,14 @@ use evals::trace::usage::UsageTotal;
 use evals::trace::{Body, Event, Header, Stop, StopReason, jsonl::Reader};
 use evals::workspace::change::Change;
 
+#[path = "graders/answers.rs"]
+mod answers;
 #[path = "graders/asking.rs"]
 mod asking;
 #[path = "graders/conduct.rs"]
 mod conduct;
+#[path = "graders/docs.rs"]
+mod docs;
 #[path = "graders/expr.rs"]
 mod expr;
 #[path = "graders/laws.rs"]

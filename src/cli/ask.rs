@@ -1,15 +1,18 @@
 //! `manual`: asks the user on the terminal, one question at a time, while other trials go on.
 
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::Value;
 use tokio::sync::watch;
 
 use super::terminal;
-use crate::interaction::{Answer, Person, Question};
+use crate::interaction::{Answer, Asked, Person, Question};
 use crate::report::show;
 use crate::report::text::{BOLD, DIM, Look, harmless};
+use crate::trace::{FileDiff, ToolKind};
 
 /// The user at the terminal.
 #[derive(Debug)]
@@ -26,8 +29,11 @@ pub fn person(interrupt: watch::Receiver<bool>) -> Option<Arc<dyn Person>> {
 }
 
 impl Person for AtTerminal {
-    fn ask(&self, question: &Question) -> Option<Answer> {
+    fn ask(&self, question: &Question, withdrawn: &AtomicBool) -> Option<Answer> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if withdrawn.load(Ordering::Relaxed) {
+            return None;
+        }
         let look = terminal::stderr_look();
         let mut text = Vec::new();
         shown(question, &look, &mut text).ok()?;
@@ -35,8 +41,17 @@ impl Person for AtTerminal {
             write!(text, "{} ", look.paint(BOLD, "[y]es once, [a]lways, [n]o, ne[v]er, [c]ancel?")).ok()?;
             // Written at once, and then let go: others have something to say while the user thinks.
             io::stderr().write_all(&text).ok()?;
-            if let Some(answer) = meant(&self.line()?) {
-                return Some(answer);
+            match self.line(withdrawn) {
+                Some(line) => {
+                    if let Some(answer) = meant(&line) {
+                        return Some(answer);
+                    }
+                }
+                None if withdrawn.load(Ordering::Relaxed) => {
+                    io::stderr().write_all(b"\nno answer is needed any more: the session ended\n").ok()?;
+                    return None;
+                }
+                None => return None,
             }
             text = b"one of the letters in brackets, please\n".to_vec();
         }
@@ -44,11 +59,11 @@ impl Person for AtTerminal {
 }
 
 impl AtTerminal {
-    /// A line of the user's; nothing at the end of the input, or once the run is interrupted.
-    fn line(&self) -> Option<String> {
+    /// A line of the user's; nothing at the end of the input, or once the question is withdrawn or the run interrupted.
+    fn line(&self, withdrawn: &AtomicBool) -> Option<String> {
         let stdin = io::stdin();
         loop {
-            if *self.interrupt.borrow() {
+            if *self.interrupt.borrow() || withdrawn.load(Ordering::Relaxed) {
                 return None;
             }
             let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
@@ -79,17 +94,40 @@ fn shown(question: &Question, look: &Look, out: &mut impl Write) -> io::Result<(
     for path in &asked.paths {
         writeln!(out, "    {}", look.paint(DIM, &harmless(path)))?;
     }
-    for diff in &question.diffs {
+    let proposed = if question.diffs.is_empty() { proposed(asked) } else { question.diffs.clone() };
+    for diff in &proposed {
         show::diff(diff, look, out)?;
     }
     if asked.command.is_none()
-        && question.diffs.is_empty()
+        && proposed.is_empty()
         && let Some(input) = &asked.input
     {
         let text: String = input.to_string().chars().take(2_000).collect();
         writeln!(out, "    {}", harmless(&text))?;
     }
     Ok(())
+}
+
+/// What a call would change, by its arguments, for agents that show no diff before they are allowed to make it: texts
+/// with what replaces them, or the whole of a file.
+fn proposed(asked: &Asked) -> Vec<FileDiff> {
+    const OLD: [&str; 5] = ["old_string", "old_str", "old_text", "oldText", "old"];
+    const NEW: [&str; 5] = ["new_string", "new_str", "new_text", "newText", "new"];
+    const WHOLE: [&str; 3] = ["content", "file_text", "text"];
+    let (Some(ToolKind::Edit), [path], Some(input)) = (asked.kind, asked.paths.as_slice(), &asked.input) else {
+        return Vec::new();
+    };
+    let text = |of: &Value, keys: &[&str]| keys.iter().find_map(|key| Some(of.get(key)?.as_str()?.to_owned()));
+    let change = |of: &Value| {
+        let (old, new) = (text(of, &OLD), text(of, &NEW));
+        let new = new.or_else(|| text(of, &WHOLE).filter(|_| old.is_none()))?;
+        Some(FileDiff { path: path.clone(), old, new: Some(new) })
+    };
+    match input.get("edits").and_then(Value::as_array) {
+        // In part it would look like less than it is.
+        Some(edits) => edits.iter().map(change).collect::<Option<_>>().unwrap_or_default(),
+        None => change(input).into_iter().collect(),
+    }
 }
 
 /// What a line of the user's means.
@@ -107,8 +145,7 @@ fn meant(line: &str) -> Option<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interaction::Asked;
-    use crate::trace::FileDiff;
+    use serde_json::json;
 
     #[test]
     fn a_call_is_shown_with_what_it_would_change_and_nothing_that_acts() {
@@ -120,6 +157,35 @@ mod tests {
         let text = String::from_utf8(text).unwrap();
         assert!(text.contains("-one") && text.contains("+two") && text.contains("a  demo  trial 1 asks:"), "{text}");
         assert!(!text.contains('\u{1b}'), "{text:?}");
+    }
+
+    #[test]
+    fn what_a_call_would_change_is_shown_by_its_arguments_where_the_agent_shows_no_diff() {
+        let shown = |kind, paths: &[&str], input| {
+            let paths = paths.iter().map(|path| (*path).to_owned()).collect();
+            let asked = Asked { kind: Some(kind), paths, input: Some(input), ..Asked::default() };
+            let question = Question { trial: "a".into(), asked, diffs: Vec::new(), options: Vec::new() };
+            let mut text = Vec::new();
+            super::shown(&question, &Look::PLAIN, &mut text).unwrap();
+            String::from_utf8(text).unwrap()
+        };
+        let whole = shown(ToolKind::Edit, &["a"], json!({"file_path": "/w/a", "content": "one\n"}));
+        assert!(whole.contains("+one") && !whole.contains("file_path"), "{whole}");
+        let part = json!({"old_string": "one", "new_string": "two"});
+        let edit = shown(ToolKind::Edit, &["a"], part.clone());
+        assert!(edit.contains("-one") && edit.contains("+two"), "{edit}");
+        let two = shown(ToolKind::Edit, &["a"], json!({"edits": [part, {"old_string": "x", "new_string": "y"}]}));
+        assert!(two.contains("-one") && two.contains("+y"), "{two}");
+        // Of what is not understood as a whole the arguments are shown as they are.
+        for (kind, paths, input) in [
+            (ToolKind::Edit, &["a"][..], json!({"edits": [part, {"line": "odd"}]})),
+            (ToolKind::Edit, &["a", "b"], part.clone()),
+            (ToolKind::Edit, &["a"], json!({"old": "odd"})),
+            (ToolKind::Other, &["a"], json!({"content": "odd"})),
+        ] {
+            let odd = shown(kind, paths, input.clone());
+            assert!(odd.contains(&input.to_string()), "{odd}");
+        }
     }
 
     #[test]

@@ -1,16 +1,153 @@
 //! `budget`: what a Trial may spend. A limit is inclusive: only what is above it exceeds it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
+use std::marker::PhantomData;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, IntoDeserializer, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::checks::Checks;
 use super::lists::said;
 use super::{Body, Evidence, Judge, words};
 use crate::grade::Grade;
 use crate::trace::{Body as EventBody, Event, Role};
-use crate::values::Time;
+use crate::values::{Fraction, Time};
+
+/// A limit: a number, or a ramp from full marks to none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Limit<T> {
+    /// What is above it exceeds it.
+    Hard(T),
+    /// Up to `full` all of it holds, from `none` on nothing, and in between a share.
+    Ramp {
+        /// Up to here it is all right.
+        full: T,
+        /// From here on it is not.
+        none: T,
+    },
+}
+
+impl<T: Copy> Limit<T> {
+    /// The most that is all right.
+    fn full(self) -> T {
+        match self {
+            Limit::Hard(limit) => limit,
+            Limit::Ramp { full, .. } => full,
+        }
+    }
+
+    /// How much of it holds for a figure, where figures are numbers.
+    fn share(self, figure: f64, number: impl Fn(T) -> f64) -> Fraction {
+        let (full, none) = match self {
+            Limit::Hard(limit) => (number(limit), number(limit)),
+            Limit::Ramp { full, none } => (number(full), number(none)),
+        };
+        // Sums of prices are not exact: three times 0.10 is not above 0.30.
+        let room = full.abs().max(1.0) * 1e-9;
+        if figure <= full + room {
+            return Fraction::ONE;
+        }
+        let left = (none - figure) / (none - full);
+        // Near to all is not all.
+        Fraction::new(left.clamp(0.0, 1.0 - 1e-9)).unwrap_or(Fraction::ZERO)
+    }
+
+    fn map<U>(self, of: impl Fn(T) -> U) -> Limit<U> {
+        match self {
+            Limit::Hard(limit) => Limit::Hard(of(limit)),
+            Limit::Ramp { full, none } => Limit::Ramp { full: of(full), none: of(none) },
+        }
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Limit<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::Hard(limit) => write!(f, "{limit}"),
+            Limit::Ramp { full, none } => write!(f, "{full} (none from {none} on)"),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Limit<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Ramp<T> {
+            full: T,
+            none: T,
+        }
+        struct NumberOrRamp<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for NumberOrRamp<T> {
+            type Value = Limit<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a limit, or a ramp such as `{full: 10, none: 20}`")
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+                T::deserialize(number.into_deserializer()).map(Limit::Hard)
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
+                T::deserialize(number.into_deserializer()).map(Limit::Hard)
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
+                T::deserialize(number.into_deserializer()).map(Limit::Hard)
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                T::deserialize(text.into_deserializer()).map(Limit::Hard)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                let Ramp { full, none } = Ramp::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Limit::Ramp { full, none })
+            }
+        }
+        deserializer.deserialize_any(NumberOrRamp(PhantomData))
+    }
+}
+
+impl<T: Serialize> Serialize for Limit<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Limit::Hard(limit) => limit.serialize(serializer),
+            Limit::Ramp { full, none } => {
+                let mut map = serializer.serialize_map(Some(2))?;
+                map.serialize_entry("full", full)?;
+                map.serialize_entry("none", none)?;
+                map.end()
+            }
+        }
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Limit<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("LimitOf{}", T::schema_name()).into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = generator.subschema_for::<T>();
+        json_schema!({"anyOf": [one, {
+            "type": "object",
+            "properties": {"full": one, "none": one},
+            "required": ["full", "none"],
+            "additionalProperties": false
+        }]})
+    }
+}
 
 /// What a Trial may spend at most.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,37 +155,55 @@ use crate::values::Time;
 pub struct Budget {
     /// US dollars.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.0))]
-    pub cost_usd: Option<f64>,
+    pub cost_usd: Option<Limit<f64>>,
     /// All tokens, cached ones included.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
+    pub tokens: Option<Limit<u64>>,
     /// Tokens sent, without cached ones.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
-    pub input_tokens: Option<u64>,
+    pub input_tokens: Option<Limit<u64>>,
     /// Tokens received, thoughts included.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
-    pub output_tokens: Option<u64>,
+    pub output_tokens: Option<Limit<u64>>,
     /// Tool calls, attempts and those of sub-agents included.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
-    pub tool_calls: Option<u64>,
+    pub tool_calls: Option<Limit<u64>>,
     /// Rounds of tool calls.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
-    pub steps: Option<u64>,
+    pub steps: Option<Limit<u64>>,
     /// Prompts of the user.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
-    pub turns: Option<u64>,
+    pub turns: Option<Limit<u64>>,
     /// From the first prompt to the answer.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
-    pub time: Option<Time>,
+    pub time: Option<Limit<Time>>,
+    /// The share that is enough, the mean over the limits.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub min: Option<Fraction>,
 }
 
 impl Body for Budget {
     fn refusal(&self) -> Option<String> {
-        if self.cost_usd.is_some_and(|cost| !cost.is_finite() || cost < 0.0) {
+        let Self { cost_usd, tokens, input_tokens, output_tokens, tool_calls, steps, turns, time, min } = self;
+        let money = |limit: &Limit<f64>| limit.map(|cost| cost.is_finite() && cost >= 0.0);
+        if cost_usd.as_ref().map(money).is_some_and(|fine| {
+            matches!(fine, Limit::Hard(false) | Limit::Ramp { full: false, .. } | Limit::Ramp { none: false, .. })
+        }) {
             return Some("has a `cost-usd` that is no amount of money; write a number from 0 up".to_owned());
         }
-        (*self == Budget::default()).then(|| "checks nothing; set a limit, for example `cost-usd: 0.50`".to_owned())
+        let counts = [tokens, input_tokens, output_tokens, tool_calls, steps, turns];
+        let numbers = counts.iter().filter_map(|limit| limit.map(|limit| limit.map(|count| count as f64)));
+        let seconds = time.map(|limit| limit.map(|time| time.0.as_secs_f64()));
+        let mut all = numbers.chain(*cost_usd).chain(seconds).peekable();
+        if all.peek().is_none() {
+            return Some("checks nothing; set a limit, for example `cost-usd: 0.50`".to_owned());
+        }
+        if all.any(|limit| matches!(limit, Limit::Ramp { full, none } if none <= full)) {
+            return Some(
+                "contradicts itself: a ramp goes down from `full` to `none`, so `none` is above `full`".to_owned(),
+            );
+        }
+        (*min == Some(Fraction::ZERO)).then(|| "checks nothing: with `min: 0` it always passes".to_owned())
     }
 
     fn judge(&self) -> Option<Box<dyn Judge>> {
@@ -88,14 +243,14 @@ impl Judge for BudgetJudge {
     fn event(&mut self, event: &Event) {
         match &event.body {
             EventBody::ToolCall(call) => {
-                self.calls.add(self.limits.tool_calls, event.seq);
+                self.calls.add(self.limits.tool_calls.map(Limit::full), event.seq);
                 // The steps of one speaker never decrease, so a new number is a new step.
                 if self.in_step.insert(event.parent.clone(), call.step) != Some(call.step) {
-                    self.steps.add(self.limits.steps, event.seq);
+                    self.steps.add(self.limits.steps.map(Limit::full), event.seq);
                 }
             }
             EventBody::Message(message) if message.role == Role::User && event.parent.is_none() => {
-                self.turns.add(self.limits.turns, event.seq);
+                self.turns.add(self.limits.turns.map(Limit::full), event.seq);
             }
             EventBody::Usage(_) => self.usage_at = Some(event.seq),
             EventBody::Stop(_) => self.stop_at = Some(event.seq),
@@ -115,10 +270,9 @@ impl Judge for BudgetJudge {
                         Some(source) => format!(" ({source})"),
                         None => String::new(),
                     };
-                    // Sums of prices are not exact: three times 0.10 is not above 0.30.
-                    let holds = cost <= limit + limit.abs().max(1.0) * 1e-9;
-                    let word = if holds { "within" } else { "above" };
-                    checks.either(holds, format!("it cost {} USD{by}, {word} {limit}", words::money(cost)), usage_at);
+                    let share = limit.share(cost, |limit| limit);
+                    let reason = format!("it cost {} USD{by}, {} {limit}", words::money(cost), word(share));
+                    checks.partly(share, reason, usage_at);
                 }
             }
         }
@@ -152,21 +306,22 @@ impl Judge for BudgetJudge {
             match evidence.duration_ms.filter(|_| evidence.header.is_timed()) {
                 None => checks.unknown("nobody measured how long it took (`time`)"),
                 Some(ms) => {
-                    let holds = u128::from(ms) <= limit.0.as_millis();
-                    let word = if holds { "within" } else { "above" };
+                    let share = limit.share(ms as f64, |limit| limit.0.as_millis() as f64);
                     let took = Time(std::time::Duration::from_millis(ms));
-                    checks.either(holds, format!("it took {took}, {word} {limit}"), stop_at);
+                    checks.partly(share, format!("it took {took}, {} {limit}", word(share)), stop_at);
                 }
             }
         }
-        checks.grade()
+        checks.grade_at_least(limits.min)
     }
 }
 
-fn within(checks: &mut Checks, key: &str, figure: u64, limit: u64, over_at: Option<u64>) {
-    if figure <= limit {
-        checks.held(format!("{key} {figure}, within {limit}"), []);
-    } else {
-        checks.violated(format!("{key} {figure}, above {limit}"), over_at);
-    }
+fn within(checks: &mut Checks, key: &str, figure: u64, limit: Limit<u64>, over_at: Option<u64>) {
+    let share = limit.share(figure as f64, |limit| limit as f64);
+    let over_at = over_at.filter(|_| share < Fraction::ONE);
+    checks.partly(share, format!("{key} {figure}, {} {limit}", word(share)), over_at);
+}
+
+fn word(share: Fraction) -> &'static str {
+    if share == Fraction::ONE { "within" } else { "above" }
 }

@@ -229,7 +229,7 @@ pub(super) fn tail(ran: &Ran) -> String {
 
 /// Whether a line's own program is not on this machine: then not the agent's work failed, but the grader.
 /// A path within the workspace is the agent's work.
-fn is_not_installed(command: &Command, evidence: &Evidence<'_>) -> bool {
+pub(super) fn is_not_installed(command: &Command, evidence: &Evidence<'_>) -> bool {
     let Command::Line(line) = command else { return false };
     let is_setting = |word: &&str| word.split_once('=').is_some_and(|(name, _)| is_name(name));
     let Some(program) = line.split_whitespace().find(|word| !is_setting(word)) else { return false };

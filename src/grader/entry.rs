@@ -23,6 +23,7 @@ pub struct GraderEntry {
 
 /// A grader, or the name of one.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "a case has a few of them")]
 pub enum What {
     /// One that stands here.
     Kind(Kind),

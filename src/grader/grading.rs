@@ -79,6 +79,7 @@ impl Grading {
                 }
                 (Some(judge), _) => judge.finish(evidence),
                 (None, Kind::Command(command)) => command.grade(evidence).await,
+                (None, Kind::Tests(tests)) => tests.grade(evidence).await,
                 (None, other) => Grade::ungraded(format!("nobody judges a grader of kind {}", other.word())),
             };
             records.push(record(&grader, name, grade));

@@ -165,6 +165,7 @@ fn expand_into(
                 let mut kind = kind.clone();
                 match (&mut kind, folder) {
                     (Kind::Files(files), Some(folder)) => files.count_from(folder),
+                    (Kind::Output(output), Some(folder)) => output.count_from(folder),
                     (Kind::Script(script), Some(folder)) => script.count_from(folder),
                     _ => {}
                 }

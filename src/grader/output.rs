@@ -1,5 +1,7 @@
 //! `output`: what the agent said in the end.
 
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +11,14 @@ use super::{Body, Evidence, Judge, words};
 use crate::grade::Grade;
 use crate::trace::{Body as EventBody, Event, Role};
 use crate::values::Pattern;
+
+mod json;
+mod number;
+mod similarity;
+
+use json::{Keeps, Paths};
+use number::Number;
+use similarity::Similarity;
 
 /// What masked secrets begin with.
 const REDACTED: &str = "[redacted:";
@@ -32,17 +42,30 @@ pub struct Output {
     /// This regular expression does not match it, nor any of these; unanchored.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub not_regex: Option<OneOrList<Pattern>>,
+    /// The number in it is this one, or is within these bounds.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub number: Option<Number>,
+    /// It is JSON, or ends with a block of JSON, and this stands in it.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub json_path: Option<Paths>,
+    /// It is JSON, or ends with a block of JSON, and keeps to this schema.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub json_schema: Option<Keeps>,
+    /// It is near to a text.
+    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<Similarity>,
     /// It shows no masked secret.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_secrets: bool,
-    /// `equals`, `contains` and `not-contains` take upper and lower case for the same.
+    /// `equals`, `contains`, `not-contains` and `similarity` take upper and lower case for the same.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ignore_case: bool,
 }
 
 impl Body for Output {
     fn refusal(&self) -> Option<String> {
-        let Self { equals, contains, not_contains, regex, not_regex, no_secrets, ignore_case: _ } = self;
+        let Self { equals, contains, not_contains, regex, not_regex, no_secrets, ignore_case: _, .. } = self;
+        let Self { number, json_path, json_schema, similarity, .. } = self;
         let texts = [("equals", equals), ("contains", contains), ("not-contains", not_contains)];
         let patterns = [("regex", regex), ("not-regex", not_regex)];
         let is_empty = |list: &Option<OneOrList<String>>| {
@@ -56,6 +79,20 @@ impl Body for Output {
         };
         if let Some((key, _)) = patterns.iter().find(|(_, list)| is_empty(list)) {
             return Some(format!("checks nothing: `{key}` is empty"));
+        }
+        let paths = json_path.iter().flat_map(|paths| &paths.0);
+        let refused = number
+            .as_ref()
+            .and_then(Number::refusal)
+            .or_else(|| paths.into_iter().find_map(json::At::refusal))
+            .or_else(|| json_schema.as_ref().and_then(Keeps::refusal))
+            .or_else(|| similarity.as_ref().and_then(Similarity::refusal));
+        if refused.is_some() {
+            return refused;
+        }
+        let others = [number.is_some(), json_path.is_some(), json_schema.is_some(), similarity.is_some()];
+        if others.contains(&true) {
+            return None;
         }
         let nothing = texts.iter().all(|(_, list)| list.is_none()) && patterns.iter().all(|(_, list)| list.is_none());
         (nothing && !no_secrets).then(|| "checks nothing; say what the output has to be, for example `contains`".into())
@@ -84,13 +121,25 @@ impl Judge for OutputJudge {
     }
 
     fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
-        self.wanted.grade(evidence.output, self.said_at)
+        self.wanted.grade(evidence, self.said_at)
     }
 }
 
 impl Output {
-    fn grade(&self, output: &str, said_at: Option<u64>) -> Grade {
-        let output = output.trim_end();
+    /// The files beside the case that it compares with.
+    pub fn named_files(&self) -> impl Iterator<Item = &Path> {
+        self.json_schema.iter().filter_map(Keeps::file)
+    }
+
+    /// Makes the files it compares with count from a folder.
+    pub fn count_from(&mut self, folder: &Path) {
+        if let Some(schema) = &mut self.json_schema {
+            schema.count_from(folder);
+        }
+    }
+
+    fn grade(&self, evidence: &Evidence<'_>, said_at: Option<u64>) -> Grade {
+        let output = evidence.output.trim_end();
         let folded = |text: &str| if self.ignore_case { text.to_lowercase() } else { text.to_owned() };
         let compared = folded(output);
         let shown = if output.is_empty() { "empty".to_owned() } else { format!("`{}`", words::short(output, 200)) };
@@ -142,6 +191,13 @@ impl Output {
             };
             checks.either(found.is_none(), reason, said_at);
         }
+        if let Some(number) = &self.number {
+            number.check(&mut checks, output, &shown, said_at);
+        }
+        self.check_json(&mut checks, output, &shown, evidence.case_folder, said_at);
+        if let Some(similarity) = &self.similarity {
+            similarity.check(&mut checks, output, self.ignore_case, said_at);
+        }
         if self.no_secrets {
             let found = output.find(REDACTED).map(|start| words::short(&output[start..], 60));
             let reason = match &found {
@@ -151,5 +207,26 @@ impl Output {
             checks.either(found.is_none(), reason, said_at);
         }
         checks.grade()
+    }
+
+    fn check_json(&self, checks: &mut Checks, output: &str, shown: &str, folder: &Path, said_at: Option<u64>) {
+        let paths: &[json::At] = self.json_path.as_ref().map_or(&[], |paths| &paths.0);
+        if paths.is_empty() && self.json_schema.is_none() {
+            return;
+        }
+        match json::in_answer(output) {
+            Ok(json) => {
+                paths.iter().for_each(|at| at.check(checks, &json, said_at));
+                if let Some(schema) = &self.json_schema {
+                    schema.check(checks, &json, folder, said_at);
+                }
+            }
+            Err(why) => {
+                // Each check of it fails with it.
+                let checked = paths.len() + usize::from(self.json_schema.is_some());
+                checks.violated(format!("{why}; it is {shown}"), said_at);
+                (1..checked).for_each(|_| checks.violated("the output is no JSON", said_at));
+            }
+        }
     }
 }

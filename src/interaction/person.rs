@@ -1,5 +1,7 @@
 //! A person who answers permission requests: what `manual` asks, and of whom.
 
+use std::sync::atomic::AtomicBool;
+
 use crate::interaction::{Answer, Asked};
 use crate::trace::{FileDiff, PermissionOption};
 
@@ -18,6 +20,7 @@ pub struct Question {
 
 /// Someone who can be asked. Questions of several trials come one at a time.
 pub trait Person: std::fmt::Debug + Send + Sync {
-    /// Asks, and waits for the answer; nothing where nobody is there any more. May block.
-    fn ask(&self, question: &Question) -> Option<Answer>;
+    /// Asks, and waits for the answer; nothing where nobody is there any more, or once the question is withdrawn.
+    /// May block.
+    fn ask(&self, question: &Question, withdrawn: &AtomicBool) -> Option<Answer>;
 }

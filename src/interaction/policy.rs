@@ -1,6 +1,7 @@
 //! A policy at work in one trial: it remembers what it was asked before, and chooses among what the agent offers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
@@ -52,6 +53,7 @@ impl Policy {
     }
 
     /// Answers a request, by a person where the policy is `manual` and one is there. Others are served meanwhile.
+    /// Who stops waiting for the answer withdraws the question.
     pub async fn decide(&mut self, asked: &Asked, diffs: &[FileDiff], options: &[PermissionOption]) -> Reply {
         let (Interaction::Manual, Some((person, trial))) = (&self.interaction, &self.person) else {
             return self.decide_alone(asked, options);
@@ -59,7 +61,9 @@ impl Policy {
         let question =
             Question { trial: trial.clone(), asked: asked.clone(), diffs: diffs.to_vec(), options: options.to_vec() };
         let person = person.clone();
-        let answered = tokio::task::spawn_blocking(move || person.ask(&question)).await;
+        let withdrawn = Arc::new(AtomicBool::new(false));
+        let _waiting = Waiting(withdrawn.clone());
+        let answered = tokio::task::spawn_blocking(move || person.ask(&question, &withdrawn)).await;
         let (answer, reason) = match answered.ok().flatten() {
             Some(answer) => (answer, "a person answered"),
             None => (Answer::Cancel, "the person is gone"),
@@ -71,6 +75,18 @@ impl Policy {
             rule: None,
             reason: Some(reason.to_owned()),
             notice: chosen.notice,
+            updated_input: None,
+        }
+    }
+
+    /// What is answered where the session ended while a person was asked.
+    pub fn unanswered(&self) -> Reply {
+        Reply {
+            option: None,
+            policy: self.interaction.word().to_owned(),
+            rule: None,
+            reason: Some("the session ended before a person answered".to_owned()),
+            notice: None,
             updated_input: None,
         }
     }
@@ -133,6 +149,15 @@ impl Policy {
         let policy = self.interaction.word();
         let reason = format!("{what} is no permission, and neither a rule nor `answers` of the case answers it");
         Decision { answer: Answer::RejectOnce, policy, rule: None, reason, updated_input: None }
+    }
+}
+
+/// Somebody waits for a person's answer; where that ends, the question is withdrawn.
+struct Waiting(Arc<AtomicBool>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

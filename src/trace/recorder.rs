@@ -433,8 +433,8 @@ impl Recorder {
         let exit_code = said.exit_code.or(open.exit_code);
         let status = match said.outcome {
             _ if open.rejected => CallStatus::Denied,
-            Said::Denied => CallStatus::Denied,
             _ if open.cancelled => CallStatus::Cancelled,
+            Said::Denied => CallStatus::Denied,
             Said::Cancelled => CallStatus::Cancelled,
             Said::Failed => CallStatus::Error,
             Said::Ok if exit_code.is_some_and(|code| code != 0) => CallStatus::Error,

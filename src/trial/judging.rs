@@ -63,8 +63,11 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
         patch: site.patch,
         shell: site.shell,
     };
-    let wrong_model = case.require_model.then(|| wrong_model(&finished.header.model)).flatten();
-    let error = error_of(&stop)
+    let failed = error_of(&stop);
+    // Where the session failed nothing answered, and that is why no model is the one required.
+    let required = case.require_model && failed.is_none();
+    let wrong_model = required.then(|| wrong_model(&finished.header.model)).flatten();
+    let error = failed
         .or(wrong_model.as_ref().map(|_| ErrorCategory::Handshake))
         .or(another_case.as_ref().map(|_| ErrorCategory::Setup));
     let grades = if error.is_some() { Vec::new() } else { grading.finish(&evidence).await };

@@ -68,10 +68,12 @@ fn folder() -> PathBuf {
     env::var_os("EVALS_AGENTS").filter(|named| !named.is_empty()).map_or_else(beside, PathBuf::from)
 }
 
-/// Runs the checks of all agents that are here, so many at once. Those that were not run are told on standard error and counted, which is no failure unless `EVALS_REQUIRE_AGENTS` is set and the machine could have them.
-pub fn run(set: &str, at_once: usize, checks: &[&Check]) {
+/// Runs the checks of all agents that are here, so many at once, each at most so many times: one that passes after it
+/// failed is told. Those that were not run are told on standard error and counted, which is no failure unless `EVALS_REQUIRE_AGENTS` is set and the machine could have them.
+pub fn run(set: &str, at_once: usize, tries: usize, checks: &[&Check]) {
     let next = AtomicUsize::new(0);
     let (failed, absent) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let again = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..at_once {
             scope.spawn(|| {
@@ -80,12 +82,11 @@ pub fn run(set: &str, at_once: usize, checks: &[&Check]) {
                     match check.agent.find() {
                         Err(why) => absent.lock().unwrap().push((check.agent.name, why)),
                         Ok(program) => {
-                            let ran = catch_unwind(AssertUnwindSafe(|| (check.run)(check.agent, &program)));
-                            let told = |text: &str| failed.lock().unwrap().push(format!("{title}\n{text}"));
-                            if let Err(panic) = ran {
-                                let text = panic.downcast_ref::<String>().map(String::as_str);
-                                told(text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason was given"));
-                            }
+                            let tried = || catch_unwind(AssertUnwindSafe(|| (check.run)(check.agent, &program)));
+                            let Err(first) = tried() else { continue };
+                            let told = format!("{title}\n{}", reason(&*first));
+                            let passes = (1..tries).any(|_| tried().is_ok());
+                            (if passes { &again } else { &failed }).lock().unwrap().push(told);
                         }
                     }
                 }
@@ -100,10 +101,20 @@ pub fn run(set: &str, at_once: usize, checks: &[&Check]) {
         let count = absent.iter().filter(|(it, _)| *it == name).count();
         writeln!(out, "not run: {name}, {count} checks: {}", why.why).unwrap();
     }
+    let again = again.into_inner().unwrap();
+    for told in &again {
+        writeln!(out, "passed at the second try alone: {told}").unwrap();
+    }
     let ran = checks.len() - absent.len();
     writeln!(out, "{set}: {ran} checks run, {} not run", absent.len()).unwrap();
     assert!(failed.is_empty(), "{} of {ran} checks failed:\n\n{}", failed.len(), failed.join("\n\n"));
     let required = env::var_os("EVALS_REQUIRE_AGENTS").is_some_and(|value| !value.is_empty());
     let missed: Vec<&str> = absent.iter().filter(|(_, absent)| !absent.excused).map(|(name, _)| *name).collect();
     assert!(!required || missed.is_empty(), "EVALS_REQUIRE_AGENTS is set, and these were not run: {missed:#?}");
+}
+
+/// Why a check failed.
+fn reason(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason was given")
 }

@@ -130,8 +130,8 @@ fn cancelled_at_a_call(_: &Agent, program: &Path) {
 /// How the agent itself ended the last turn, in its answer to the prompt; it came after the cancel.
 fn last_answer(trial: &Trial) -> String {
     let cancelled = trial.said("send").into_iter().find(|(_, line)| line["method"] == "session/cancel").unwrap().0;
-    let answers = trial.said("recv").into_iter().filter(|(_, line)| line.pointer("/result/stopReason").is_some());
-    let (at, last) = answers.last().unwrap();
+    let mut answers = trial.said("recv").into_iter().filter(|(_, line)| line.pointer("/result/stopReason").is_some());
+    let (at, last) = answers.next_back().unwrap();
     assert!(at > cancelled, "{last}");
     last["result"]["stopReason"].as_str().unwrap().to_owned()
 }

@@ -280,13 +280,16 @@ fn promptfoos_names_are_read() {
 
 const TOOLS: [&str; 3] = ["read", "write", "test"];
 
+/// Whether it begins a step, its tool, and its path.
+type RandomCall = (bool, u8, u8);
+
 /// A session of random calls in random steps, and what is expected of it.
-fn sessions() -> impl Strategy<Value = (Vec<(bool, u8, u8)>, Vec<(u8, u8)>)> {
+fn sessions() -> impl Strategy<Value = (Vec<RandomCall>, Vec<(u8, u8)>)> {
     let call = (any::<bool>(), 0_u8..3, 0_u8..3);
     (proptest::collection::vec(call, 0..6), proptest::collection::vec((0_u8..3, 0_u8..4), 1..4))
 }
 
-fn random(list: &[(bool, u8, u8)]) -> Trial {
+fn random(list: &[RandomCall]) -> Trial {
     let mut steps: Vec<Vec<(&str, Value, &str)>> = Vec::new();
     for (starts, tool, path) in list {
         let call = (TOOLS[usize::from(*tool)], json!({"path": format!("f{path}")}), "ok");

@@ -66,6 +66,11 @@ while True:
         assistant({"type": "tool_use", "id": call, "name": tool, "input": given})
         told = ask(tool, given, call)
         allowed = told.get("response", {}).get("behavior") == "allow"
+        if given.get("hangs"):
+            hear()
+            content = [{"type": "tool_result", "tool_use_id": call, "content": "The user doesn't want to proceed with this tool use.", "is_error": True}]
+            say({"type": "user", "message": {"role": "user", "content": content}, "parent_tool_use_id": None, "tool_result_meta": [{"id": call, "non_execution_kind": "user-rejected"}]})
+            interrupted()
         text = json.dumps(told.get("response", told), sort_keys=True)
         say({"type": "user", "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call, "content": text, "is_error": not allowed}]}, "parent_tool_use_id": None})
     result()
@@ -196,6 +201,18 @@ fn a_limit_interrupts_the_turn() {
     assert_eq!(result["verdict"], "fail");
     let wire = project.of_trial("a/both-ways/default/1", "wire.jsonl");
     assert!(wire.contains(r#"\"subtype\":\"interrupt\""#) && !wire.contains("SIGTERM"), "{wire}");
+}
+
+#[test]
+fn a_call_that_an_interrupt_ends_is_cancelled_and_not_denied() {
+    let project = project("timeouts: {grace: 2s}");
+    project.write(
+        "cases/a.yaml",
+        "prompt: '[{\"Bash\": {\"command\": \"tail\", \"hangs\": true}}]'\nlimits: {time: 1500ms}\ngraders: [{use: finished}]\n",
+    );
+    let (trace, _) = run(&project);
+    // It was allowed; the program's word for an interrupt is that its user rejected the call.
+    assert_eq!(answers(&trace), ["allowed auto-approve - cancelled"]);
 }
 
 #[test]

@@ -136,3 +136,134 @@ fn a_script_that_says_nothing_usable_leaves_it_ungraded() {
         project.evals(&["check"]).exits(2).says(why);
     }
 }
+
+/// Two tests of Python's own runner, one of which the agent breaks.
+const SUITE: &str = "import unittest\nfrom m import add\nclass T(unittest.TestCase):\n    def test_one(self):\n        self.assertEqual(add(1, 1), 2)\n    def test_two(self):\n        self.assertEqual(add(2, 2), 4)\n";
+
+#[test]
+fn tests_of_a_runner_are_judged_one_by_one() {
+    let project = Project::new();
+    project.write("cases/work/m.py", "def add(a, b):\n    return 0\n");
+    project.write("cases/hidden/test_m.py", SUITE);
+    let keys = |grader: &str| {
+        format!(
+            "workspace: {{copy: work}}\nhidden: hidden\nenv: {{PYTHONDONTWRITEBYTECODE: '1'}}\ngraders: [{{tests: {grader}}}]"
+        )
+    };
+    let step = |new: &str| format!("steps: [{{edit: {{path: m.py, old: return 0, new: {new}}}}}]");
+    let run = "run: python3 -m unittest -v";
+    project.case("good", &keys(&format!("{{{run}, fail-to-pass: [test_m.T.test_one]}}")), &step("return a + b"));
+    project.case("half", &keys(&format!("{{{run}}}")), &step("return 2"));
+    project.case("enough", &keys(&format!("{{{run}, min: 0.5}}")), &step("return 2"));
+    project.case(
+        "listed",
+        &keys(&format!("{{{run}, fail-to-pass: [test_one], pass-to-pass: ['*two']}}")),
+        &step("return 2"),
+    );
+    project.case("broken", &keys(&format!("{{{run}}}")), &step("return ("));
+    project.case("late", &keys("{run: sleep 30, timeout: 300ms}"), &step("return 2"));
+    project.case("absent", &keys("{run: no-such-runner-here --all}"), &step("return 2"));
+    project.case("told", &keys("{run: 'echo All tests passed'}"), &step("return 2"));
+    project.evals(&["run"]).exits(1);
+    for (id, value, reason) in [
+        ("good", Some(1.0), "fail-to-pass: `test_m.T.test_one` passed"),
+        ("half", Some(0.5), "1 of 2 tests failed: `test_m.T.test_two`"),
+        ("enough", Some(0.5), "enough holds, 0.5 of it was asked for"),
+        ("listed", Some(0.5), "pass-to-pass: `test_m.T.test_two` (of `*two`) failed"),
+        ("broken", Some(0.0), "1 of 1 test failed"),
+        ("late", Some(0.0), "`sleep 30` took longer than its timeout of 300ms"),
+        ("absent", None, "its program is not installed"),
+        ("told", Some(0.0), "showed no test that could be understood"),
+    ] {
+        let grade = &project.result(&format!("{id}/demo/default/1"))["grades"][0];
+        assert_eq!(grade["value"].as_f64(), value, "{id}: {grade}");
+        assert!(grade["reason"].as_str().unwrap().contains(reason), "{id}: {grade}");
+        assert_eq!(grade["passed"].as_bool(), value.map(|value| value == 1.0 || id == "enough"), "{id}: {grade}");
+    }
+}
+
+#[test]
+fn a_report_that_lay_there_before_says_nothing() {
+    let project = Project::new();
+    let report =
+        "<testsuites><testsuite name=\\\"s\\\"><testcase classname=\\\"c\\\" name=\\\"a\\\"/></testsuite></testsuites>";
+    let write = format!("steps: [{{write: {{path: out/report.xml, text: \"{report}\"}}}}]");
+    let keys = |run: &str| format!("graders: [{{tests: {{run: {run}, report: 'out/*.xml'}}}}]");
+    project.case("forged", &keys("'true'"), &write);
+    project.case("none", &keys("'true'"), "steps: [{say: hi}]");
+    // The same bytes, written by the runner.
+    project.case("fresh", &keys("'cat out/report.xml > new && cat new > out/report.xml'"), &write);
+    project.evals(&["run"]).exits(1);
+    for (id, passed, reason) in [
+        ("forged", false, "what lies there was there before"),
+        ("none", false, "wrote no report that fits `out/*.xml`"),
+        ("fresh", true, "all of 1 test passed"),
+    ] {
+        let grade = &project.result(&format!("{id}/demo/default/1"))["grades"][0];
+        assert_eq!(grade["passed"], passed, "{id}: {grade}");
+        assert!(grade["reason"].as_str().unwrap().contains(reason), "{id}: {grade}");
+    }
+}
+
+#[test]
+fn a_script_can_be_read_in_a_sandbox() {
+    let project = Project::new();
+    project.write("cases/judge.py", JUDGE);
+    let keys = "sandbox: bwrap\ngraders:\n  - script: {run: [python3, judge.py, --strict, a.txt], name: mine, diagnostic: true}\n  - stop: {reason: end_turn}";
+    project.case("a", keys, "steps: [{write: {path: a.txt, text: \"hello\\n\"}}, {say: Done.}]");
+    // Said once by the tests of the sandbox.
+    if evals::sandbox::bwrap::works().is_err() {
+        return;
+    }
+    project.evals(&["run"]).exits(0);
+    let grades = &project.result("a/demo/default/1")["grades"];
+    assert_eq!(grades[0]["reason"], "all is well", "{grades}");
+}
+
+/// What the demo agent plays for the examples of `docs/graders/`.
+const MENDS: &str = r#"
+steps:
+  - read: {path: src/total.py}
+  - run: {command: python3 -m unittest discover -s src}
+  - edit: {path: src/total.py, old: "sum(numbers[:-1])", new: "sum(numbers)", ask: true}
+  - run: {command: "python3 -m unittest discover  -s src"}
+  - say: |
+      The last element was left out. 2 tests pass now.
+
+      ```json
+      {"file": "src/total.py", "tests": 2}
+      ```
+  - usage: {input-tokens: 1500, output-tokens: 120, cost-usd: 0.02}
+"#;
+
+#[test]
+fn the_examples_of_the_documentation_hold_on_their_session() {
+    let project = Project::new();
+    project.write("work/README.md", "# Totals\n");
+    project.write("work/src/total.py", "def total(numbers):\n    return sum(numbers[:-1])\n");
+    let suite = "import unittest\nfrom total import total\nclass T(unittest.TestCase):\n    def test_all(self):\n        self.assertEqual(total([1, 2, 3]), 6)\n    def test_empty(self):\n        self.assertEqual(total([]), 0)\n";
+    project.write("work/src/test_total.py", suite);
+    for word in evals::grader::Kind::WORDS {
+        let page = std::fs::read_to_string(format!("docs/graders/{word}.md")).unwrap();
+        let examples: String =
+            page.split("```yaml\n").skip(1).map(|block| block.split("```").next().unwrap()).collect();
+        // A diagnostic one does not count, and a case needs one that does.
+        let graders = examples.replace("\n- ", "\n  - ");
+        let keys = format!(
+            "interaction: auto-approve\nworkspace: {{copy: ../work}}\nenv: {{PYTHONDONTWRITEBYTECODE: '1'}}\ngraders:\n  {graders}"
+        );
+        // Where a line is indented further it belongs to the grader above it.
+        let keys: String = keys
+            .lines()
+            .map(|line| if line.starts_with("    ") { format!("  {line}\n") } else { format!("{line}\n") })
+            .collect();
+        project.case(word, &keys, MENDS);
+    }
+    project.evals(&["run", "--jobs", "2"]);
+    for word in evals::grader::Kind::WORDS {
+        let result = project.result(&format!("{word}/demo/default/1"));
+        for grade in result["grades"].as_array().unwrap() {
+            assert_eq!(grade["passed"], true, "{word}: {grade}");
+        }
+    }
+}

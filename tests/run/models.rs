@@ -409,7 +409,8 @@ fn a_model_that_cannot_be_set_is_never_run_under_its_name() {
         ),
     ] {
         let story = Story { via, opened, set: set.to_owned(), ..Story::default() };
-        let project = story.run("");
+        // That the case insists on the model does not hide why it could not be set.
+        let project = story.run("require-model: true");
         let result = project.result("a/fake/big/1");
         assert_eq!(
             (&result["verdict"], &result["error"]["category"]),

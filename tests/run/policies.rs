@@ -146,6 +146,24 @@ graders: [{files: {exists: [b.txt], absent: [a.txt]}}]
 }
 
 #[test]
+fn a_call_that_is_allowed_with_another_input_only_is_not_made_with_its_own() {
+    let project = Project::new();
+    let keys = "\
+interaction:
+  scripted:
+    rules: [{when: {command: '^echo b'}, answer: allow-once, updated-input: {command: echo dry}, name: dry}]
+    default: allow
+graders: [{files: {exists: [a.txt], absent: [b.txt]}}, {permissions: {rejected: [{kind: execute, rule: dry}], respected: true}}]
+";
+    project.case("a", keys, ASKS);
+    project.evals(&["run"]).exits(0);
+    assert_eq!(statuses(&project), ["ok", "denied"]);
+    let trace = project.trace("a/demo/default/1");
+    let told: Vec<&Value> = of_type(&trace, "notice");
+    assert!(told.iter().any(|notice| notice["text"].as_str().unwrap().contains("which ACP takes none of")), "{told:?}");
+}
+
+#[test]
 fn a_cancelled_request_cancels_its_call() {
     let project = Project::new();
     let keys =
@@ -232,8 +250,8 @@ while time.time() < until:
     while len(re.findall(rb"\[c\]ancel\?", seen)) > asked:
         answer = answers[asked] if asked < len(answers) else "c"
         asked += 1
-        # Ctrl-C, or a line.
-        os.write(terminal, b"\x03" if answer == "^C" else answer.encode() + b"\n")
+        # Ctrl-C, or a line, or nothing at all.
+        if answer != "-": os.write(terminal, b"\x03" if answer == "^C" else answer.encode() + b"\n")
 if time.time() >= until: os.kill(pid, 9)
 _, status = os.waitpid(pid, 0)
 sys.stdout.write(re.sub(r"\x1b\[[0-9;]*m", "", seen.decode(errors="replace")))
@@ -257,7 +275,7 @@ fn manual_asks_at_the_terminal_one_question_at_a_time() {
     // What is no answer is asked again.
     let (code, seen) = at_a_terminal(&project, "y,what,n");
     assert_eq!(code, Some(0), "{seen}");
-    assert!(seen.contains("a  demo  trial 1 asks: edit") && seen.contains(r#""new":"two""#), "{seen}");
+    assert!(seen.contains("a  demo  trial 1 asks: edit") && seen.contains("-one") && seen.contains("+two"), "{seen}");
     assert!(seen.contains("echo hi") && seen.contains("one of the letters"), "{seen}");
     assert!(seen.contains("permission requests were left to a person"), "{seen}");
     let trace = project.trace("a/demo/default/1");
@@ -293,3 +311,62 @@ fn an_interrupt_ends_a_question() {
     assert!(begun.elapsed() < std::time::Duration::from_secs(20));
     assert!(seen.contains("--resume"), "{seen}");
 }
+
+#[test]
+fn a_question_is_withdrawn_when_its_session_ends() {
+    // Nobody answers, and the time limit holds all the same.
+    let project = Project::new();
+    let steps = "steps: [{run: {command: echo hi, ask: true}}, {say: done}]";
+    let graders = "graders: [{permissions: {asked: [{kind: execute}]}}]";
+    project.case("a", &format!("limits: {{time: 2s}}\n{graders}"), steps);
+    let begun = std::time::Instant::now();
+    let (code, seen) = at_a_terminal(&project, "-");
+    assert_eq!(code, Some(1), "{seen}");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{seen}");
+    let answer = responses(&project).remove(0);
+    assert_eq!((&answer["outcome"], &answer["policy"]), (&json!("cancelled"), &json!("manual")));
+    assert_eq!(answer["reason"], "the session ended before a person answered");
+    assert_eq!(statuses(&project), ["cancelled"]);
+    assert_eq!(project.trace("a/demo/default/1").last().unwrap()["reason"], "timed_out");
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    // One that waits for its turn to be asked is withdrawn too.
+    for id in ["a", "b"] {
+        project.case(id, &format!("limits: {{time: 3s}}\n{graders}"), steps);
+    }
+    let (code, seen) = at_a_terminal(&project, "-,-");
+    assert_eq!(code, Some(1), "{seen}");
+    for trial in ["a/demo/default/1", "b/demo/default/1"] {
+        assert_eq!(project.result(trial)["stop"]["reason"], "timed_out", "{seen}");
+    }
+}
+
+#[test]
+fn an_agent_that_dies_while_a_person_is_asked_is_noticed() {
+    let project = Project::new();
+    project.harness("dies", "adapter: acp\ncommand: [python3, \"{workspace}/dies.py\"]");
+    project.case("a", "harnesses: [dies]\nworkspace: {copy: ../agent}", "");
+    project.write("agent/dies.py", DIES_WHILE_IT_ASKS);
+    let begun = std::time::Instant::now();
+    let (code, seen) = at_a_terminal(&project, "-");
+    assert_eq!(code, Some(3), "{seen}");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{seen}");
+    let result = project.result("a/dies/default/1");
+    assert_eq!((&result["error"]["category"], &result["stop"]["exit"]["code"]), (&json!("crashed"), &json!(7)));
+    let trace = project.trace("a/dies/default/1");
+    assert_eq!(of_type(&trace, "permission_response")[0]["outcome"], "cancelled");
+}
+
+const DIES_WHILE_IT_ASKS: &str = r#"
+import json, sys, time
+def say(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "initialize": say(id=asked["id"], result={"protocolVersion": 1})
+    elif asked["method"] == "session/new": say(id=asked["id"], result={"sessionId": "s"})
+    else:
+        call = {"toolCallId": "c", "title": "echo", "kind": "execute", "rawInput": {"command": "echo"}}
+        options = [{"optionId": "y", "name": "Yes", "kind": "allow_once"}]
+        say(id=9, method="session/request_permission", params={"sessionId": "s", "toolCall": call, "options": options})
+        time.sleep(1)
+        sys.exit(7)
+"#;

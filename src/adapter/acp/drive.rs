@@ -10,6 +10,7 @@ use super::blocks;
 use super::rpc::{self, Message, RpcError};
 use super::services::{Refusal, Waiting};
 use crate::adapter::drive::{Broken, Task, asked_about};
+use crate::interaction::{Answer, Reply, choose};
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Session};
 use crate::trace::PermissionOption;
@@ -254,10 +255,18 @@ impl Client<'_> {
         let about = asked_about(self.session, call, &self.task.folder);
         let Some((asked, diffs)) = about else { return (None, Said::default()) };
         let options = options_of(params);
-        let reply = self.task.policy.decide(&asked, &diffs, &options).await;
-        let unserved =
-            reply.updated_input.map(|_| "a rule changes the call's input, which ACP takes none of".to_owned());
-        let notice = reply.notice.or(unserved);
+        let deciding = self.task.policy.decide(&asked, &diffs, &options);
+        let decided = self.session.meanwhile(deciding).await;
+        let reply = decided.unwrap_or_else(|| self.task.policy.unanswered());
+        let mut reply = reply;
+        // What is allowed is the call with another input; with its own nobody has allowed it.
+        let is_changed = reply.updated_input.is_some() && reply.updated_input != asked.input;
+        if is_changed && is_allowed(&reply, &options) {
+            let text = "a rule allows the call with another input, which ACP takes none of; it is rejected";
+            reply.option = choose(Answer::RejectOnce, &options).option;
+            reply.notice = Some(text.to_owned());
+        }
+        let notice = reply.notice;
         (reply.option, Said { policy: reply.policy, rule: reply.rule, reason: reply.reason, notice })
     }
 
@@ -309,6 +318,11 @@ struct Said {
     rule: Option<String>,
     reason: Option<String>,
     notice: Option<String>,
+}
+
+fn is_allowed(reply: &Reply, options: &[PermissionOption]) -> bool {
+    let chosen = options.iter().find(|offered| Some(&offered.option) == reply.option.as_ref());
+    chosen.is_some_and(|chosen| chosen.kind.starts_with("allow"))
 }
 
 fn options_of(params: &Value) -> Vec<PermissionOption> {

@@ -193,7 +193,12 @@ impl Client<'_> {
             return self.answer_questions(asked);
         }
         match asked_about(self.session, &asked.call, &self.task.folder) {
-            Some((about, diffs)) => self.task.policy.decide(&about, &diffs, &asked.options()).await,
+            Some((about, diffs)) => {
+                let options = asked.options();
+                let deciding = self.task.policy.decide(&about, &diffs, &options);
+                let decided = self.session.meanwhile(deciding).await;
+                decided.unwrap_or_else(|| self.task.policy.unanswered())
+            }
             None => Reply {
                 option: None,
                 policy: "engine".to_owned(),

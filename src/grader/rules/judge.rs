@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::hits::{Hit, Hits};
-use super::{Bounds, Rule, Vacuous};
+use super::written::{Bounds, Rule, Vacuous};
 
 /// What is known of one rule.
 #[derive(Debug, Clone, PartialEq)]

@@ -54,6 +54,29 @@ fn a_rejected_call_without_a_word_ends_with_its_turn() {
 }
 
 #[test]
+fn the_answer_to_a_request_counts_before_the_agents_word_for_it() {
+    // Claude Code calls a call denied whose request was cancelled.
+    for (outcome, says, expected) in [
+        (PermissionOutcome::Cancelled, Said::Denied, CallStatus::Cancelled),
+        (PermissionOutcome::Cancelled, Said::Failed, CallStatus::Cancelled),
+        (PermissionOutcome::Rejected, Said::Cancelled, CallStatus::Denied),
+        (PermissionOutcome::Allowed, Said::Denied, CallStatus::Denied),
+    ] {
+        let mut recorder = recorder();
+        recorder.call("a", CallSaid::default());
+        let request = recorder.request("0", "a", Vec::new());
+        let answered = Answered { outcome, option: None, policy: None, rule: None, reason: None, updated_input: None };
+        recorder.respond(&request, answered);
+        recorder.result("a", ResultSaid { outcome: says, ..ResultSaid::default() });
+        let mut results = finish(recorder).into_iter().filter_map(|event| match event.body {
+            Body::ToolResult(result) => Some(result.status),
+            _ => None,
+        });
+        assert_eq!(results.next(), Some(expected), "{outcome:?}, {says:?}");
+    }
+}
+
+#[test]
 fn what_is_held_for_an_open_call_is_bounded() {
     let mut recorder = recorder();
     recorder.call("open", CallSaid::default());

@@ -1,0 +1,352 @@
+//! JSON in an answer: what stands at a path, and whether it keeps to a schema.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use jsonschema::Validator;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+use serde_json_path::JsonPath;
+
+use crate::grader::checks::Checks;
+use crate::grader::lists::said;
+use crate::grader::matcher::same;
+use crate::grader::words;
+use crate::trace::view;
+use crate::values::Pattern;
+
+/// Errors of a schema that a reason shows.
+const SHOWN: usize = 4;
+/// Bytes of a schema beside the case that are read.
+const LARGEST: u64 = 16 << 20;
+
+/// What stands at a path of the JSON in an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct At {
+    /// Where, in the words of JSONPath: `$.items[0].name`, `$..id`.
+    pub path: Query,
+    /// The value there; where several are found, the list of them.
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub equals: Option<Value>,
+    /// A value that is among those found.
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub contains: Option<Value>,
+    /// A regular expression that matches one of the texts found.
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub regex: Option<Pattern>,
+    /// How many values are found.
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Whether anything is found at all.
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub exists: Option<bool>,
+}
+
+/// A path into JSON.
+#[derive(Debug, Clone)]
+pub struct Query {
+    text: String,
+    path: JsonPath,
+}
+
+impl PartialEq for Query {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl<'de> Deserialize<'de> for Query {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl Visitor<'_> for Text {
+            type Value = Query;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSONPath such as `$.items[0].name`")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Query, E> {
+                let path = JsonPath::parse(text).map_err(|error| {
+                    let at = error.position() + 1;
+                    E::custom(format_args!("`{text}` is no JSONPath, at character {at}: {}", error.message()))
+                })?;
+                Ok(Query { text: text.to_owned(), path })
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+}
+
+impl Serialize for Query {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl JsonSchema for Query {
+    fn schema_name() -> Cow<'static, str> {
+        "JsonPath".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^\\$", "description": "a JSONPath (RFC 9535)"})
+    }
+}
+
+/// One check of a path, or several.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Paths(pub Vec<At>);
+
+impl<'de> Deserialize<'de> for Paths {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrList;
+        impl<'de> Visitor<'de> for OneOrList {
+            type Value = Paths;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map such as `{path: $.name, equals: x}`, or a list of them")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Paths, A::Error> {
+                At::deserialize(MapAccessDeserializer::new(map)).map(|at| Paths(vec![at]))
+            }
+
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Paths, A::Error> {
+                let mut list = Vec::new();
+                while let Some(at) = seq.next_element()? {
+                    list.push(at);
+                }
+                if list.is_empty() {
+                    return Err(A::Error::custom("this list is empty: it would check nothing"));
+                }
+                Ok(Paths(list))
+            }
+        }
+        deserializer.deserialize_any(OneOrList)
+    }
+}
+
+impl JsonSchema for Paths {
+    fn schema_name() -> Cow<'static, str> {
+        "JsonPaths".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = generator.subschema_for::<At>();
+        json_schema!({"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]})
+    }
+}
+
+/// A JSON Schema: written out, or in a file beside the case.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Keeps {
+    /// Written out.
+    Schema(Map<String, Value>),
+    /// A file beside the case.
+    File(PathBuf),
+}
+
+impl<'de> Deserialize<'de> for Keeps {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MapOrFile;
+        impl<'de> Visitor<'de> for MapOrFile {
+            type Value = Keeps;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON Schema, or the path of a file that holds one")
+            }
+
+            fn visit_str<E: Error>(self, file: &str) -> Result<Keeps, E> {
+                if file.trim().is_empty() { Err(E::custom("this path is empty")) } else { Ok(Keeps::File(file.into())) }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Keeps, A::Error> {
+                Map::deserialize(MapAccessDeserializer::new(map)).map(Keeps::Schema)
+            }
+        }
+        deserializer.deserialize_any(MapOrFile)
+    }
+}
+
+impl JsonSchema for Keeps {
+    fn schema_name() -> Cow<'static, str> {
+        "JsonSchemaOrFile".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "a JSON Schema, or the path of a file beside the case that holds one",
+            "anyOf": [{"type": "object", "minProperties": 1}, {"type": "string", "minLength": 1}]
+        })
+    }
+}
+
+/// The JSON that an answer is, or that stands in it as its last fenced block.
+pub fn in_answer(output: &str) -> Result<Value, String> {
+    let whole = serde_json::from_str(output.trim());
+    let error = match whole {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    let blocks: Vec<&str> = output.split("```").skip(1).step_by(2).collect();
+    let last = blocks.iter().rev().find_map(|block| {
+        let (word, body) = block.split_once('\n')?;
+        let is_json = matches!(word.trim(), "" | "json" | "JSON" | "jsonc");
+        is_json.then(|| serde_json::from_str(body.trim()).ok()).flatten()
+    });
+    last.ok_or_else(|| format!("the output is no JSON ({error})"))
+}
+
+impl At {
+    /// Why it means nothing.
+    pub fn refusal(&self) -> Option<String> {
+        let path = &self.path.text;
+        let nothing_else =
+            self.equals.is_none() && self.contains.is_none() && self.regex.is_none() && self.count.is_none();
+        if self.exists == Some(false) && !nothing_else {
+            return Some(format!(
+                "contradicts itself: at `{path}` nothing is to be found, and something to be checked"
+            ));
+        }
+        let empty = self.regex.as_ref().is_some_and(|pattern| pattern.0.as_str().is_empty());
+        empty.then(|| format!("checks nothing: the `regex` at `{path}` is empty"))
+    }
+
+    /// Judges what stands there.
+    pub fn check(&self, checks: &mut Checks, json: &Value, said_at: Option<u64>) {
+        let found: Vec<&Value> = self.path.path.query(json).all();
+        let path = &self.path.text;
+        let show = |value: &Value| format!("`{}`", words::short(&view::canonical(value), 200));
+        let told = match found.as_slice() {
+            [] => "nothing".to_owned(),
+            many => words::first_few(many.iter().map(|value| show(value)), 5),
+        };
+        if let Some(count) = self.count {
+            let is = found.len() as u64;
+            checks.either(
+                is == count,
+                format!("{} found at `{path}`, {count} wanted", words::count(is, "value")),
+                said_at,
+            );
+        }
+        let mut either = |holds: bool, what: String| {
+            let reason =
+                if holds { format!("at `{path}` is {what}") } else { format!("at `{path}` is {told}, not {what}") };
+            checks.either(holds, reason, said_at);
+        };
+        if let Some(wanted) = &self.equals {
+            let all = Value::Array(found.iter().map(|value| (*value).clone()).collect());
+            let holds = match found.as_slice() {
+                [one] => same(one, wanted) || same(&all, wanted),
+                _ => same(&all, wanted),
+            };
+            either(holds, show(wanted));
+        }
+        if let Some(wanted) = &self.contains {
+            either(found.iter().any(|value| same(value, wanted)), format!("{} among others", show(wanted)));
+        }
+        if let Some(pattern) = &self.regex {
+            let holds = found.iter().any(|value| match value {
+                Value::String(text) => pattern.is_match(text),
+                other => pattern.is_match(&view::canonical(other)),
+            });
+            either(holds, format!("what matches /{pattern}/"));
+        }
+        let only_there =
+            self.equals.is_none() && self.contains.is_none() && self.regex.is_none() && self.count.is_none();
+        match self.exists {
+            Some(false) => either(found.is_empty(), "nothing".to_owned()),
+            Some(true) => either(!found.is_empty(), "something".to_owned()),
+            None if only_there => either(!found.is_empty(), "something".to_owned()),
+            None => {}
+        }
+    }
+}
+
+fn compile(schema: &Value) -> Result<Validator, String> {
+    jsonschema::validator_for(schema)
+        .map_err(|error| format!("it is no JSON Schema: {}", words::short(&error.to_string(), 300)))
+}
+
+impl Keeps {
+    /// Why it means nothing.
+    pub fn refusal(&self) -> Option<String> {
+        match self {
+            Keeps::Schema(schema) if schema.is_empty() => Some("checks nothing: `json-schema` is empty".to_owned()),
+            Keeps::Schema(schema) => {
+                let wrong = compile(&Value::Object(schema.clone())).err()?;
+                Some(format!("has a `json-schema` that cannot be used: {wrong}"))
+            }
+            Keeps::File(_) => None,
+        }
+    }
+
+    /// The file beside the case that holds it.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Keeps::File(file) => Some(file),
+            Keeps::Schema(_) => None,
+        }
+    }
+
+    /// Makes the file count from a folder.
+    pub fn count_from(&mut self, folder: &Path) {
+        if let Keeps::File(file) = self {
+            *file = folder.join(&*file);
+        }
+    }
+
+    /// Judges the JSON of an answer.
+    pub fn check(&self, checks: &mut Checks, json: &Value, folder: &Path, said_at: Option<u64>) {
+        let (name, schema) = match self {
+            Keeps::Schema(schema) => ("the schema".to_owned(), Ok(Value::Object(schema.clone()))),
+            Keeps::File(file) => (format!("`{}`", file.display()), read(&folder.join(file))),
+        };
+        let validator = match schema.and_then(|schema| compile(&schema)) {
+            Ok(validator) => validator,
+            Err(why) => return checks.unknown(format!("{name} of the case could not be used: {why}")),
+        };
+        let errors: Vec<String> = validator
+            .iter_errors(json)
+            .take(100)
+            .map(|error| {
+                let at = error.instance_path().to_string();
+                let at = if at.is_empty() { "at the top".to_owned() } else { format!("at `{at}`") };
+                format!("{at}: {}", words::short(&error.to_string(), 200))
+            })
+            .collect();
+        if errors.is_empty() {
+            checks.held(format!("the JSON keeps to {name}"), said_at);
+        } else {
+            let told = words::first_few_long(&errors, SHOWN);
+            checks.violated(format!("the JSON does not keep to {name}: {told}"), said_at);
+        }
+    }
+}
+
+fn read(file: &Path) -> Result<Value, String> {
+    use std::io::Read;
+    let mut text = String::new();
+    let opened = std::fs::File::open(file).map_err(|error| format!("it could not be read: {error}"))?;
+    opened.take(LARGEST).read_to_string(&mut text).map_err(|error| format!("it could not be read: {error}"))?;
+    serde_json::from_str(&text).map_err(|error| format!("it is no JSON: {error}"))
+}

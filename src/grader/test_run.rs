@@ -1,0 +1,335 @@
+//! `tests`: runs a test runner in the workspace, reads what it says of each test, and judges that.
+
+use std::collections::HashMap;
+use std::fs::Metadata;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::checks::Checks;
+use super::command::{Run, is_not_installed, tail};
+use super::lists::{OneOrList, filled, said};
+use super::{Body, Evidence, Judge, words};
+use crate::grade::Grade;
+use crate::shell::{KEPT, Ran};
+use crate::trace::Exit;
+use crate::values::{Fraction, PathGlob, Time};
+use crate::workspace::beneath::open_file;
+use crate::workspace::walk::{Next, walk};
+
+mod cargo;
+mod go;
+mod junit;
+mod node;
+mod pytest;
+mod report;
+mod tap;
+mod unittest;
+
+use report::{Report, Status, without_colour};
+
+/// A runner ends within this time where the case says nothing.
+const TIMEOUT: Time = Time(Duration::from_secs(300));
+/// Tests that a reason names, at most.
+const SHOWN: usize = 8;
+/// Bytes of one report that are read.
+const LARGEST: u64 = 64 << 20;
+/// Reports that are read.
+const MOST: usize = 1000;
+
+/// Tests that are run, and which of them have to pass.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Tests {
+    /// The test runner: a line for `sh -c`, or a list of a program and its arguments.
+    pub run: Run,
+    /// How its output is read; found out where nobody says.
+    #[serde(default)]
+    pub format: Format,
+    /// JUnit files that it writes, relative to the workspace; then these are read and not its output.
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub report: Option<OneOrList<PathGlob>>,
+    /// Tests that failed before the agent's work and have to pass now; `*` is anything.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub fail_to_pass: Vec<String>,
+    /// Tests that passed before and have to pass still.
+    #[serde(default, deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
+    pub pass_to_pass: Vec<String>,
+    /// The share of tests that is enough; all of them where nobody says.
+    #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    pub min: Option<Fraction>,
+    /// How long it may take; then it fails.
+    #[serde(default = "five_minutes")]
+    pub timeout: Time,
+}
+
+fn five_minutes() -> Time {
+    TIMEOUT
+}
+
+/// How the output of a test runner is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// By what it looks like.
+    #[default]
+    Auto,
+    /// JUnit XML.
+    Junit,
+    /// `cargo test`, `cargo nextest`.
+    Cargo,
+    /// `go test`, also with `-v` and `-json`.
+    Go,
+    /// `pytest`, best with `-v` or `-rA`.
+    Pytest,
+    /// Python's `unittest`, best with `-v`.
+    Unittest,
+    /// `node --test`; also mocha, jest and vitest.
+    Node,
+    /// The Test Anything Protocol.
+    Tap,
+}
+
+impl Body for Tests {
+    fn refusal(&self) -> Option<String> {
+        let listed = self.fail_to_pass.iter().chain(&self.pass_to_pass);
+        if self.run.is_empty() {
+            Some("runs nothing: `run` is empty".to_owned())
+        } else if self.timeout.0.is_zero() {
+            Some("has a `timeout` of nothing, which no runner meets".to_owned())
+        } else if listed.into_iter().any(|name| name.trim().is_empty()) {
+            Some("checks nothing: a test in its lists has an empty name".to_owned())
+        } else if self.min == Some(Fraction::ZERO) {
+            Some("checks nothing: with `min: 0` it always passes".to_owned())
+        } else if self.report.is_some() && !matches!(self.format, Format::Auto | Format::Junit) {
+            Some("contradicts itself: a `report` is JUnit XML, and `format` says another".to_owned())
+        } else {
+            None
+        }
+    }
+
+    fn judge(&self) -> Option<Box<dyn Judge>> {
+        None
+    }
+}
+
+impl Tests {
+    /// Runs the tests and judges them.
+    pub async fn grade(&self, evidence: &Evidence<'_>) -> Grade {
+        let Some(workspace) = evidence.workspace else {
+            return Grade::ungraded("could not be judged, because the workspace is not there");
+        };
+        let shown = format!("`{}`", words::short(&self.run.to_string(), 200));
+        let command = self.run.command();
+        let before = self.report.as_ref().map(|globs| reports(workspace, globs));
+        let ran = match evidence.shell.run(&command, None, self.timeout.0).await {
+            Err(error) => return Grade::ungraded(format!("{shown} could not be started: {error}")),
+            Ok(ran) => ran,
+        };
+        match ran.exit {
+            None => {
+                let told = tail(&ran);
+                return Grade::fail(format!(
+                    "{shown} took longer than its timeout of {} and was ended{told}",
+                    self.timeout
+                ));
+            }
+            Some(Exit { code: Some(127), .. }) if is_not_installed(&command, evidence) => {
+                return Grade::ungraded(format!(
+                    "{shown} could not be started: its program is not installed{}",
+                    tail(&ran)
+                ));
+            }
+            Some(_) => {}
+        }
+        let report = match (&self.report, before) {
+            (Some(globs), Some(before)) => written(workspace, globs, &before),
+            _ => self.read(&ran),
+        };
+        match report {
+            Ok(report) => self.judge_report(&shown, &report, &ran),
+            Err(why) => Grade::fail(format!("{shown} {why}{}", tail(&ran))),
+        }
+    }
+
+    /// What the runner printed, read as what it is.
+    fn read(&self, ran: &Ran) -> Result<Report, String> {
+        let text = |bytes: &[u8]| without_colour(&String::from_utf8_lossy(bytes));
+        let out = text(&ran.stdout);
+        let both = format!("{out}\n{}", text(&ran.stderr));
+        let junit = || {
+            let start = out.find("<?xml").or_else(|| out.find("<testsuite"))?;
+            let end = out.rfind('>')?;
+            out.get(start..=end)
+        };
+        let read = match self.format {
+            Format::Junit => {
+                let xml = junit().ok_or("printed no JUnit XML; where it writes a file say `report: PATH`")?;
+                return junit::read(xml).map_err(|why| format!("printed JUnit XML that cannot be read: {why}"));
+            }
+            Format::Cargo => cargo::read(&both),
+            Format::Go => go::read(&both),
+            Format::Pytest => pytest::read(&both),
+            Format::Unittest => unittest::read(&both),
+            Format::Node => node::read(&out),
+            Format::Tap => tap::read(&out),
+            Format::Auto => {
+                if let Some(report) = junit().and_then(|xml| junit::read(xml).ok()) {
+                    return Ok(report);
+                }
+                let readers = [cargo::read, pytest::read, unittest::read, go::read, node::read, tap::read];
+                readers.iter().map(|read| read(&both)).find(|report| !report.is_empty()).unwrap_or_default()
+            }
+        };
+        if read.is_empty() { Err("showed no test that could be understood".to_owned()) } else { Ok(read) }
+    }
+
+    fn judge_report(&self, shown: &str, report: &Report, ran: &Ran) -> Grade {
+        let mut checks = Checks::default();
+        let is_cut = self.report.is_none() && (ran.stdout.len() >= KEPT || ran.stderr.len() >= KEPT);
+        for (key, names) in [("fail-to-pass", &self.fail_to_pass), ("pass-to-pass", &self.pass_to_pass)] {
+            for name in names {
+                self.judge_listed(&mut checks, key, name, report, is_cut);
+            }
+        }
+        if self.fail_to_pass.is_empty() && self.pass_to_pass.is_empty() {
+            judge_all(&mut checks, shown, report, ran);
+        }
+        checks.grade_at_least(self.min)
+    }
+
+    fn judge_listed(&self, checks: &mut Checks, key: &str, name: &str, report: &Report, is_cut: bool) {
+        let shown = words::short(name, 120);
+        let found = report.named(name);
+        let worst = |status: Status| found.iter().find(|test| test.status == status);
+        if found.is_empty() {
+            if is_cut {
+                checks.unknown(format!("{key}: the end of the output that was kept does not name `{shown}`"));
+            } else if report.unnamed() > 0 {
+                checks.unknown(format!(
+                    "{key}: `{shown}` is not named, and {} passed unnamed; let the runner name each test (-v)",
+                    words::count(report.unnamed(), "test")
+                ));
+            } else {
+                let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
+                checks.violated(format!("{key}: `{shown}` was not run{problem}"), []);
+            }
+        } else if let Some(test) = worst(Status::Failed) {
+            checks.violated(format!("{key}: {} failed", told(name, &test.names)), []);
+        } else if let Some(test) = worst(Status::Skipped) {
+            checks.violated(format!("{key}: {} was skipped", told(name, &test.names)), []);
+        } else {
+            checks.held(format!("{key}: `{shown}` passed"), []);
+        }
+    }
+}
+
+/// A test under the name that was asked for, and its own where that is another.
+fn told(wanted: &str, names: &[String]) -> String {
+    let full = names.first().map(String::as_str).unwrap_or_default();
+    if wanted == full || !wanted.contains('*') {
+        format!("`{}`", words::short(wanted, 120))
+    } else {
+        format!("`{}` (of `{}`)", words::short(full, 120), words::short(wanted, 120))
+    }
+}
+
+/// Without lists every test counts, and at least one has to be there.
+fn judge_all(checks: &mut Checks, shown: &str, report: &Report, ran: &Ran) {
+    let counts = report.counts();
+    let all = counts.passed + counts.failed;
+    let skipped = if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
+    let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
+    if all == 0 {
+        checks.violated(format!("{shown} ran no test{skipped}{problem}{}", tail(ran)), []);
+        return;
+    }
+    let size = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let failed: Vec<String> = report
+        .tests()
+        .iter()
+        .filter(|test| test.status == Status::Failed)
+        .filter_map(|test| Some(format!("`{}`", test.names.first()?)))
+        .collect();
+    let tests = words::count(all, "test");
+    let reason = match (counts.failed, failed.is_empty()) {
+        (0, _) => format!("all of {tests} passed{skipped}"),
+        (count, true) => format!("{count} of {tests} failed{skipped}{problem}{}", tail(ran)),
+        (count, false) => format!("{count} of {tests} failed{skipped}: {}{problem}", words::first_few(failed, SHOWN)),
+    };
+    checks.partly(Fraction::of(size(counts.passed), size(all)), reason, []);
+    // That a test failed makes a runner end badly; where none did, something else went wrong.
+    if counts.failed == 0 {
+        let ended = match ran.exit {
+            Some(Exit { code: Some(0), .. }) => None,
+            Some(Exit { code: Some(code), .. }) => Some(format!("exited with {code}")),
+            Some(Exit { signal: Some(signal), .. }) => Some(format!("was ended by signal {signal}")),
+            _ => Some("ended without an exit code".to_owned()),
+        };
+        if let Some(ended) = ended {
+            checks.violated(format!("{shown} {ended} though no test failed{problem}{}", tail(ran)), []);
+        } else if let Some(problem) = report.problems.first() {
+            checks.violated(format!("{shown}: {problem}{}", tail(ran)), []);
+        }
+    }
+}
+
+/// What tells whether a file was written: its content may be the same as before.
+#[derive(PartialEq, Eq)]
+struct Stamp(u64, u64, i64, i64);
+
+impl Stamp {
+    fn of(meta: &Metadata) -> Self {
+        Self(meta.ino(), meta.len(), meta.ctime(), meta.ctime_nsec())
+    }
+}
+
+/// The reports that lie in the workspace.
+fn reports(workspace: &Path, globs: &OneOrList<PathGlob>) -> HashMap<String, Stamp> {
+    let mut found = HashMap::new();
+    let _ = walk(workspace, |path, meta| {
+        let name = path.to_string_lossy();
+        if meta.is_file() && found.len() < MOST && globs.iter().any(|glob| glob.is_match(&name)) {
+            found.insert(name.into_owned(), Stamp::of(meta));
+        }
+        Next::Enter
+    });
+    found
+}
+
+/// The reports that the runner wrote. One that lay there before is the agent's, and says nothing.
+fn written(workspace: &Path, globs: &OneOrList<PathGlob>, before: &HashMap<String, Stamp>) -> Result<Report, String> {
+    let after = reports(workspace, globs);
+    let mut names: Vec<&String> =
+        after.iter().filter(|(name, stamp)| before.get(*name) != Some(stamp)).map(|(name, _)| name).collect();
+    names.sort();
+    if names.is_empty() {
+        let wanted = words::any_of(globs.iter().map(|glob| format!("`{glob}`")));
+        return Err(match after.len() {
+            0 => format!("wrote no report that fits {wanted}"),
+            _ => format!("wrote no report that fits {wanted}; what lies there was there before"),
+        });
+    }
+    let mut all = Report::default();
+    for name in names {
+        let wrong = |why: String| format!("wrote the report `{name}`, and {why}");
+        let mut text = String::new();
+        let file = open_file(&workspace.join(name)).map_err(|error| wrong(format!("it could not be read: {error}")))?;
+        file.take(LARGEST)
+            .read_to_string(&mut text)
+            .map_err(|error| wrong(format!("it could not be read: {error}")))?;
+        let report = junit::read(&text).map_err(wrong)?;
+        for test in report.tests() {
+            all.add_another(test.names.clone(), test.status);
+        }
+        all.problems.extend(report.problems);
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! The output of `cargo test`, and of `cargo nextest`.
+
+use super::report::{Report, Status, Totals, number_before};
+
+/// Reads it; nothing where it is of another runner.
+pub fn read(text: &str) -> Report {
+    let mut report = Report::default();
+    let (mut announced, mut ended) = (0, 0);
+    let mut sum = Totals::default();
+    let mut has_sum = false;
+    // The test whose result stands on a later line, behind what it printed.
+    let mut open: Option<String> = None;
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if let Some(rest) = trimmed.strip_prefix("test result: ") {
+            let count = |word| number_before(rest, word).unwrap_or(0);
+            let (passed, failed, ignored) = (count("passed"), count("failed"), count("ignored"));
+            sum.passed += passed;
+            sum.failed += failed;
+            sum.skipped += ignored;
+            ended += passed + failed + ignored;
+            has_sum = true;
+        } else if let Some(count) = running(trimmed) {
+            announced += count;
+        } else if let Some((name, rest)) = single(trimmed) {
+            match status(rest) {
+                Some(status) => report.add_another(names(name), status),
+                None => open = Some(name.to_owned()),
+            }
+        } else if let Some(status) = open.as_ref().and_then(|_| status(trimmed)) {
+            if let Some(name) = open.take() {
+                report.add_another(names(&name), status);
+            }
+        } else if let Some(name) = trimmed.strip_suffix(" --- FAILED") {
+            // Where it is quiet only what failed has a name.
+            report.add_another(names(name), Status::Failed);
+        } else if let Some((status, name)) = nextest(trimmed) {
+            let short = name.rsplit(' ').next().unwrap_or(name).to_owned();
+            report.add(vec![name.to_owned(), short], status);
+        }
+    }
+    if has_sum {
+        report.totals = Some(sum);
+    }
+    if announced > ended && (announced > 0 || has_sum) {
+        report.problems.push(format!("{} of {announced} tests began and did not end", announced - ended));
+    }
+    if text.lines().any(|line| line.starts_with("error: could not compile") || line.starts_with("error[E")) {
+        report.problems.push("it does not compile".to_owned());
+    }
+    report
+}
+
+/// `test module::name ... ok`; what it printed may stand before the `ok`, or push it to a later line.
+fn single(line: &str) -> Option<(&str, &str)> {
+    let rest = line.strip_prefix("test ")?;
+    rest.split_once(" ... ").or_else(|| Some((rest.strip_suffix(" ...")?, "")))
+}
+
+fn running(line: &str) -> Option<u64> {
+    let rest = line.strip_prefix("running ")?;
+    let (count, word) = rest.split_once(' ')?;
+    ["test", "tests"].contains(&word).then(|| count.parse().ok()).flatten()
+}
+
+fn status(text: &str) -> Option<Status> {
+    match text.split([' ', ',']).next()? {
+        "ok" => Some(Status::Passed),
+        "FAILED" => Some(Status::Failed),
+        "ignored" => Some(Status::Skipped),
+        "bench:" => Some(Status::Passed),
+        _ => None,
+    }
+}
+
+fn names(name: &str) -> Vec<String> {
+    let short = name.strip_suffix(" - should panic").or_else(|| name.strip_suffix(" - compile fail"));
+    short.into_iter().chain([name]).map(str::to_owned).collect()
+}
+
+/// `PASS [   0.004s] (1/3) crate module::name`.
+fn nextest(line: &str) -> Option<(Status, &str)> {
+    let (word, rest) = line.split_once(" [")?;
+    let status = match word.trim() {
+        "PASS" | "LEAK" => Status::Passed,
+        "FAIL" | "ABORT" | "SIGABRT" | "SIGSEGV" | "TIMEOUT" => Status::Failed,
+        "SKIP" => Status::Skipped,
+        _ => return None,
+    };
+    let (time, name) = rest.split_once(']')?;
+    let is_time = time.trim().trim_start_matches('>').trim_end_matches('s').parse::<f64>().is_ok();
+    let name = name.trim();
+    let name = match name.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+        Some((_, name)) => name.trim(),
+        None => name,
+    };
+    (is_time && !name.is_empty()).then_some((status, name))
+}

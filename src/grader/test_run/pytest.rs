@@ -1,0 +1,84 @@
+//! The output of `pytest`: terse, verbose, and with its summary of single tests.
+
+use super::report::{Report, Status, Totals, number_before};
+
+/// The words of single tests.
+const WORDS: [(&str, Status); 6] = [
+    ("PASSED", Status::Passed),
+    ("FAILED", Status::Failed),
+    ("ERROR", Status::Failed),
+    ("SKIPPED", Status::Skipped),
+    ("XFAIL", Status::Skipped),
+    ("XPASS", Status::Passed),
+];
+
+/// Reads it; nothing where it is of another runner.
+pub fn read(text: &str) -> Report {
+    let mut report = Report::default();
+    for line in text.lines() {
+        let line = line.trim();
+        if let Some(sum) = sum(line) {
+            report.totals = Some(sum);
+        } else if let Some((name, status)) = verbose(line).or_else(|| summary(line)) {
+            let mut names = vec![name.to_owned()];
+            names.extend(name.rsplit_once("::").map(|(_, short)| short.to_owned()));
+            report.add(names, status);
+        }
+    }
+    if report.totals.is_none() && !text.contains("test session starts") {
+        // `ERROR a.py` is said by others, too.
+        return Report::default();
+    }
+    if report.totals.is_none() {
+        report.problems.push("the run of pytest has no end".to_owned());
+    }
+    report
+}
+
+/// `=== 3 passed, 1 failed, 2 skipped in 0.12s ===`, without the `=` where it is quiet.
+fn sum(line: &str) -> Option<Totals> {
+    let inner = line.trim_matches('=').trim();
+    let (counts, time) = inner.rsplit_once(" in ")?;
+    if !time.split(' ').next()?.trim_end_matches('s').parse::<f64>().is_ok_and(f64::is_finite) {
+        return None;
+    }
+    let count = |words: &[&str]| words.iter().filter_map(|word| number_before(counts, word)).sum::<u64>();
+    let known =
+        ["passed", "failed", "error", "errors", "skipped", "xfailed", "xpassed", "deselected", "warning", "warnings"];
+    if counts != "no tests ran" && !known.iter().any(|word| number_before(counts, word).is_some()) {
+        return None;
+    }
+    Some(Totals {
+        passed: count(&["passed", "xpassed"]),
+        failed: count(&["failed", "error", "errors"]),
+        skipped: count(&["skipped", "xfailed"]),
+    })
+}
+
+/// `a.py::test_b PASSED [ 50%]`, or `[gw0] [ 50%] PASSED a.py::test_b` where several work at once.
+fn verbose(line: &str) -> Option<(&str, Status)> {
+    for (word, status) in WORDS {
+        let marked = format!(" {word}");
+        if let Some(at) = line.find(&marked) {
+            let (name, rest) = (line.get(..at)?, line.get(at + marked.len()..)?);
+            let ends = rest.is_empty() || rest.trim_start().starts_with(['[', '(']);
+            if name.contains(".py::") && ends && !name.starts_with('[') {
+                return Some((name.trim(), status));
+            }
+            if name.starts_with("[gw") && rest.contains(".py::") {
+                return Some((rest.trim(), status));
+            }
+        }
+    }
+    None
+}
+
+/// `FAILED a.py::test_b - assert 1 == 2`.
+fn summary(line: &str) -> Option<(&str, Status)> {
+    let (word, rest) = line.split_once(' ')?;
+    let status = WORDS.iter().find(|(known, _)| *known == word).map(|(_, status)| *status)?;
+    let name = rest.split(" - ").next()?.trim();
+    // Where collecting fails there is a file and no test.
+    let is_test = name.contains(".py::") || (word == "ERROR" && name.ends_with(".py"));
+    is_test.then_some((name, status))
+}

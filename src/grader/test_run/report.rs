@@ -1,0 +1,194 @@
+//! What a test runner said: which tests there were, and what became of them.
+
+use std::collections::HashMap;
+
+/// What became of a test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// It did not run, or its failure was expected.
+    Skipped,
+    /// It passed.
+    Passed,
+    /// It failed.
+    Failed,
+}
+
+/// A test by each of the names that it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Test {
+    /// Its names, the fullest first.
+    pub names: Vec<String>,
+    /// What became of it.
+    pub status: Status,
+}
+
+/// How many tests there were, where a runner adds them up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Those that passed.
+    pub passed: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Those that did not run.
+    pub skipped: u64,
+}
+
+/// What a test runner said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    tests: Vec<Test>,
+    by_name: HashMap<String, usize>,
+    /// Its own sum, where it shows one.
+    pub totals: Option<Totals>,
+    /// What went wrong beside single tests: a file that does not compile, a run that broke off.
+    pub problems: Vec<String>,
+}
+
+impl Report {
+    /// Adds a test. Of one that is told more than once, the worst counts: what fails in its end has passed before.
+    pub fn add(&mut self, names: Vec<String>, status: Status) {
+        let Some(first) = names.first().cloned() else { return };
+        match self.by_name.get(&first).and_then(|n| self.tests.get_mut(*n)) {
+            Some(test) => test.status = test.status.max(status),
+            None => {
+                self.by_name.insert(first, self.tests.len());
+                self.tests.push(Test { names, status });
+            }
+        }
+    }
+
+    /// Adds a test that is another one though it has the name of one that was there.
+    pub fn add_another(&mut self, names: Vec<String>, status: Status) {
+        self.tests.push(Test { names, status });
+    }
+
+    /// Whether nothing was found that a test runner says.
+    pub fn is_empty(&self) -> bool {
+        self.tests.is_empty() && self.totals.is_none() && self.problems.is_empty()
+    }
+
+    /// The tests that were named.
+    pub fn tests(&self) -> &[Test] {
+        &self.tests
+    }
+
+    /// How many there were: as the runner adds them up, and no fewer than were named.
+    pub fn counts(&self) -> Totals {
+        let named = |status: Status| self.tests.iter().filter(|test| test.status == status).count() as u64;
+        let sum = self.totals.unwrap_or_default();
+        Totals {
+            passed: sum.passed.max(if self.totals.is_some() { 0 } else { named(Status::Passed) }),
+            failed: sum.failed.max(named(Status::Failed)),
+            skipped: sum.skipped.max(if self.totals.is_some() { 0 } else { named(Status::Skipped) }),
+        }
+    }
+
+    /// How many passed without being named.
+    pub fn unnamed(&self) -> u64 {
+        let named = self.tests.iter().filter(|test| test.status == Status::Passed).count() as u64;
+        self.totals.map_or(0, |sum| sum.passed.saturating_sub(named))
+    }
+
+    /// The tests that a name means: by one of its names, in whatever way runners join the parts, or by a pattern in
+    /// which `*` is anything.
+    pub fn named(&self, wanted: &str) -> Vec<&Test> {
+        let exact: Vec<&Test> = self.tests.iter().filter(|test| test.names.iter().any(|name| name == wanted)).collect();
+        if !exact.is_empty() {
+            return exact;
+        }
+        let plain = plain(wanted);
+        self.tests
+            .iter()
+            .filter(|test| test.names.iter().any(|name| self::plain(name) == plain || is_like(wanted, name)))
+            .collect()
+    }
+}
+
+/// A name without what differs from runner to runner: `tests/test_a.py::A::test_b` is `tests.test_a.A.test_b`.
+fn plain(name: &str) -> String {
+    let name = name.strip_prefix("./").unwrap_or(name);
+    let joined = name.replace("::", ".").replace(" > ", ".").replace(['/', '\\', '#'], ".");
+    [".py", ".js", ".ts", ".mjs", ".go"].iter().fold(joined, |name, end| name.replace(&format!("{end}."), "."))
+}
+
+/// Whether a name fits a pattern in which `*` is anything, and nothing else is special.
+fn is_like(pattern: &str, name: &str) -> bool {
+    if !pattern.contains('*') {
+        return false;
+    }
+    let parts: Vec<&str> = pattern.split('*').collect();
+    let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return false };
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    for part in parts.iter().take(parts.len() - 1).skip(1) {
+        match rest.find(part) {
+            Some(at) => rest = rest.get(at + part.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+/// The number that stands before a word, as in `3 passed`.
+pub fn number_before(line: &str, word: &str) -> Option<u64> {
+    let words: Vec<&str> = line.split([' ', ',', ';', '(', ')', '=', '|']).filter(|word| !word.is_empty()).collect();
+    words.windows(2).find(|pair| pair[1] == word).and_then(|pair| pair[0].parse().ok())
+}
+
+/// A text without the escapes that colour it on a terminal.
+pub fn without_colour(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c == '\u{1b}' && chars.peek() == Some(&'[') {
+            for c in chars.by_ref() {
+                if c.is_ascii_alphabetic() {
+                    break;
+                }
+            }
+        } else {
+            plain.push(c);
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_found_however_its_parts_are_joined() {
+        let mut report = Report::default();
+        report.add(vec!["tests.test_a.A.test_b".to_owned(), "test_b".to_owned()], Status::Passed);
+        report.add(vec!["tests.test_c.test_b".to_owned(), "test_b".to_owned()], Status::Failed);
+        for (wanted, found) in [
+            ("tests/test_a.py::A::test_b", 1),
+            ("test_b", 2),
+            ("tests.test_a.*", 1),
+            ("tests*test_b", 2),
+            ("*", 2),
+            ("tests.test_a", 0),
+            ("test_", 0),
+            ("*_c", 0),
+        ] {
+            assert_eq!(report.named(wanted).len(), found, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn the_worst_that_is_told_of_a_test_counts() {
+        let mut report = Report::default();
+        report.add(vec!["a".to_owned()], Status::Passed);
+        report.add(vec!["a".to_owned()], Status::Failed);
+        report.add(vec!["a".to_owned()], Status::Passed);
+        assert_eq!((report.counts().passed, report.counts().failed), (0, 1));
+    }
+
+    #[test]
+    fn numbers_stand_before_words() {
+        assert_eq!(number_before("=== 3 passed, 1 failed in 0.12s ===", "failed"), Some(1));
+        assert_eq!(number_before("test result: ok. 3 passed; 0 failed", "passed"), Some(3));
+        assert_eq!(number_before("passed 3", "passed"), None);
+        assert_eq!(without_colour("\u{1b}[1;32mok\u{1b}[0m"), "ok");
+    }
+}

@@ -1,0 +1,77 @@
+//! The Test Anything Protocol, with subtests.
+
+use super::report::{Report, Status};
+
+/// Reads it; nothing where it is of another runner.
+pub fn read(text: &str) -> Report {
+    let mut report = Report::default();
+    // What stands indented below a test is a part of it: names by depth, and whether tests stood below.
+    let mut within: Vec<String> = Vec::new();
+    let mut below: Vec<Option<Status>> = Vec::new();
+    let (mut planned, mut seen): (Option<u64>, u64) = (None, 0);
+    let mut is_tap = false;
+    for line in text.lines() {
+        let depth = (line.len() - line.trim_start_matches(' ').len()) / 4;
+        let trimmed = line.trim();
+        if trimmed.starts_with("TAP version") {
+            is_tap = true;
+        } else if let Some(name) = trimmed.strip_prefix("# Subtest: ") {
+            within.truncate(depth);
+            within.resize(depth, String::new());
+            within.push(name.to_owned());
+        } else if let Some(count) = trimmed.strip_prefix("1..").filter(|_| depth == 0) {
+            planned = count.split_whitespace().next().and_then(|count| count.parse().ok()).or(planned);
+            is_tap |= planned.is_some();
+        } else if let Some(why) = trimmed.strip_prefix("Bail out!") {
+            report.problems.push(format!("it bailed out:{why}"));
+        } else if let Some((status, name)) = point(trimmed) {
+            is_tap = true;
+            seen += u64::from(depth == 0);
+            let children = below.get(depth + 1).copied().flatten();
+            below.truncate(depth + 1);
+            below.resize(depth + 1, None);
+            if let Some(worst) = below.get_mut(depth) {
+                *worst = Some(worst.map_or(status, |worst| worst.max(status)));
+            }
+            within.truncate(depth);
+            // A test that holds others counts by them; only what fails in itself is one more.
+            let own = children.is_none_or(|worst| status == Status::Failed && worst != Status::Failed);
+            if own {
+                let path = within.iter().map(String::as_str).chain([name]).filter(|part| !part.is_empty());
+                let full = path.collect::<Vec<&str>>().join(" > ");
+                report.add_another(vec![full, name.to_owned()], status);
+            }
+        }
+    }
+    if !is_tap {
+        return Report::default();
+    }
+    if let Some(planned) = planned.filter(|planned| *planned != seen) {
+        report.problems.push(format!("{planned} tests were planned, and {seen} came"));
+    }
+    report
+}
+
+/// `ok 3 - name # SKIP why`.
+fn point(line: &str) -> Option<(Status, &str)> {
+    let (holds, rest) = match line.strip_prefix("not ok") {
+        Some(rest) => (false, rest),
+        None => (true, line.strip_prefix("ok")?),
+    };
+    if !rest.is_empty() && !rest.starts_with(' ') {
+        return None;
+    }
+    let rest = rest.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+    let rest = rest.strip_prefix('-').unwrap_or(rest).trim();
+    let (name, directive) =
+        rest.split_once(" # ").or_else(|| rest.strip_prefix("# ").map(|it| ("", it))).unwrap_or((rest, ""));
+    let directive = directive.trim().to_ascii_uppercase();
+    let status = match holds {
+        _ if directive.starts_with("SKIP") => Status::Skipped,
+        // What is still to be done may fail.
+        false if directive.starts_with("TODO") => Status::Skipped,
+        true => Status::Passed,
+        false => Status::Failed,
+    };
+    Some((status, name.trim()))
+}

@@ -1,0 +1,193 @@
+//! Tests of the readers, on what real runners print.
+
+use super::*;
+
+macro_rules! runner {
+    ($name:literal) => {
+        include_str!(concat!("../../../tests/graders/runners/", $name))
+    };
+}
+
+fn ran(stdout: &str, code: i32) -> Ran {
+    Ran { exit: Some(Exit { code: Some(code), signal: None }), stdout: stdout.into(), stderr: Vec::new() }
+}
+
+fn report(format: &str, stdout: &str) -> Report {
+    let tests: Tests = serde_yaml::from_str(&format!("{{run: x, format: {format}}}")).unwrap();
+    tests.read(&ran(stdout, 1)).unwrap()
+}
+
+fn counts(report: &Report) -> (u64, u64, u64) {
+    let counts = report.counts();
+    (counts.passed, counts.failed, counts.skipped)
+}
+
+#[test]
+fn every_runner_is_known_by_its_output() {
+    for (text, format, expected) in [
+        (runner!("cargo.txt"), "cargo", (4, 1, 1)),
+        (runner!("cargo-nocapture.txt"), "cargo", (4, 1, 1)),
+        (runner!("cargo-q.txt"), "cargo", (3, 1, 1)),
+        (runner!("nextest.txt"), "cargo", (2, 1, 0)),
+        (runner!("pytest-v.txt"), "pytest", (4, 2, 2)),
+        (runner!("pytest-q.txt"), "pytest", (4, 2, 2)),
+        (runner!("pytest-ra.txt"), "pytest", (4, 2, 2)),
+        (runner!("pytest-colour.txt"), "pytest", (4, 2, 2)),
+        (runner!("pytest-broken.txt"), "pytest", (0, 1, 0)),
+        (runner!("unittest-v.txt"), "unittest", (3, 2, 2)),
+        (runner!("unittest.txt"), "unittest", (3, 2, 2)),
+        (runner!("go-v.txt"), "go", (3, 2, 1)),
+        (runner!("go.txt"), "go", (1, 2, 0)),
+        (runner!("go.json"), "go", (2, 2, 1)),
+        (runner!("node-spec.txt"), "node", (3, 2, 2)),
+        (runner!("node.tap"), "tap", (3, 2, 2)),
+        (runner!("mocha.txt"), "node", (1, 1, 1)),
+        (runner!("jest.txt"), "node", (1, 1, 1)),
+        (runner!("node.xml"), "junit", (3, 2, 2)),
+        (runner!("pytest.xml"), "junit", (3, 2, 2)),
+    ] {
+        assert_eq!(counts(&report(format, text)), expected, "{format}: {text}");
+        assert_eq!(report("auto", text), report(format, text), "{format}: {text}");
+    }
+    assert_eq!(counts(&report("auto", "ok 1 - a\nnot ok 2 - b # TODO later\n1..2\n")), (1, 0, 1));
+}
+
+#[test]
+fn each_test_has_its_names() {
+    use Status::{Failed, Passed, Skipped};
+    for (text, name, expected) in [
+        (runner!("cargo.txt"), "tests::panics", vec![Passed]),
+        (runner!("cargo-nocapture.txt"), "tests::bad", vec![Failed]),
+        (runner!("cargo-nocapture.txt"), "tests::panics - should panic", vec![Passed]),
+        (runner!("cargo-nocapture.txt"), "tests::prints", vec![Passed]),
+        (runner!("cargo-q.txt"), "tests::bad", vec![Failed]),
+        (runner!("nextest.txt"), "tests::bad", vec![Failed]),
+        (runner!("nextest.txt"), "c tests::good", vec![Passed]),
+        (runner!("pytest-v.txt"), "test_p.py::test_par[a b]", vec![Passed]),
+        (runner!("pytest-v.txt"), "test_p.py::TestK::test_in", vec![Passed]),
+        // What fails in its end has passed before.
+        (runner!("pytest-v.txt"), "test_p.py::test_teardown", vec![Failed]),
+        (runner!("pytest-q.txt"), "test_p.py::test_par[c-d]", vec![Failed]),
+        (runner!("pytest-ra.txt"), "test_teardown", vec![Failed]),
+        (runner!("pytest-colour.txt"), "test_p.py::test_sk", vec![Skipped]),
+        (runner!("pytest.xml"), "test_p.py::TestK::test_in", vec![Passed]),
+        (runner!("pytest.xml"), "test_p.py::test_par[c-d]", vec![Failed]),
+        (runner!("unittest-v.txt"), "test_m.T.test_doc", vec![Passed]),
+        (runner!("unittest-v.txt"), "test_err", vec![Failed]),
+        (runner!("unittest-v.txt"), "test_m.T.test_print", vec![Passed]),
+        (runner!("unittest-v.txt"), "test_m.T.test_skip", vec![Skipped]),
+        (runner!("go-v.txt"), "TestTable/large", vec![Failed]),
+        (runner!("go-v.txt"), "example.com/m/sub.TestSub", vec![Passed]),
+        (runner!("go.json"), "example.com/m/add/TestAdd", vec![Passed]),
+        (runner!("node-spec.txt"), "math > deep > divides (fast)", vec![Failed]),
+        (runner!("node-spec.txt"), "multiplies", vec![Passed, Passed]),
+        (runner!("node-spec.txt"), "fine > multiplies", vec![Passed]),
+        (runner!("node-spec.txt"), "math", vec![]),
+        (runner!("node.tap"), "math > deep > divides (fast)", vec![Failed]),
+        (runner!("node.tap"), "fine > multiplies", vec![Passed]),
+        (runner!("node.tap"), "later", vec![Skipped]),
+        (runner!("node.xml"), "deep::divides (fast)", vec![Failed]),
+        (runner!("jest.txt"), "divides", vec![Failed]),
+    ] {
+        let report = report("auto", text);
+        let found: Vec<Status> = report.named(name).iter().map(|test| test.status).collect();
+        assert_eq!(found, expected, "{name}: {:?}", report.tests());
+    }
+}
+
+fn grade(grader: &str, stdout: &str, code: i32) -> Grade {
+    let tests: Tests = serde_yaml::from_str(grader).unwrap();
+    let ran = ran(stdout, code);
+    match tests.read(&ran) {
+        Ok(report) => tests.judge_report("`it`", &report, &ran),
+        Err(why) => Grade::fail(format!("`it` {why}")),
+    }
+}
+
+fn scored(grade: Grade) -> (bool, f64, String) {
+    match grade {
+        Grade::Scored(score) => (score.passed, (score.value.get() * 1000.0).round() / 1000.0, score.reason),
+        Grade::Ungraded { reason } => panic!("ungraded: {reason}"),
+    }
+}
+
+#[test]
+fn the_share_that_passed_is_the_value() {
+    let (passed, value, reason) = scored(grade("run: x", runner!("cargo.txt"), 101));
+    assert_eq!((passed, value), (false, 0.8));
+    assert_eq!(reason, "1 of 5 tests failed, 1 skipped: `tests::bad`");
+    assert!(scored(grade("{run: x, min: 0.8}", runner!("cargo.txt"), 101)).0);
+    assert!(!scored(grade("{run: x, min: 0.81}", runner!("cargo.txt"), 101)).0);
+    let good = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+    assert_eq!(scored(grade("run: x", good, 0)), (true, 1.0, "all of 1 test passed".to_owned()));
+    // That no test failed is not enough where the runner itself did.
+    let (passed, _, reason) = scored(grade("run: x", good, 101));
+    assert!(!passed && reason.contains("exited with 101 though no test failed"), "{reason}");
+    let cut = "running 3 tests\ntest a ... ok\ntest b ... ok\n";
+    let (passed, _, reason) = scored(grade("run: x", cut, 0));
+    assert!(!passed && reason.contains("3 of 3 tests began and did not end"), "{reason}");
+}
+
+#[test]
+fn a_run_without_tests_fails() {
+    for text in [
+        "",
+        "All tests passed!\n",
+        "test result: ok. 0 passed; 0 failed; 0 ignored\n",
+        "no tests ran in 0.01s\n",
+        "1..0\n",
+    ] {
+        let (passed, value, reason) = scored(grade("run: x", text, 0));
+        assert!(!passed && value == 0.0, "{text}: {reason}");
+        assert!(reason.contains("ran no test") || reason.contains("no test that could be understood"), "{reason}");
+    }
+    let planned = "TAP version 13\n1..3\nok 1 - a\nok 2 - b\n";
+    assert!(scored(grade("run: x", planned, 0)).2.contains("3 tests were planned, and 2 came"));
+}
+
+#[test]
+fn lists_say_which_tests_count() {
+    let both = "{run: x, fail-to-pass: ['test_p.py::test_par[a b]'], pass-to-pass: ['test_p.py::TestK::*', test_xf]}";
+    let (passed, value, reason) = scored(grade(both, runner!("pytest-v.txt"), 1));
+    assert_eq!((passed, value), (false, 0.667));
+    assert_eq!(reason, "pass-to-pass: `test_xf` was skipped (2 of 3 checks held)");
+    let (passed, _, reason) = scored(grade("{run: x, fail-to-pass: ['*par*']}", runner!("pytest-v.txt"), 1));
+    assert_eq!(reason, "fail-to-pass: `test_p.py::test_par[c-d]` (of `*par*`) failed");
+    assert!(!passed);
+    // That others fail says nothing.
+    assert!(scored(grade("{run: x, fail-to-pass: [test_in]}", runner!("pytest-v.txt"), 1)).0);
+    let (_, _, reason) = scored(grade("{run: x, fail-to-pass: [test_gone]}", runner!("cargo.txt"), 101));
+    assert_eq!(reason, "fail-to-pass: `test_gone` was not run");
+    // A runner that names only what fails leaves it open which ones passed.
+    let quiet = grade("{run: x, fail-to-pass: [test_in]}", runner!("pytest-q.txt"), 1);
+    assert!(
+        matches!(&quiet, Grade::Ungraded { reason } if reason.contains("let the runner name each test")),
+        "{quiet:?}"
+    );
+    let known =
+        scored(grade("{run: x, fail-to-pass: [test_in, 'test_p.py::test_par[c-d]']}", runner!("pytest-q.txt"), 1));
+    assert!(!known.0, "what is known to have failed decides");
+}
+
+#[test]
+fn what_is_not_what_it_should_be_is_told() {
+    for (grader, text, why) in [
+        ("{run: x, format: junit}", "all good", "printed no JUnit XML"),
+        ("{run: x, format: junit}", "<testsuites><testcase>", "cannot be read: it is no XML"),
+        ("{run: x, format: junit}", "<?xml version='1.0'?><html></html>", "begins with `html`"),
+        ("{run: x, format: cargo}", "1..1\nok 1 - a\n", "showed no test"),
+    ] {
+        let (passed, _, reason) = scored(grade(grader, text, 0));
+        assert!(!passed && reason.contains(why), "{grader}: {reason}");
+    }
+    for (grader, why) in [
+        ("run: ''", "`run` is empty"),
+        ("{run: x, timeout: 0}", "no runner meets"),
+        ("{run: x, fail-to-pass: ['']}", "empty name"),
+        ("{run: x, min: 0}", "always passes"),
+        ("{run: x, report: a.xml, format: go}", "`format` says another"),
+    ] {
+        let tests: Tests = serde_yaml::from_str(grader).unwrap();
+        assert!(tests.refusal().unwrap().contains(why), "{grader}");
+    }
+}

@@ -1,0 +1,70 @@
+//! The output of Python's `unittest`.
+
+use super::report::{Report, Status, Totals};
+
+/// Reads it; nothing where it is of another runner.
+pub fn read(text: &str) -> Report {
+    let mut report = Report::default();
+    let mut ran: Option<u64> = None;
+    let mut open: Option<Vec<String>> = None;
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if let Some(count) = trimmed.strip_prefix("Ran ").and_then(|rest| rest.split_once(" test")) {
+            ran = count.0.parse().ok().or(ran);
+            continue;
+        }
+        if let Some(total) = ran
+            && let Some(sum) = sum(trimmed, total)
+        {
+            report.totals = Some(sum);
+            continue;
+        }
+        if let Some(found) = names(trimmed) {
+            open = Some(found);
+        }
+        let result = trimmed.rsplit_once(" ... ").map_or(trimmed, |(_, result)| result);
+        if let Some(status) = status(result)
+            && let Some(names) = open.take()
+        {
+            report.add(names, status);
+        }
+    }
+    if ran.is_none() { Report::default() } else { report }
+}
+
+/// `test_b (module.Class.test_b)`, in older versions `test_b (module.Class)`.
+fn names(line: &str) -> Option<Vec<String>> {
+    let (name, rest) = line.split_once(" (")?;
+    let (class, _) = rest.split_once(')')?;
+    let is_name = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_.".contains(c));
+    if !is_name(name) || !is_name(class) {
+        return None;
+    }
+    let full = if class.ends_with(&format!(".{name}")) { class.to_owned() } else { format!("{class}.{name}") };
+    Some(vec![full, name.to_owned()])
+}
+
+fn status(text: &str) -> Option<Status> {
+    match text {
+        "ok" | "unexpected success" => Some(if text == "ok" { Status::Passed } else { Status::Failed }),
+        "FAIL" | "ERROR" => Some(Status::Failed),
+        "expected failure" => Some(Status::Skipped),
+        other if other.starts_with("skipped ") => Some(Status::Skipped),
+        _ => None,
+    }
+}
+
+/// `OK (skipped=1)`, `FAILED (failures=1, errors=2)`.
+fn sum(line: &str, ran: u64) -> Option<Totals> {
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    if !["OK", "FAILED"].contains(&word) && line != "NO TESTS RAN" && !line.starts_with("NO TESTS RAN (") {
+        return None;
+    }
+    let count = |key: &str| -> Option<u64> {
+        let parts = rest.trim_matches(['(', ')']).split(", ");
+        parts.filter_map(|part| part.split_once('=')).find(|(known, _)| *known == key).and_then(|(_, n)| n.parse().ok())
+    };
+    let failed = ["failures", "errors", "unexpected successes"].iter().filter_map(|key| count(key)).sum::<u64>();
+    let skipped = ["skipped", "expected failures"].iter().filter_map(|key| count(key)).sum::<u64>();
+    Some(Totals { passed: ran.saturating_sub(failed + skipped), failed, skipped })
+}

@@ -1,0 +1,164 @@
+//! `output` beyond plain texts, and `budget` as a ramp.
+
+use std::fs;
+
+use super::Expect::{Enough, Fail, Pass, Ungraded};
+use super::{Trial, check};
+
+fn said(text: &str) -> Trial {
+    let stop = serde_json::json!({"seq": 0, "type": "stop", "reason": "end_turn", "output": text});
+    Trial::of(&stop.to_string())
+}
+
+#[test]
+fn numbers() {
+    check(
+        &said("First 10, in the end about 41.97 euro"),
+        &[
+            ("output: {number: 41.97}", Pass(&[0])),
+            ("output: {number: {equals: 42, tolerance: 0.05}}", Pass(&[0])),
+            (
+                "output: {number: {equals: 42, tolerance: 0.01}}",
+                Fail(0.0, &[0], "the last number in the output is 41.97, and not 42 ± 0.01"),
+            ),
+            ("output: {number: {equals: 42, relative: 0.01}}", Pass(&[0])),
+            ("output: {number: {min: 40, max: 41}}", Fail(0.0, &[0], "at least 40 and at most 41")),
+            ("output: {number: {equals: 10, which: first}}", Pass(&[0])),
+            ("output: {number: {equals: 10, which: any}}", Pass(&[0])),
+            ("output: {number: {equals: 10, which: only}}", Fail(0.0, &[0], "the output is no number")),
+        ],
+    );
+    check(&said("1,234.5"), &[("output: {number: {equals: 1234.5, which: only}}", Pass(&[0]))]);
+    check(&said("none"), &[("output: {number: 0}", Fail(0.0, &[0], "holds no number, and 0 is wanted; it is `none`"))]);
+}
+
+#[test]
+fn json() {
+    let answer =
+        "Here it is:\n```json\n{\"items\": [{\"id\": 1, \"name\": \"a\"}, {\"id\": 2.0}], \"ok\": true}\n```\nDone.";
+    check(
+        &said(answer),
+        &[
+            ("output: {json-path: {path: $.ok, equals: true}}", Pass(&[0])),
+            ("output: {json-path: {path: '$.items[*].id', equals: [1, 2]}}", Pass(&[0])),
+            ("output: {json-path: {path: '$.items[1].id', equals: 2}}", Pass(&[0])),
+            ("output: {json-path: {path: '$.items[?@.id == 1].name', regex: '^a'}}", Pass(&[0])),
+            ("output: {json-path: {path: $..id, contains: 2, count: 2}}", Pass(&[0])),
+            ("output: {json-path: {path: $.missing}}", Fail(0.0, &[0], "at `$.missing` is nothing, not something")),
+            ("output: {json-path: {path: $.missing, exists: false}}", Pass(&[0])),
+            (
+                "output: {json-path: [{path: $.ok}, {path: $.ok, equals: false}]}",
+                Fail(0.5, &[0], "at `$.ok` is `true`, not `false`"),
+            ),
+            ("output: {json-schema: {type: object, required: [items, ok]}}", Pass(&[0])),
+            (
+                "output: {json-schema: {properties: {ok: {type: string}}, required: [other]}}",
+                Fail(0.0, &[0], "does not keep to the schema: at "),
+            ),
+        ],
+    );
+    check(
+        &said("{oops"),
+        &[
+            ("output: {json-path: {path: $.a}}", Fail(0.0, &[0], "the output is no JSON")),
+            (
+                "output: {json-path: {path: $.a}, json-schema: {type: object}, contains: oops}",
+                Fail(1.0 / 3.0, &[0], "no JSON"),
+            ),
+        ],
+    );
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("schema.json"), r#"{"type": "array", "items": {"type": "integer"}}"#).unwrap();
+    check(
+        &said("[1, 2]").within(folder.path()),
+        &[
+            ("output: {json-schema: schema.json}", Pass(&[0])),
+            ("output: {json-schema: gone.json}", Ungraded("`gone.json` of the case could not be used")),
+        ],
+    );
+    check(
+        &said("[1, 2.5]").within(folder.path()),
+        &[("output: {json-schema: schema.json}", Fail(0.0, &[0], "at `/1`"))],
+    );
+}
+
+#[test]
+fn similarity() {
+    check(
+        &said("The cat sat on the mat."),
+        &[
+            ("output: {similarity: {to: The cat sat on the mat}}", Pass(&[0])),
+            ("output: {similarity: {to: [a dog, the cat sat on a mat], min: 0.75}}", Pass(&[0])),
+            ("output: {similarity: {to: a dog ran}}", Fail(0.0, &[0], "near to `a dog ran` by edits, below 0.8")),
+            ("output: {similarity: {to: 'on the mat the cat sat', by: words, min: 1}}", Pass(&[0])),
+            ("output: {similarity: {to: THE CAT SAT ON THE MAT.}, ignore-case: true}", Pass(&[0])),
+        ],
+    );
+    let long = said(&"x".repeat(30_000));
+    check(&long, &[("output: {similarity: {to: y}}", Ungraded("by: words"))]);
+}
+
+#[test]
+fn a_budget_may_be_a_ramp() {
+    let session = Trial::session();
+    check(
+        &session,
+        &[
+            ("budget: {tool-calls: {full: 5, none: 10}}", Pass(&[])),
+            ("budget: {tool-calls: {full: 3, none: 8}}", Fail(0.6, &[11], "tool-calls 5, above 3 (none from 8 on)")),
+            ("budget: {tool-calls: {full: 3, none: 8}, min: 0.5}", Enough(0.6, &[11])),
+            ("budget: {tool-calls: {full: 1, none: 4}}", Fail(0.0, &[3], "above 1")),
+            ("budget: {cost-usd: {full: 0.1, none: 0.5}, min: 0.5}", Enough(0.5, &[15])),
+            ("budget: {cost-usd: {full: 0.1, none: 0.5}, tool-calls: 5}", Fail(0.75, &[15], "1 of 2 checks held")),
+            ("budget: {time: {full: 50ms, none: 100ms}, min: 0.7}", Enough(0.76, &[17])),
+        ],
+    );
+    // What is not known can still reach the share, or cannot.
+    check(
+        &session.without_event(15),
+        &[
+            ("budget: {cost-usd: 1, tool-calls: {full: 3, none: 8}, min: 0.3}", Enough(0.6, &[11])),
+            ("budget: {cost-usd: 1, tool-calls: {full: 3, none: 8}, min: 0.5}", Ungraded("`cost-usd`")),
+            ("budget: {cost-usd: 1, tool-calls: {full: 3, none: 8}, min: 0.9}", Fail(0.6, &[11], "tool-calls")),
+        ],
+    );
+}
+
+#[test]
+fn what_says_nothing_is_refused() {
+    for (text, place, why) in [
+        ("- output: {number: many}", (1, 20), "a number, or a map"),
+        ("- output: {number: {}}", (1, 3), "neither `equals` nor `min` nor `max`"),
+        ("- output: {number: {tolerance: 1, min: 2}}", (1, 3), "no `equals` that it is about"),
+        ("- output: {number: {equals: 1, tolerance: -1}}", (1, 3), "below 0"),
+        ("- output: {number: {min: 2, max: 1}}", (1, 3), "`min` is above `max`"),
+        ("- output: {number: {equal: 2}}", (1, 21), "unknown field `equal`"),
+        ("- output: {json-path: {path: 'a.b'}}", (1, 30), "`a.b` is no JSONPath"),
+        ("- output: {json-path: []}", (1, 23), "this list is empty"),
+        ("- output: {json-path: {path: $.a, exists: false, equals: 1}}", (1, 3), "contradicts itself"),
+        ("- output: {json-schema: {}}", (1, 3), "`json-schema` is empty"),
+        ("- output: {json-schema: {type: objekt}}", (1, 3), "it is no JSON Schema"),
+        ("- output: {json-schema: {$ref: 'https://example.com/x'}}", (1, 3), "cannot be used"),
+        ("- output: {similarity: {to: ''}}", (1, 3), "an empty text"),
+        ("- output: {similarity: {to: a, min: 0}}", (1, 3), "near enough"),
+        ("- budget: {tokens: {full: 3}}", (1, 20), "missing field `none`"),
+        ("- budget: {tokens: {full: 3, none: 3}}", (1, 3), "`none` is above `full`"),
+        ("- budget: {tokens: many}", (1, 20), "many"),
+        ("- budget: {cost-usd: {full: -1, none: 3}}", (1, 3), "no amount of money"),
+        ("- budget: {tokens: 3, min: 0}", (1, 3), "always passes"),
+        ("- budget: {min: 0.5}", (1, 3), "checks nothing"),
+    ] {
+        let error = serde_yaml::from_str::<Vec<evals::grader::GraderEntry>>(text).expect_err(text);
+        let at = error.location().map(|at| (at.line(), at.column()));
+        assert!(error.to_string().contains(why), "{text}: {error}");
+        assert_eq!(at, Some(place), "{text}: {error}");
+    }
+    let text = "[output: {number: {equals: 1, which: any}, json-path: [{path: $.a, count: 2}], json-schema: {type: object}, \
+                similarity: {to: [a, b], by: words}}, budget: {cost-usd: {full: 1.0, none: 2.0}, tokens: 5, min: 0.5}, \
+                tests: {run: [a], fail-to-pass: [b], report: x.xml}, loops: {max: 3}, errors: {max: 1, recovered: true}, \
+                scope: {only: ['**']}, expr: {cel: 'true'}, script: {run: [a, b], timeout: 2s}]";
+    let entries: Vec<evals::grader::GraderEntry> = serde_yaml::from_str(text).unwrap();
+    let again: Vec<evals::grader::GraderEntry> =
+        serde_yaml::from_str(&serde_json::to_string(&entries).unwrap()).unwrap();
+    assert_eq!(entries, again);
+}
