@@ -64,6 +64,12 @@ impl Account {
         put(&mut told, "exit_code", call.exit_code);
         put(&mut told, "parent", call.parent);
         self.calls.push(told);
+        self.asked_for(call);
+    }
+
+    /// Takes the kind of a call that was asked for.
+    pub fn asked_for(&mut self, call: &Subject<'_>) {
+        let kind = call.call.kind.word();
         for number in self.asked.remove(&call.call.call).unwrap_or_default() {
             if let Some(asked) = self.permissions.get_mut(number) {
                 put(asked, "kind", Some(kind));

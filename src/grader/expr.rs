@@ -1,4 +1,4 @@
-//! `expr`: an expression over what is known of a Trial. It needs the whole trace.
+//! `expr`: an expression over what is known of a Trial. It keeps what the expression speaks of, perhaps all calls.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +13,7 @@ use super::lists::said;
 use super::{Body, Evidence, Judge, Subject, WrongExpression, words};
 use crate::expression::{Expression, Failed, Scope, Work, Wrong};
 use crate::grade::{Grade, Score};
-use crate::trace::Event;
+use crate::trace::{Body as EventBody, Event};
 use crate::values::Fraction;
 
 mod shape;
@@ -107,26 +107,48 @@ impl Body for Expr {
     }
 
     fn judge(&self) -> Option<Box<dyn Judge>> {
-        Some(Box::new(ExprJudge { wanted: self.clone(), account: Account::default() }))
+        let names = |name| self.cel.compiled.as_ref().is_ok_and(|it| shape::names(it.program(), name));
+        Some(Box::new(ExprJudge {
+            of_calls: names("calls"),
+            of_messages: names("messages"),
+            of_permissions: names("permissions"),
+            wanted: self.clone(),
+            account: Account::default(),
+        }))
     }
 }
 
+/// Keeps what the expression speaks of, and nothing else.
 struct ExprJudge {
     wanted: Expr,
+    of_calls: bool,
+    of_messages: bool,
+    of_permissions: bool,
     account: Account,
 }
 
 impl Judge for ExprJudge {
     fn event(&mut self, event: &Event) {
-        self.account.event(event);
+        let is_kept = match event.body {
+            EventBody::Message(_) => self.of_messages,
+            EventBody::PermissionRequest(_) | EventBody::PermissionResponse(_) => self.of_permissions,
+            _ => false,
+        };
+        if is_kept {
+            self.account.event(event);
+        }
     }
 
     fn call(&mut self, call: &Subject<'_>) {
-        self.account.call(call);
+        if self.of_calls {
+            self.account.call(call);
+        } else if self.of_permissions {
+            self.account.asked_for(call);
+        }
     }
 
     fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
-        let Self { wanted: Expr { cel, min }, account } = *self;
+        let Self { wanted: Expr { cel, min }, account, .. } = *self;
         let shown = format!("`{}`", words::short(&cel.text, 300));
         let expression = match cel.compiled {
             Ok(expression) => expression,

@@ -149,9 +149,16 @@ const TASKS: [Task; 6] = [
     Task { what: "a rejected edit is not made", run: rejected, asks: true },
 ];
 
+/// For one agent on each adapter over which agents ask.
+const POLICIES: Task = Task { what: "each policy answers it, in three turns too", run: answered, asks: true };
+const ASKERS: [&str; 2] = ["claude-code-control", "claude-agent-acp"];
+
 /// The checks of all coders.
 pub fn checks() -> Vec<Check> {
-    let tasks = |coder: &'static Coder| TASKS.into_iter().filter(|task| !task.asks || coder.asks.is_some());
+    let tasks = |coder: &'static Coder| {
+        let more = ASKERS.contains(&coder.harness).then_some(POLICIES);
+        TASKS.into_iter().chain(more).filter(|task| !task.asks || coder.asks.is_some())
+    };
     let of = |coder: &'static Coder| {
         tasks(coder).map(|task| Check { agent: &coder.agent, what: task.what, run: task.run }).collect::<Vec<_>>()
     };
@@ -282,4 +289,44 @@ fn rejected(agent: &Agent, program: &Path) {
     let script = "turns: [{calls: [{write: {path: hello.txt, text: hello}}]}, {text: Then not.}]";
     let trial = play(agent, program, &keys, script, 0);
     assert_eq!(trial.answers(), ["rejected auto-reject - denied"]);
+}
+
+fn answered(agent: &Agent, program: &Path) {
+    let script = "turns: [{calls: [{write: {path: hello.txt, text: hello}}]}, {text: Then not.}]";
+    let untouched = "graders: [{diff: {none: true}}]";
+    for (policy, told) in [
+        ("{use: read-only}", "rejected read-only"),
+        ("manual", "rejected manual"),
+        (
+            "{scripted: {rules: [{name: no-text, when: {path: '*.txt'}, answer: reject-once}]}}",
+            "rejected scripted no-text",
+        ),
+    ] {
+        let trial = play(agent, program, &format!("interaction: {policy}\n{untouched}"), script, 0);
+        let answers = trial.answers();
+        assert!(answers.len() == 1 && answers[0].starts_with(told) && answers[0].ends_with("denied"), "{answers:?}");
+    }
+    // One session, in which the second request is another one than the first.
+    let stand = Stand::built_in(coder(agent).harness, program.parent().unwrap());
+    let keys = "turns: [Write a., Write b., What is there?]
+interaction: {scripted: {rules: [{name: b, when: {path: b.txt}, answer: allow-once}], default: reject}}
+graders:
+  - permissions: {rejected: [{path: a.txt, policy: scripted}], allowed: [{path: b.txt, rule: b}], respected: true}
+  - diff: {created: [b.txt], only: [b.txt]}
+  - output: {equals: Only b.}";
+    stand.project.write(
+        "cases/a.model.yaml",
+        "turns:
+  - {calls: [{write: {path: a.txt, text: a}}]}
+  - {text: Not a.}
+  - {calls: [{write: {path: b.txt, text: b}}]}
+  - {text: There is b.}
+  - {text: Only b.}
+",
+    );
+    stand.case("a", &format!("model: {{script: a.model.yaml}}\n{keys}"));
+    let ran = stand.run(&["--keep-workspace", "never"]);
+    let trial = stand.trial("a");
+    assert_eq!(ran.code, 0, "{}\n{}", trial.result, trial.text);
+    assert_eq!(trial.of("message").iter().filter(|message| message["role"] == "user").count(), 3);
 }
