@@ -10,8 +10,9 @@ const BEGIN: &str = "<!-- keys: made from the schema -->\n";
 const END: &str = "<!-- end -->";
 
 /// Definitions that the pages explain in words, or once for all.
-const LINKED: [(&str, &str); 5] = [
+const LINKED: [(&str, &str); 6] = [
     ("Matcher", "[matcher](../graders.md#matchers)"),
+    ("RequestMatcher", "[matcher](#requests)"),
     ("Wanted", "[matcher](../graders.md#matchers), perhaps with `count`"),
     ("EventMatcher", "[matcher](#events)"),
     ("MatchArgs", "[a word or a map](#arguments)"),
