@@ -62,6 +62,10 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
     let mut events = BufWriter::with_capacity(256 << 10, tempfile::spooled_tempfile(IN_MEMORY));
     let mut input: Box<dyn BufRead> = Box::new(BufReader::with_capacity(256 << 10, input));
     let (mut adapter, mut manifest) = (adapter, manifest);
+    if let Some(stream) = stream_of(&manifest, &mut input)?.filter(|_| named) {
+        writeln!(io::stderr(), "note: the recording is a stream of JSON, read as one of harness `{}`", stream.name)?;
+        (adapter, manifest) = (stream.adapter, stream);
+    }
     if adapter == Adapter::Replay || (adapter == Adapter::JsonStream && !named) {
         // A recording of any protocol: what it is has to be seen before it is read.
         let mut whole = tempfile::spooled_tempfile(IN_MEMORY);
@@ -102,6 +106,19 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
         jsonl::write_header(&mut &mut *out, &header)?;
         io::copy(&mut events, out).map(|_| ())
     })
+}
+
+/// An agent that speaks ACP may have a stream of its own, too, and people call both by its name: the manifest of that
+/// stream, `NAME-stream`, where the recording begins as one.
+fn stream_of(manifest: &Manifest, input: &mut impl BufRead) -> Result<Option<Manifest>, CliError> {
+    if manifest.adapter != Adapter::Acp {
+        return Ok(None);
+    }
+    let (catalog, _) = inputs::catalog(&[])?;
+    let Ok(entry) = catalog.get(&format!("{}-stream", manifest.name)) else { return Ok(None) };
+    let knowing = Knowing::of(std::iter::once(&entry.manifest));
+    let recorded = replay::recorded(input.fill_buf()?, &knowing)?;
+    Ok((recorded.adapter == Adapter::JsonStream).then(|| entry.manifest.clone()))
 }
 
 /// Shows line by line what a recording becomes.

@@ -121,3 +121,17 @@ fn an_author_sees_what_each_line_becomes() {
     project.write("other.jsonl", "{\"kind\":\"other\"}\n");
     project.evals(&["import", "--adapter", "json-stream", "other.jsonl"]).exits(2).says("--harness");
 }
+
+#[test]
+fn a_name_that_stands_for_two_protocols_takes_a_recording_of_either() {
+    let project = Project::new();
+    let recording = |path: &str| format!("{}/tests/recordings/{path}", env!("CARGO_MANIFEST_DIR"));
+    let stream = recording("gemini/full.jsonl");
+    let own = project.evals(&["import", "--harness", "gemini-stream", &stream]).exits(0);
+    let by_agent = project.evals(&["import", "--harness", "gemini", &stream]).exits(0).says("harness `gemini-stream`");
+    assert_eq!(by_agent.out, own.out);
+    assert!(own.out.contains("\"type\":\"tool_call\""));
+    // A session over ACP is read as one.
+    let acp = project.evals(&["import", "--harness", "gemini", &recording("gemini-acp/full.wire.jsonl")]).exits(0);
+    assert!(acp.err.is_empty() && acp.out.contains("\"harness\":\"gemini\""), "{}{}", acp.err, acp.out);
+}
