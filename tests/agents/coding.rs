@@ -295,7 +295,7 @@ fn answered(agent: &Agent, program: &Path) {
     let script = "turns: [{calls: [{write: {path: hello.txt, text: hello}}]}, {text: Then not.}]";
     let untouched = "graders: [{diff: {none: true}}]";
     for (policy, told) in [
-        ("{use: read-only}", "rejected read-only"),
+        ("{use: read-only}", "rejected scripted - "),
         ("manual", "rejected manual"),
         (
             "{scripted: {rules: [{name: no-text, when: {path: '*.txt'}, answer: reject-once}]}}",
