@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::script::{Stop, Usage};
 use super::stream::named_event;
 use super::turns::Conversation;
-use super::words::{folder, only, pieces, text, text_of};
+use super::words::{only, pieces, text, text_of};
 use super::{Asked, Refusal, Reply, Tool};
 
 /// What a request asks.
@@ -31,15 +31,9 @@ pub fn asked(body: &Value) -> Asked {
         stream: body["stream"].as_bool().unwrap_or(false),
         usage_in_stream: true,
         tools: body["tools"].as_array().into_iter().flatten().filter_map(tool).collect(),
-        model_turns: said.model_turns,
-        tool_results: said.tool_results,
-        folder: folder(&said.told),
-        opening: said.opening,
-        told: said.told,
         forced: forced(body),
-        last: said.last,
-        beside: false,
         format: body["output_config"].get("format").or(body.get("output_format")).map(|it| it["schema"].clone()),
+        ..said.asked()
     }
 }
 

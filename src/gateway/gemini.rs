@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::script::{Stop, Usage};
 use super::turns::Conversation;
-use super::words::{folder, only, pieces, text, text_of};
+use super::words::{only, pieces, text, text_of};
 use super::{Asked, Refusal, Reply, Tool};
 
 /// What a request asks of the model that stands in its path.
@@ -29,15 +29,9 @@ pub fn asked(body: &Value, model: &str, stream: bool) -> Asked {
         stream,
         usage_in_stream: true,
         tools: body["tools"].as_array().into_iter().flatten().flat_map(tools).collect(),
-        model_turns: said.model_turns,
-        tool_results: said.tool_results,
-        folder: folder(&said.told),
-        opening: said.opening,
-        told: said.told,
         forced: forced(body),
-        last: said.last,
-        beside: false,
         format: schema.or_else(|| json_wanted.then(|| json!({"type": "object"}))),
+        ..said.asked()
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::script::{Stop, Usage};
 use super::stream::event;
 use super::turns::Conversation;
-use super::words::{folder, only, pieces, text, text_of};
+use super::words::{only, pieces, text, text_of};
 use super::{Asked, Call, Refusal, Reply, Tool};
 
 /// What a request asks.
@@ -27,19 +27,13 @@ pub fn asked(body: &Value) -> Asked {
         stream: body["stream"].as_bool().unwrap_or(false),
         usage_in_stream: body["stream_options"]["include_usage"].as_bool().unwrap_or(false),
         tools: body["tools"].as_array().into_iter().flatten().filter_map(tool).collect(),
-        model_turns: said.model_turns,
-        tool_results: said.tool_results,
-        folder: folder(&said.told),
-        opening: said.opening,
-        told: said.told,
         forced: forced(body),
-        last: said.last,
-        beside: false,
         format: match text(format, "type") {
             "json_schema" => Some(format["json_schema"]["schema"].clone()),
             "json_object" => Some(json!({"type": "object"})),
             _ => None,
         },
+        ..said.asked()
     }
 }
 

@@ -6,7 +6,7 @@ use super::openai_chat::{argument, refusal_text};
 use super::script::{Stop, Usage};
 use super::stream::named_event;
 use super::turns::{Conversation, turn_of};
-use super::words::{folder, only, pieces, text, text_of};
+use super::words::{only, pieces, text, text_of};
 use super::{Asked, Call, Refusal, Reply, Tool};
 
 /// What a request asks.
@@ -36,18 +36,13 @@ pub fn asked(body: &Value) -> Asked {
         stream: body["stream"].as_bool().unwrap_or(false),
         usage_in_stream: true,
         tools: body["tools"].as_array().into_iter().flatten().flat_map(|tool| tools(tool, None)).collect(),
-        model_turns: said.model_turns,
-        tool_results: said.tool_results,
-        folder: folder(&said.told),
-        opening: said.opening,
-        told: said.told,
         forced: forced(body),
-        last: said.last,
         beside: matches!(
             body["client_metadata"]["x-openai-subagent"].as_str(),
             Some("guardian" | "review" | "compact")
         ),
         format: format.get("schema").cloned(),
+        ..said.asked()
     }
 }
 

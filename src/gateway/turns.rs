@@ -1,5 +1,8 @@
 //! Counts the model's turns in a conversation, as a request tells it from its beginning.
 
+use super::Asked;
+use super::words::folder;
+
 /// What was said so far, item by item.
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
@@ -18,6 +21,19 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
+    /// What a request asks, as far as the conversation tells it.
+    pub fn asked(self) -> Asked {
+        Asked {
+            model_turns: self.model_turns,
+            tool_results: self.tool_results,
+            folder: folder(&self.told),
+            opening: self.opening,
+            told: self.told,
+            last: self.last,
+            ..Asked::default()
+        }
+    }
+
     /// The model spoke, or called. What it says in several items without another speaker between is one turn, and a
     /// call whose id tells of which turn it was made counts before the counting: agents leave items out, add some of
     /// their own, and put results between the calls of one turn.

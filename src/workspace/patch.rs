@@ -193,13 +193,16 @@ fn literal(out: &mut Vec<u8>, bytes: &[u8]) {
 const BASE85: &[u8; 85] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
 
 #[cfg(test)]
+pub(super) mod every_change;
+
+#[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::process::Command;
 
     use proptest::prelude::*;
 
+    use super::every_change;
     use crate::workspace::change::{Change, Compared, LARGEST, compare};
     use crate::workspace::tree::{Ignore, Tree};
     use crate::workspace::{copy_folder, tree};
@@ -229,38 +232,7 @@ mod tests {
 
     #[test]
     fn git_applies_every_kind_of_change() {
-        let change = round_trip(
-            |dir| {
-                fs::write(dir.join("text"), "one\ntwo\nthree\n").unwrap();
-                fs::write(dir.join("no-end"), "a\nb").unwrap();
-                fs::write(dir.join("gone"), "bye\n").unwrap();
-                fs::write(dir.join("empty-gone"), "").unwrap();
-                fs::write(dir.join("binary"), [0u8, 159, 146, 150, 10, 0]).unwrap();
-                fs::write(dir.join("binary-gone"), [0u8; 3000]).unwrap();
-                fs::write(dir.join("mode"), "#!/bin/sh\n").unwrap();
-                fs::write(dir.join("odd \"name\"\n\u{e9}"), "x\n").unwrap();
-                fs::write(dir.join("to-link"), "text\n").unwrap();
-                symlink("text", dir.join("link")).unwrap();
-            },
-            |dir| {
-                fs::write(dir.join("text"), "one\n2\nthree\nfour\n").unwrap();
-                fs::write(dir.join("no-end"), "a\nc").unwrap();
-                fs::remove_file(dir.join("gone")).unwrap();
-                fs::remove_file(dir.join("empty-gone")).unwrap();
-                fs::write(dir.join("binary"), (0..=255u8).cycle().take(5000).collect::<Vec<_>>()).unwrap();
-                fs::remove_file(dir.join("binary-gone")).unwrap();
-                fs::set_permissions(dir.join("mode"), fs::Permissions::from_mode(0o755)).unwrap();
-                fs::write(dir.join("odd \"name\"\n\u{e9}"), "y\n").unwrap();
-                fs::remove_file(dir.join("to-link")).unwrap();
-                symlink("mode", dir.join("to-link")).unwrap();
-                fs::remove_file(dir.join("link")).unwrap();
-                symlink("no-end", dir.join("link")).unwrap();
-                fs::create_dir_all(dir.join("new/deep")).unwrap();
-                fs::write(dir.join("new/deep/file"), "new\n").unwrap();
-                fs::write(dir.join("new/empty"), "").unwrap();
-                fs::write(dir.join("new/binary"), [0u8, 1, 2]).unwrap();
-            },
-        );
+        let change = round_trip(every_change::before, every_change::after);
         assert_eq!(change.created, ["new/binary", "new/deep/file", "new/empty"]);
         assert_eq!(change.deleted, ["binary-gone", "empty-gone", "gone"]);
         assert_eq!(change.changed.len(), 7);
