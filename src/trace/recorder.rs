@@ -4,22 +4,20 @@
 //! a message when something else follows it, a call when it has its result. What is kept for each call
 //! that has ended are two hashes of its ids, 16 bytes.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 mod bounds;
+mod calls;
 mod said;
 
 pub use bounds::is_empty;
 pub use said::{Answered, CallSaid, Part, ResultSaid, Said, Voice};
 
 use bounds::{hash, push_bounded, shorten};
+use calls::{OpenCall, OpenRequest, Step};
 
 use super::usage::UsageTotal;
-use super::{
-    Attachment, Body, CallStatus, Event, FileDiff, Header, Message, PermissionOption, PermissionOutcome,
-    PermissionRequest, PermissionResponse, PlanEntry, Role, Stop, ToolCall, ToolKind, ToolResult, Usage, UsageScope,
-};
+use super::{Attachment, Body, Event, FileDiff, Header, Message, PlanEntry, Role, Stop, ToolCall, Usage, UsageScope};
 
 /// Notices of one code that are kept; the rest is counted.
 pub const MAX_NOTICES: u64 = 100;
@@ -83,33 +81,6 @@ struct OpenText {
 struct Speaker {
     voice: Voice,
     parent: Option<String>,
-}
-
-struct OpenCall {
-    /// The id in the Trace.
-    call: String,
-    slot: u64,
-    parent: Option<String>,
-    step: u64,
-    rejected: bool,
-    cancelled: bool,
-    diffs: Vec<FileDiff>,
-    output: Option<String>,
-    exit_code: Option<i64>,
-}
-
-struct Step {
-    number: u64,
-    group: Option<String>,
-    has_result: bool,
-}
-
-struct OpenRequest {
-    call: String,
-    agent_call: String,
-    parent: Option<String>,
-    /// The agent's id of the request, where nobody knew the call when it came.
-    unknown: Option<String>,
 }
 
 /// A finished Trace: its header, and the events that had not been drained.
@@ -341,168 +312,6 @@ impl Recorder {
         self.push(Body::Plan { entries }, parent, false);
     }
 
-    /// Announces a call, or adds to one that is open. Answers whether it was new.
-    pub fn call(&mut self, id: &str, said: CallSaid) -> bool {
-        if self.is_open(id) {
-            self.update(id, said, false);
-            return false;
-        }
-        let call = self.unique("call", id);
-        if call != id {
-            self.renamed.insert(id.to_owned(), call.clone());
-        }
-        let step = self.step(&said);
-        if said.parent.is_none() {
-            self.close_text();
-            self.answer.clear();
-        }
-        let parent = said.parent.clone();
-        let body = Body::ToolCall(ToolCall {
-            call: call.clone(),
-            step,
-            kind: said.kind.unwrap_or(ToolKind::Other),
-            name: said.name,
-            title: said.title,
-            input: said.input.filter(|input| !is_empty(input)),
-            locations: said.locations,
-        });
-        let slot = self.push_open(body, parent.clone());
-        self.calls += 1;
-        self.open.insert(
-            id.to_owned(),
-            OpenCall {
-                call,
-                slot,
-                parent,
-                step,
-                rejected: false,
-                cancelled: false,
-                diffs: said.diffs,
-                output: said.output,
-                exit_code: said.exit_code,
-            },
-        );
-        true
-    }
-
-    /// Adds to an open call. What a permission request repeats only fills what is missing.
-    pub fn update(&mut self, id: &str, said: CallSaid, only_missing: bool) {
-        self.activity += 1;
-        let Some(open) = self.open.get_mut(id) else { return };
-        if !said.diffs.is_empty() && (!only_missing || open.diffs.is_empty()) {
-            open.diffs = said.diffs;
-        }
-        if said.output.is_some() && !only_missing {
-            open.output = said.output;
-        }
-        open.exit_code = said.exit_code.or(open.exit_code);
-        let slot = open.slot;
-        let Some(Body::ToolCall(call)) = self.body(slot) else { return };
-        if let Some(input) = said.input.filter(|input| !is_empty(input))
-            && !(only_missing && call.input.is_some())
-        {
-            call.input = Some(input);
-        }
-        if let Some(kind) = said.kind
-            && (call.kind == ToolKind::Other || !only_missing)
-        {
-            call.kind = kind;
-        }
-        if said.name.is_some() && call.name.is_none() {
-            call.name = said.name;
-        }
-        if said.title.is_some() && !(only_missing && call.title.is_some()) {
-            call.title = said.title;
-        }
-        if !said.locations.is_empty() && (!only_missing || call.locations.is_empty()) {
-            call.locations = said.locations;
-        }
-    }
-
-    /// The agent says that this call was refused: it ends as denied, whatever its result says.
-    pub fn deny(&mut self, id: &str) {
-        if let Some(open) = self.open.get_mut(id) {
-            open.rejected = true;
-        }
-    }
-
-    /// Ends an open call. A rejected call is denied and a cancelled one cancelled, whatever the agent says.
-    /// Answers whether the call was open; if not, nothing is recorded.
-    pub fn result(&mut self, id: &str, said: ResultSaid) -> bool {
-        let Some(open) = self.open.remove(id) else { return false };
-        let exit_code = said.exit_code.or(open.exit_code);
-        let status = match said.outcome {
-            _ if open.rejected => CallStatus::Denied,
-            _ if open.cancelled => CallStatus::Cancelled,
-            Said::Denied => CallStatus::Denied,
-            Said::Cancelled => CallStatus::Cancelled,
-            Said::Failed => CallStatus::Error,
-            Said::Ok if exit_code.is_some_and(|code| code != 0) => CallStatus::Error,
-            Said::Ok => CallStatus::Ok,
-        };
-        let output = said.output.or(open.output.clone());
-        let diffs = if said.diffs.is_empty() { open.diffs.clone() } else { said.diffs };
-        self.end_call(id, open, ResultOf { status, output, diffs, exit_code, truncated: said.truncated }, false);
-        true
-    }
-
-    /// Records that the agent asks for permission. The request's id is made unique; the answer is its id here.
-    pub fn request(&mut self, request: &str, call_id: &str, options: Vec<PermissionOption>) -> String {
-        let unique = self.unique("request", request);
-        let (call, parent) = match self.open.get(call_id) {
-            Some(open) => (open.call.clone(), open.parent.clone()),
-            None => (call_id.to_owned(), None),
-        };
-        self.push(
-            Body::PermissionRequest(PermissionRequest { call: call.clone(), request: unique.clone(), options }),
-            parent.clone(),
-            false,
-        );
-        let unknown = (!self.open.contains_key(call_id)).then(|| request.to_owned());
-        if let Some(request) = &unknown {
-            *self.of_unknown_calls.entry(request.clone()).or_default() += 1;
-        }
-        self.requests.insert(unique.clone(), OpenRequest { call, agent_call: call_id.to_owned(), parent, unknown });
-        unique
-    }
-
-    /// Whether an open request, by the agent's id, came when nobody knew its call. What is told of the call later
-    /// does not change what was asked.
-    pub fn asked_of_an_unknown_call(&self, request: &str) -> bool {
-        self.of_unknown_calls.contains_key(request)
-    }
-
-    /// Records the answer to a request, and what it means for the call.
-    pub fn respond(&mut self, request: &str, answered: Answered) {
-        let Some(open) = self.requests.remove(request) else { return };
-        if let Some(Entry::Occupied(mut count)) = open.unknown.map(|request| self.of_unknown_calls.entry(request)) {
-            *count.get_mut() -= 1;
-            if *count.get() == 0 {
-                count.remove();
-            }
-        }
-        if let Some(call) = self.open.get_mut(&open.agent_call)
-            && call.call == open.call
-        {
-            call.rejected = answered.outcome == PermissionOutcome::Rejected;
-            call.cancelled |= answered.outcome == PermissionOutcome::Cancelled;
-        }
-        self.push(
-            Body::PermissionResponse(PermissionResponse {
-                call: open.call,
-                request: request.to_owned(),
-                outcome: answered.outcome,
-                option: answered.option,
-                policy: answered.policy,
-                rule: answered.rule,
-                reason: answered.reason,
-                updated_input: answered.updated_input,
-            }),
-            open.parent,
-            false,
-        );
-    }
-
     /// Records usage. A report of nothing but zeros is none, and one that repeats the last is not said again.
     pub fn usage(&mut self, mut usage: Usage, host: bool) {
         // Nobody is paid for a call: such a cost is not known.
@@ -528,13 +337,6 @@ impl Recorder {
         }
     }
 
-    /// The turn is being cancelled: whatever is open now counts as cancelled.
-    pub fn cancel_open(&mut self) {
-        for call in self.open.values_mut() {
-            call.cancelled = true;
-        }
-    }
-
     /// The session came to its end here, whatever still follows: `stop` takes this time.
     pub fn mark_end(&mut self) {
         self.ended_ms = Some(self.now_ms);
@@ -549,11 +351,6 @@ impl Recorder {
             self.cancel_open();
         }
         self.end_open(|call| call.rejected || call.cancelled);
-    }
-
-    /// The agent's process is gone, and another one goes on: nobody ends the calls that are open.
-    pub fn end_calls(&mut self) {
-        self.end_open(|_| true);
     }
 
     /// Takes the events that nothing can change any more, in order.
@@ -597,89 +394,6 @@ impl Recorder {
         self.push(Body::Stop(stop), None, host);
         let events = self.drain();
         Finished { header: self.header, events, total: self.total }
-    }
-
-    /// Ends open calls in the order in which they were announced.
-    fn end_open(&mut self, which: impl Fn(&OpenCall) -> bool) {
-        let ended = self.open.iter().filter(|(_, open)| which(open));
-        let mut ids: Vec<(u64, String)> = ended.map(|(id, open)| (open.slot, id.clone())).collect();
-        ids.sort();
-        for (_, id) in ids {
-            let Some(open) = self.open.remove(&id) else { continue };
-            let status = if open.rejected {
-                CallStatus::Denied
-            } else if open.cancelled {
-                CallStatus::Cancelled
-            } else if open.exit_code.is_some_and(|code| code != 0) {
-                CallStatus::Error
-            } else {
-                CallStatus::Unfinished
-            };
-            let result = ResultOf {
-                status,
-                output: open.output.clone(),
-                diffs: open.diffs.clone(),
-                exit_code: open.exit_code,
-                truncated: false,
-            };
-            self.end_call(&id, open, result, true);
-        }
-    }
-
-    fn end_call(&mut self, id: &str, open: OpenCall, result: ResultOf, host: bool) {
-        self.seen.insert(hash(&format!("ended {id}")));
-        if let Some(step) = self.steps.get_mut(&open.parent)
-            && step.number == open.step
-        {
-            step.has_result = true;
-        }
-        if let Some(slot) = self.slot(open.slot) {
-            slot.open = false;
-        }
-        let output = result.output.map(|text| {
-            let mut kept = String::new();
-            self.cut_bytes += push_bounded(&mut kept, &text);
-            kept
-        });
-        self.push(
-            Body::ToolResult(ToolResult {
-                call: open.call,
-                status: result.status,
-                output: output.filter(|text| !text.is_empty()),
-                diffs: result.diffs,
-                exit_code: result.exit_code,
-                truncated: result.truncated,
-            }),
-            open.parent,
-            host,
-        );
-    }
-
-    /// A name that no other call, or no other request, has.
-    fn unique(&mut self, what: &str, id: &str) -> String {
-        let mut name = id.to_owned();
-        while !self.seen.insert(hash(&format!("{what} {name}"))) {
-            let n = self.repeats.entry(hash(&format!("{what} {id}"))).or_insert(1);
-            *n += 1;
-            name = format!("{id}#{n}");
-        }
-        name
-    }
-
-    fn step(&mut self, said: &CallSaid) -> u64 {
-        if let Some(step) = self.steps.get_mut(&said.parent) {
-            let same = match (&said.group, &step.group) {
-                (Some(group), Some(last)) => group == last,
-                _ => !step.has_result,
-            };
-            if same {
-                return step.number;
-            }
-        }
-        let number = self.next_step;
-        self.next_step += 1;
-        self.steps.insert(said.parent.clone(), Step { number, group: said.group.clone(), has_result: false });
-        number
     }
 
     fn extend_text(&mut self, slot: u64, text: &str, apart: bool) {
@@ -748,14 +462,6 @@ impl Recorder {
         self.last_ms = self.now_ms;
         self.slots.push_back(Slot { event: Event { seq, at_ms: self.now_ms, body, parent, host }, open: false });
     }
-}
-
-struct ResultOf {
-    status: CallStatus,
-    output: Option<String>,
-    diffs: Vec<FileDiff>,
-    exit_code: Option<i64>,
-    truncated: bool,
 }
 
 impl Speaker {

@@ -1,7 +1,7 @@
 //! What the recorder makes of odd sequences; its laws over any sequence are in `tests/trace_laws.rs`.
 
 use super::*;
-use crate::trace::{Seen, StopReason};
+use crate::trace::{CallStatus, PermissionOutcome, Seen, StopReason};
 
 fn recorder() -> Recorder {
     Recorder::new(Header::new("acp", Seen { tracing: true, interaction: true }))

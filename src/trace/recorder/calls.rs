@@ -1,0 +1,304 @@
+//! Calls, and what is asked about them: announced, told more of, asked for, answered and ended, each once.
+
+use std::collections::hash_map::Entry;
+
+use super::bounds::{hash, push_bounded};
+use super::{Answered, CallSaid, Recorder, ResultSaid, Said, is_empty};
+use crate::trace::{
+    Body, CallStatus, FileDiff, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, ToolCall,
+    ToolKind, ToolResult,
+};
+
+pub(super) struct OpenCall {
+    /// The id in the Trace.
+    pub(super) call: String,
+    pub(super) slot: u64,
+    pub(super) parent: Option<String>,
+    pub(super) step: u64,
+    pub(super) rejected: bool,
+    pub(super) cancelled: bool,
+    pub(super) diffs: Vec<FileDiff>,
+    pub(super) output: Option<String>,
+    pub(super) exit_code: Option<i64>,
+}
+
+pub(super) struct Step {
+    pub(super) number: u64,
+    pub(super) group: Option<String>,
+    pub(super) has_result: bool,
+}
+
+pub(super) struct OpenRequest {
+    pub(super) call: String,
+    pub(super) agent_call: String,
+    pub(super) parent: Option<String>,
+    /// The agent's id of the request, where nobody knew the call when it came.
+    pub(super) unknown: Option<String>,
+}
+
+struct ResultOf {
+    status: CallStatus,
+    output: Option<String>,
+    diffs: Vec<FileDiff>,
+    exit_code: Option<i64>,
+    truncated: bool,
+}
+
+impl Recorder {
+    /// Announces a call, or adds to one that is open. Answers whether it was new.
+    pub fn call(&mut self, id: &str, said: CallSaid) -> bool {
+        if self.is_open(id) {
+            self.update(id, said, false);
+            return false;
+        }
+        let call = self.unique("call", id);
+        if call != id {
+            self.renamed.insert(id.to_owned(), call.clone());
+        }
+        let step = self.step(&said);
+        if said.parent.is_none() {
+            self.close_text();
+            self.answer.clear();
+        }
+        let parent = said.parent.clone();
+        let body = Body::ToolCall(ToolCall {
+            call: call.clone(),
+            step,
+            kind: said.kind.unwrap_or(ToolKind::Other),
+            name: said.name,
+            title: said.title,
+            input: said.input.filter(|input| !is_empty(input)),
+            locations: said.locations,
+        });
+        let slot = self.push_open(body, parent.clone());
+        self.calls += 1;
+        self.open.insert(
+            id.to_owned(),
+            OpenCall {
+                call,
+                slot,
+                parent,
+                step,
+                rejected: false,
+                cancelled: false,
+                diffs: said.diffs,
+                output: said.output,
+                exit_code: said.exit_code,
+            },
+        );
+        true
+    }
+
+    /// Adds to an open call. What a permission request repeats only fills what is missing.
+    pub fn update(&mut self, id: &str, said: CallSaid, only_missing: bool) {
+        self.activity += 1;
+        let Some(open) = self.open.get_mut(id) else { return };
+        if !said.diffs.is_empty() && (!only_missing || open.diffs.is_empty()) {
+            open.diffs = said.diffs;
+        }
+        if said.output.is_some() && !only_missing {
+            open.output = said.output;
+        }
+        open.exit_code = said.exit_code.or(open.exit_code);
+        let slot = open.slot;
+        let Some(Body::ToolCall(call)) = self.body(slot) else { return };
+        if let Some(input) = said.input.filter(|input| !is_empty(input))
+            && !(only_missing && call.input.is_some())
+        {
+            call.input = Some(input);
+        }
+        if let Some(kind) = said.kind
+            && (call.kind == ToolKind::Other || !only_missing)
+        {
+            call.kind = kind;
+        }
+        if said.name.is_some() && call.name.is_none() {
+            call.name = said.name;
+        }
+        if said.title.is_some() && !(only_missing && call.title.is_some()) {
+            call.title = said.title;
+        }
+        if !said.locations.is_empty() && (!only_missing || call.locations.is_empty()) {
+            call.locations = said.locations;
+        }
+    }
+
+    /// The agent says that this call was refused: it ends as denied, whatever its result says.
+    pub fn deny(&mut self, id: &str) {
+        if let Some(open) = self.open.get_mut(id) {
+            open.rejected = true;
+        }
+    }
+
+    /// Ends an open call. A rejected call is denied and a cancelled one cancelled, whatever the agent says.
+    /// Answers whether the call was open; if not, nothing is recorded.
+    pub fn result(&mut self, id: &str, said: ResultSaid) -> bool {
+        let Some(open) = self.open.remove(id) else { return false };
+        let exit_code = said.exit_code.or(open.exit_code);
+        let status = match said.outcome {
+            _ if open.rejected => CallStatus::Denied,
+            _ if open.cancelled => CallStatus::Cancelled,
+            Said::Denied => CallStatus::Denied,
+            Said::Cancelled => CallStatus::Cancelled,
+            Said::Failed => CallStatus::Error,
+            Said::Ok if exit_code.is_some_and(|code| code != 0) => CallStatus::Error,
+            Said::Ok => CallStatus::Ok,
+        };
+        let output = said.output.or(open.output.clone());
+        let diffs = if said.diffs.is_empty() { open.diffs.clone() } else { said.diffs };
+        self.end_call(id, open, ResultOf { status, output, diffs, exit_code, truncated: said.truncated }, false);
+        true
+    }
+
+    /// Records that the agent asks for permission. The request's id is made unique; the answer is its id here.
+    pub fn request(&mut self, request: &str, call_id: &str, options: Vec<PermissionOption>) -> String {
+        let unique = self.unique("request", request);
+        let (call, parent) = match self.open.get(call_id) {
+            Some(open) => (open.call.clone(), open.parent.clone()),
+            None => (call_id.to_owned(), None),
+        };
+        self.push(
+            Body::PermissionRequest(PermissionRequest { call: call.clone(), request: unique.clone(), options }),
+            parent.clone(),
+            false,
+        );
+        let unknown = (!self.open.contains_key(call_id)).then(|| request.to_owned());
+        if let Some(request) = &unknown {
+            *self.of_unknown_calls.entry(request.clone()).or_default() += 1;
+        }
+        self.requests.insert(unique.clone(), OpenRequest { call, agent_call: call_id.to_owned(), parent, unknown });
+        unique
+    }
+
+    /// Whether an open request, by the agent's id, came when nobody knew its call. What is told of the call later
+    /// does not change what was asked.
+    pub fn asked_of_an_unknown_call(&self, request: &str) -> bool {
+        self.of_unknown_calls.contains_key(request)
+    }
+
+    /// Records the answer to a request, and what it means for the call.
+    pub fn respond(&mut self, request: &str, answered: Answered) {
+        let Some(open) = self.requests.remove(request) else { return };
+        if let Some(Entry::Occupied(mut count)) = open.unknown.map(|request| self.of_unknown_calls.entry(request)) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+        if let Some(call) = self.open.get_mut(&open.agent_call)
+            && call.call == open.call
+        {
+            call.rejected = answered.outcome == PermissionOutcome::Rejected;
+            call.cancelled |= answered.outcome == PermissionOutcome::Cancelled;
+        }
+        self.push(
+            Body::PermissionResponse(PermissionResponse {
+                call: open.call,
+                request: request.to_owned(),
+                outcome: answered.outcome,
+                option: answered.option,
+                policy: answered.policy,
+                rule: answered.rule,
+                reason: answered.reason,
+                updated_input: answered.updated_input,
+            }),
+            open.parent,
+            false,
+        );
+    }
+
+    /// The turn is being cancelled: whatever is open now counts as cancelled.
+    pub fn cancel_open(&mut self) {
+        for call in self.open.values_mut() {
+            call.cancelled = true;
+        }
+    }
+
+    /// The agent's process is gone, and another one goes on: nobody ends the calls that are open.
+    pub fn end_calls(&mut self) {
+        self.end_open(|_| true);
+    }
+
+    /// Ends open calls in the order in which they were announced.
+    pub(super) fn end_open(&mut self, which: impl Fn(&OpenCall) -> bool) {
+        let ended = self.open.iter().filter(|(_, open)| which(open));
+        let mut ids: Vec<(u64, String)> = ended.map(|(id, open)| (open.slot, id.clone())).collect();
+        ids.sort();
+        for (_, id) in ids {
+            let Some(open) = self.open.remove(&id) else { continue };
+            let status = if open.rejected {
+                CallStatus::Denied
+            } else if open.cancelled {
+                CallStatus::Cancelled
+            } else if open.exit_code.is_some_and(|code| code != 0) {
+                CallStatus::Error
+            } else {
+                CallStatus::Unfinished
+            };
+            let result = ResultOf {
+                status,
+                output: open.output.clone(),
+                diffs: open.diffs.clone(),
+                exit_code: open.exit_code,
+                truncated: false,
+            };
+            self.end_call(&id, open, result, true);
+        }
+    }
+
+    fn end_call(&mut self, id: &str, open: OpenCall, result: ResultOf, host: bool) {
+        self.seen.insert(hash(&format!("ended {id}")));
+        if let Some(step) = self.steps.get_mut(&open.parent)
+            && step.number == open.step
+        {
+            step.has_result = true;
+        }
+        if let Some(slot) = self.slot(open.slot) {
+            slot.open = false;
+        }
+        let output = result.output.map(|text| {
+            let mut kept = String::new();
+            self.cut_bytes += push_bounded(&mut kept, &text);
+            kept
+        });
+        self.push(
+            Body::ToolResult(ToolResult {
+                call: open.call,
+                status: result.status,
+                output: output.filter(|text| !text.is_empty()),
+                diffs: result.diffs,
+                exit_code: result.exit_code,
+                truncated: result.truncated,
+            }),
+            open.parent,
+            host,
+        );
+    }
+
+    /// A name that no other call, or no other request, has.
+    pub(super) fn unique(&mut self, what: &str, id: &str) -> String {
+        let mut name = id.to_owned();
+        while !self.seen.insert(hash(&format!("{what} {name}"))) {
+            let n = self.repeats.entry(hash(&format!("{what} {id}"))).or_insert(1);
+            *n += 1;
+            name = format!("{id}#{n}");
+        }
+        name
+    }
+
+    fn step(&mut self, said: &CallSaid) -> u64 {
+        if let Some(step) = self.steps.get_mut(&said.parent) {
+            let same = match (&said.group, &step.group) {
+                (Some(group), Some(last)) => group == last,
+                _ => !step.has_result,
+            };
+            if same {
+                return step.number;
+            }
+        }
+        let number = self.next_step;
+        self.next_step += 1;
+        self.steps.insert(said.parent.clone(), Step { number, group: said.group.clone(), has_result: false });
+        number
+    }
+}
