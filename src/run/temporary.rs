@@ -91,15 +91,17 @@ fn tidy(system: &Path) {
         if !ours {
             continue;
         }
-        let held = File::open(entry.path().join(".lock"))
-            .is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err());
-        // An engine that has just made its folder may not have locked it yet.
-        let young = entry
-            .metadata()
-            .and_then(|meta| meta.modified())
-            .is_ok_and(|at| at.elapsed().is_ok_and(|age| age.as_secs() < 60));
-        let unlocked = entry.path().join(".lock").exists();
-        if !held && (unlocked || !young) {
+        // One look at the lock decides: one that comes into its place between two looks would make an engine that has
+        // just begun look like a dead one.
+        let dead = match File::open(entry.path().join(".lock")) {
+            Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
+            // An engine that has just made its folder has not locked it yet.
+            Err(_) => entry
+                .metadata()
+                .and_then(|meta| meta.modified())
+                .is_ok_and(|at| at.elapsed().is_ok_and(|age| age.as_secs() >= 60)),
+        };
+        if dead {
             remove(&entry.path());
         }
     }
