@@ -1,10 +1,11 @@
-//! The engine for commands that run trials of their own, beside `evals run`: checks of harnesses, and parity.
+//! What every command that runs or judges trials begins with: a runtime, a private folder, and the engine in it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tokio::sync::watch;
 
 use super::CliError;
+use crate::case::{Case, Oracle};
 use crate::run::Keep;
 use crate::run::temporary::Temporary;
 use crate::trial::Engine;
@@ -39,7 +40,8 @@ pub fn engine(
     hides: Vec<PathBuf>,
 ) -> Result<Engine, CliError> {
     let empty = temporary.path().join("empty");
-    std::fs::create_dir(&empty)?;
+    std::fs::create_dir(&empty)
+        .map_err(|error| CliError::unreadable(format!("could not make {}: {error}", empty.display())))?;
     let this_program = std::env::current_exe()
         .map_err(|error| CliError::unreadable(format!("could not find this program itself: {error}")))?;
     let env =
@@ -55,4 +57,27 @@ pub fn engine(
         sandbox: None,
         person: None,
     })
+}
+
+/// What no agent has to see: the cases and what they keep for judging, named graders, and runs.
+///
+/// # Errors
+/// The working folder is gone.
+pub fn hides<'a>(runs: &Path, cases: impl Iterator<Item = &'a Case>) -> Result<Vec<PathBuf>, CliError> {
+    let mut hides = vec![std::path::absolute(runs)?, std::path::absolute("graders")?, std::path::absolute(".evals")?];
+    for case in cases {
+        let oracle = case.oracle.as_ref().map(|oracle| match oracle {
+            Oracle::Copy(path) | Oracle::Script(path) => path.clone(),
+        });
+        let named = [Some(case.cases_root.clone()), case.hidden.clone(), oracle, case.model_script.clone()];
+        hides.extend(named.into_iter().flatten());
+    }
+    hides.sort();
+    hides.dedup();
+    Ok(hides)
+}
+
+/// How many trials run at once where nobody says.
+pub fn default_jobs() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }

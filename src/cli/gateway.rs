@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::CliError;
+use super::{CliError, engine};
 use crate::gateway::log::LogLine;
 use crate::gateway::script::Script;
 use crate::gateway::{relay, server};
@@ -66,10 +66,7 @@ struct RelayArgs {
 }
 
 pub fn run(args: &GatewayArgs) -> Result<u8, CliError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CliError::unreadable(format!("could not start the runtime: {error}")))?;
+    let runtime = engine::runtime()?;
     let code = match &args.command {
         GatewayCommand::Script(args) => runtime.block_on(script(args)),
         GatewayCommand::Relay(args) => runtime.block_on(relayed(args)),

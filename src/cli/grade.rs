@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::run::{default_jobs, engine, temporary};
 use super::stop::{INTERRUPTED, on_interrupt};
-use super::{CliError, RunsFolder};
+use super::{CliError, RunsFolder, engine};
 use crate::report::format::{Format, ReporterArg};
 use crate::report::{self, Report};
 use crate::result::TrialResult;
@@ -73,7 +72,7 @@ struct Work {
 
 pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     args.reporters.iter().filter_map(|it| it.path.as_deref()).try_for_each(super::report::make_place)?;
-    let temporary = temporary()?;
+    let temporary = engine::temporary()?;
     let plan = if of_traces::are_meant(&args.stored)? {
         of_traces::plan(args, temporary.path())?
     } else {
@@ -82,13 +81,11 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     check_sandboxes(&plan)?;
     let cases = plan.works.iter().filter_map(|work| work.with.as_ref().ok()).map(|attempt| attempt.case.clone());
     let cases: Vec<_> = cases.collect();
-    let engine = engine(&temporary, on_interrupt(), &args.folder.runs, cases.iter().map(AsRef::as_ref))?;
+    let hides = engine::hides(&args.folder.runs, cases.iter().map(AsRef::as_ref))?;
+    let engine = engine::engine(&temporary, on_interrupt(), hides)?;
     let engine = Arc::new(Engine { sandbox: plan.sandbox, ..engine });
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CliError::unreadable(format!("could not start the runtime: {error}")))?;
-    let judged = runtime.block_on(judge_all(&plan, &engine, args.jobs.map_or_else(default_jobs, usize::from)));
+    let runtime = engine::runtime()?;
+    let judged = runtime.block_on(judge_all(&plan, &engine, args.jobs.map_or_else(engine::default_jobs, usize::from)));
     runtime.shutdown_background();
     let Some(results) = judged? else {
         writeln!(std::io::stderr(), "interrupted; nothing was written")?;

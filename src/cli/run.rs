@@ -5,12 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
 use super::inputs::{self, Inputs};
 use super::stop::{INTERRUPTED, on_interrupt};
-use super::{CliError, RunsFolder, ask, terminal};
-use crate::case::{Case, Oracle};
+use super::{CliError, RunsFolder, ask, engine, terminal};
+use crate::case::Case;
 use crate::interaction::{Interaction, NO_MODEL};
 use crate::plan::{Asked, AskedModel, plan};
 use crate::report::format::{Format, ReporterArg};
@@ -18,7 +16,6 @@ use crate::report::progress::{Live, Plain, Watch, may_move};
 use crate::report::{self, Report};
 use crate::run::folder::RunFolder;
 use crate::run::journal::TrialKey;
-use crate::run::temporary::Temporary;
 use crate::run::{Keep, RunOptions, RunRecord, TrialRecord};
 use crate::runner::{self, Ran, Run};
 use crate::sandbox;
@@ -139,10 +136,7 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
         return Ok(0);
     }
     make_places(&args)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CliError::unreadable(format!("could not start the runtime: {error}")))?;
+    let runtime = engine::runtime()?;
     let done = runtime.block_on(carry_out(&args, &prepared));
     // What an agent's process left running in the background of the runtime must not hold the program.
     runtime.shutdown_background();
@@ -305,65 +299,15 @@ fn is_manual(prepared: &Prepared) -> bool {
         .map_or_else(|| policies.any(|it| *it == Interaction::Manual), |it| *it == Interaction::Manual)
 }
 
-/// What no agent has to see: the cases and what they keep for judging, named graders, and runs.
-pub(super) fn hides<'a>(runs: &Path, cases: impl Iterator<Item = &'a Case>) -> Result<Vec<PathBuf>, CliError> {
-    let mut hides = vec![std::path::absolute(runs)?, std::path::absolute("graders")?, std::path::absolute(".evals")?];
-    for case in cases {
-        let oracle = case.oracle.as_ref().map(|oracle| match oracle {
-            Oracle::Copy(path) | Oracle::Script(path) => path.clone(),
-        });
-        let named = [Some(case.cases_root.clone()), case.hidden.clone(), oracle, case.model_script.clone()];
-        hides.extend(named.into_iter().flatten());
-    }
-    hides.sort();
-    hides.dedup();
-    Ok(hides)
-}
-
-/// What the trials of a command share.
-pub(super) fn engine<'a>(
-    temporary: &Temporary,
-    interrupt: watch::Receiver<bool>,
-    runs: &Path,
-    cases: impl Iterator<Item = &'a Case>,
-) -> Result<Engine, CliError> {
-    let this_program = std::env::current_exe()
-        .map_err(|error| CliError::unreadable(format!("could not find this program itself: {error}")))?;
-    let env =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let empty = temporary.path().join("empty");
-    std::fs::create_dir(&empty)?;
-    Ok(Engine {
-        empty,
-        env: env.collect(),
-        this_program,
-        keep: Keep::Never,
-        interrupt,
-        person: None,
-        temporary: temporary.path().to_owned(),
-        hides: hides(runs, cases)?,
-        sandbox: None,
-    })
-}
-
-/// The engine's private folder.
-pub(super) fn temporary() -> Result<Temporary, CliError> {
-    Temporary::make()
-        .map_err(|error| CliError::unreadable(format!("could not make a private temporary folder: {error}")))
-}
-
-pub(super) fn default_jobs() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError> {
-    let temporary = temporary()?;
+    let temporary = engine::temporary()?;
     let options = options(args, &prepared.record.options);
     let interrupt = on_interrupt();
     // Questions and a display that moves would write over each other.
     let manual = is_manual(prepared);
     let runs = prepared.folder.path.parent().unwrap_or(&prepared.folder.path);
-    let shared = engine(&temporary, interrupt.clone(), runs, prepared.cases.values().map(AsRef::as_ref))?;
+    let hides = engine::hides(runs, prepared.cases.values().map(AsRef::as_ref))?;
+    let shared = engine::engine(&temporary, interrupt.clone(), hides)?;
     let engine = Arc::new(Engine {
         keep: options.keep_workspace,
         person: if manual { ask::person(interrupt) } else { None },

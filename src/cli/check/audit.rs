@@ -11,9 +11,8 @@ use crate::adapter::Adapter;
 use crate::audit::vandal::{self, Way};
 use crate::audit::{Agent, Audited, Tried, not_shown_by_folder, shown_by_folder};
 use crate::case::{Case, Oracle};
-use crate::cli::run::{default_jobs, engine, temporary};
 use crate::cli::stop::{INTERRUPTED, on_interrupt};
-use crate::cli::{CliError, terminal};
+use crate::cli::{CliError, engine, terminal};
 use crate::embedded;
 use crate::harness::Manifest;
 use crate::interaction::Interaction;
@@ -40,13 +39,10 @@ pub fn run(cases: Vec<Case>, format: AuditFormat) -> Result<u8, CliError> {
     if cases.iter().any(confined) {
         sandbox::bwrap::works().map_err(CliError::unreadable)?;
     }
-    let temporary = temporary()?;
+    let temporary = engine::temporary()?;
     let runs = Path::new(".evals/runs");
-    let engine = Arc::new(engine(&temporary, on_interrupt(), runs, cases.iter())?);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CliError::unreadable(format!("could not start the runtime: {error}")))?;
+    let engine = Arc::new(engine::engine(&temporary, on_interrupt(), engine::hides(runs, cases.iter())?)?);
+    let runtime = engine::runtime()?;
     let audited = runtime.block_on(audit_all(cases, &engine));
     runtime.shutdown_background();
     let Some(audited) = audited? else {
@@ -67,7 +63,7 @@ async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>) -> Result<Option<Vec<
     let mut running: JoinSet<(usize, Option<Audited>)> = JoinSet::new();
     let mut waiting = cases.into_iter().enumerate();
     loop {
-        while running.len() < default_jobs()
+        while running.len() < engine::default_jobs()
             && let Some((number, case)) = waiting.next()
         {
             let engine = engine.clone();

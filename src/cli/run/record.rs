@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::{RunArgs, default_jobs};
+use super::RunArgs;
 use crate::case::Case;
 use crate::cli::CliError;
+use crate::cli::engine::default_jobs;
 use crate::cli::inputs::Inputs;
 use crate::interaction::Interaction;
 use crate::run::{self, CaseRecord, HarnessRecord, RunOptions, RunRecord, TrialRecord, names};
