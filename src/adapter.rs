@@ -14,6 +14,7 @@ pub mod claude_stream;
 mod decisions;
 pub mod drive;
 pub mod errors;
+mod exit_text;
 pub mod explain;
 pub mod json_stream;
 pub mod output_only;

@@ -137,10 +137,10 @@ pub fn copy(files: &[PathBuf], folder: &Path) -> io::Result<Vec<Attached>> {
     for (number, file) in files.iter().enumerate() {
         let told = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
         let bytes = fs::read(file).map_err(told)?;
-        let mut name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if attached.iter().any(|other| other.name == name) {
-            name = format!("{}-{name}", number + 1);
-        }
+        let own = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_free = |name: &String| attached.iter().all(|other| other.name != *name);
+        let mut names = (number + 1..).map(|n| format!("{n}-{own}"));
+        let name = Some(own.clone()).filter(is_free).or_else(|| names.find(is_free)).unwrap_or(own);
         let copy = folder.join(&name);
         fs::write(&copy, &bytes).map_err(told)?;
         attached.push(Attached::new(name, copy, bytes));
@@ -175,6 +175,12 @@ mod tests {
         let attached = copy(&files, &root.path().join("out")).unwrap();
         assert_eq!((attached[0].name.as_str(), attached[1].name.as_str()), ("x.txt", "2-x.txt"));
         assert_eq!(fs::read_to_string(&attached[1].copy).unwrap(), "b");
+        fs::write(root.path().join("a/3-x.txt"), "other").unwrap();
+        let files = ["a/3-x.txt", "a/x.txt", "b/x.txt"].map(|file| root.path().join(file));
+        let attached = copy(&files, &root.path().join("again")).unwrap();
+        let names: Vec<&str> = attached.iter().map(|file| file.name.as_str()).collect();
+        assert_eq!(names, ["3-x.txt", "x.txt", "4-x.txt"]);
+        assert_eq!(fs::read_to_string(&attached[0].copy).unwrap(), "other");
         let error = copy(&[root.path().join("gone")], &root.path().join("out")).unwrap_err();
         assert!(error.to_string().contains("gone"), "{error}");
     }

@@ -15,11 +15,10 @@ pub fn same(requested: &str, effective: &str) -> bool {
         return true;
     }
     let (asked, told) = (Name::of(requested), Name::of(effective));
-    let effort_fits = match (&asked.variant, &told.variant) {
-        (Some(asked), Some(told)) => asked == told,
-        _ => true,
-    };
-    effort_fits
+    let fits = |asked: &Option<String>, told: &Option<String>| asked.is_none() || told.is_none() || asked == told;
+    fits(&asked.variant, &told.variant)
+        && fits(&asked.date, &told.date)
+        && fits(&asked.release, &told.release)
         && (asked.words == told.words
             || asked.is_end_of(&told)
             || told.is_end_of(&asked)
@@ -35,6 +34,10 @@ struct Name {
     providers: Vec<usize>,
     /// What stood in brackets, or after a `/`, as effort or variant.
     variant: Option<String>,
+    /// The digits of its date.
+    date: Option<String>,
+    /// A provider's release of it, such as `v1`.
+    release: Option<String>,
 }
 
 impl Name {
@@ -77,8 +80,13 @@ impl Name {
                 _ => {}
             }
         }
+        let (mut date, mut release) = (None, None);
         while words.len() > 1 && words.last().is_some_and(|word| is_release(word)) {
-            words.pop();
+            match words.pop() {
+                Some(word) if word.starts_with('v') => release = Some(word),
+                Some(word) if word != "latest" => date = Some(word),
+                _ => {}
+            }
         }
         // A date in three parts: 2025-08-07.
         if let [.., year, month, day] = words.as_slice()
@@ -87,9 +95,10 @@ impl Name {
             && is_number(month, 2)
             && is_number(day, 2)
         {
+            date = Some(format!("{year}{month}{day}"));
             words.truncate(words.len() - 3);
         }
-        Self { words, providers, variant }
+        Self { words, providers, variant, date, release }
     }
 
     /// Whether the other name is this one with a provider before it.
@@ -102,6 +111,7 @@ impl Name {
     fn is_family_of(&self, other: &Self) -> bool {
         let is_number = |word: &&String| word.contains(|c: char| c.is_ascii_digit());
         if self.words.is_empty()
+            || self.release.is_some()
             || self.words.iter().any(|word| is_number(&word))
             || !other.words.iter().any(|word| is_number(&word))
         {
@@ -190,6 +200,10 @@ mod tests {
             ("m", ""),
             ("m", "mm"),
             ("gpt-4", "gpt-4o"),
+            ("claude-3-5-sonnet-20240620", "claude-3-5-sonnet-20241022"),
+            ("gpt-4o-2024-05-13", "gpt-4o-2024-11-20"),
+            ("deepseek-v3", "deepseek-v2"),
+            ("deepseek-v3", "deepseek-v3.1"),
         ] {
             assert!(!same(requested, effective), "{requested} and {effective}");
         }

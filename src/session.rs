@@ -3,6 +3,7 @@
 //! Drivers see lines and send lines. Everything that crosses the boundary is logged and translated here,
 //! so that no driver can forget it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::watch;
@@ -52,6 +54,9 @@ const UNREAD: Duration = Duration::from_secs(1);
 /// How long one of two is waited for before it is looked at the other.
 const GLANCE: Duration = Duration::from_millis(50);
 
+/// Lines that are looked at at once for one that withdraws what is being decided.
+const AHEAD: usize = 100;
+
 /// Bytes of lines that wait for the driver; an agent that talks and does not listen is not heard beyond that.
 const MAX_QUEUE: usize = 64 << 20;
 
@@ -64,8 +69,8 @@ pub struct Session {
     limits: Limits,
     interrupt: watch::Receiver<bool>,
     process: Option<Process>,
-    /// Lines for the driver, each with its number in the wire log.
-    queue: VecDeque<(u64, String)>,
+    /// Lines that wait for the driver.
+    queue: VecDeque<Heard>,
     queued: usize,
     /// Nobody waits for lines any more.
     closing: bool,
@@ -74,7 +79,9 @@ pub struct Session {
     said: u64,
     heard: u64,
     activity: (u64, Instant),
+    /// Turns that will have ended when the prompt that was sent last is answered, and those whose end the driver has heard.
     turns: u64,
+    turns_heard: u64,
     ended: Option<End>,
     /// The driver knows that the session is ended.
     told: bool,
@@ -89,6 +96,15 @@ pub struct Session {
     terminals_left: Vec<tokio::task::JoinHandle<()>>,
     /// Terminals whose commands have ended and of which the driver was not told yet.
     terminals_ended: VecDeque<String>,
+}
+
+/// A line that waits for the driver.
+struct Heard {
+    /// Its number in the wire log.
+    number: u64,
+    text: String,
+    /// Turns that had ended with it.
+    turns: u64,
 }
 
 struct Process {
@@ -113,6 +129,17 @@ pub enum Incoming {
     End(End),
     /// The command in this terminal has ended; what it showed is in the wire log.
     Terminal(String),
+}
+
+/// What came of waiting for something that is not the agent's.
+#[derive(Debug)]
+pub enum Meanwhile<T> {
+    /// It is there.
+    Done(T),
+    /// The agent needs it no more.
+    Withdrawn,
+    /// The session ended first, or the turn.
+    Over,
 }
 
 /// Why the engine ends a session.
@@ -207,6 +234,7 @@ impl Session {
             heard: 0,
             activity: (0, begun),
             turns: 0,
+            turns_heard: 0,
             ended: None,
             told: false,
             answered: false,
@@ -246,6 +274,15 @@ impl Session {
         self.translation.recorder()
     }
 
+    /// The same without its secrets, as the Trace would show it; nothing where it is no JSON without them.
+    pub fn masked(&self, value: &Value) -> Value {
+        let text = value.to_string();
+        match self.log.masker.mask(&text) {
+            Cow::Owned(masked) => serde_json::from_str(&masked).unwrap_or_default(),
+            Cow::Borrowed(_) => value.clone(),
+        }
+    }
+
     /// Logs what the engine did.
     pub fn engine(&mut self, line: &EngineLine) {
         // What an agent can cause as often as it likes is not kept for ever.
@@ -262,6 +299,11 @@ impl Session {
     pub fn turn_begins(&mut self) {
         self.turns = self.translation.recorder().turns_ended() + 1;
         self.activity.1 = Instant::now();
+    }
+
+    /// Whether the prompt that was sent last is answered by what [`Session::next`] gave so far.
+    pub fn is_turn_heard(&self) -> bool {
+        self.turns_heard >= self.turns
     }
 
     /// The driver has all the answers it asked for: from here on nothing is an agent's failure to answer.
@@ -318,7 +360,8 @@ impl Session {
                 Err(_) => {
                     // An agent that does not read must not hold the engine: what it writes is read while we wait.
                     self.check();
-                    let over = (self.ended.is_some() || self.answered || self.closing) && begun.elapsed() > UNREAD;
+                    let over = self.ended.is_some() || !self.is_limited();
+                    let over = over && begun.elapsed() > UNREAD;
                     let heard = self.queued > MAX_QUEUE || self.read_some(Duration::from_millis(10)).await;
                     if over || !heard || self.exit.is_some() {
                         let text = format!("the agent took {sent} of the {} bytes of a line and no more", bytes.len());
@@ -354,10 +397,10 @@ impl Session {
             if let Some(id) = self.terminals_ended.pop_front() {
                 return Incoming::Terminal(id);
             }
-            if let Some((number, line)) = self.queue.pop_front() {
-                self.queued -= line.len();
-                self.heard = number;
-                return Incoming::Line(line);
+            if let Some(Heard { number, text, turns }) = self.queue.pop_front() {
+                self.queued -= text.len();
+                (self.heard, self.turns_heard) = (number, turns);
+                return Incoming::Line(text);
             }
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Incoming::Late;
@@ -370,17 +413,27 @@ impl Session {
     }
 
     /// Waits for something that is not the agent's, such as a person's answer: the agent is read meanwhile, and the limits
-    /// hold. Nothing where the session ends first.
-    pub async fn meanwhile<T>(&mut self, other: impl Future<Output = T>) -> Option<T> {
+    /// hold. A line of the agent's that the driver has not taken yet may withdraw it.
+    pub async fn meanwhile<T>(
+        &mut self,
+        other: impl Future<Output = T>,
+        withdraws: impl Fn(&str) -> bool,
+    ) -> Meanwhile<T> {
         let mut other = pin!(other);
+        let mut looked_at = 0;
         loop {
+            let new = self.queue.iter().filter(|line| line.number > looked_at).take(AHEAD);
+            if new.clone().any(|line| withdraws(&line.text)) {
+                return Meanwhile::Withdrawn;
+            }
+            looked_at = new.map(|line| line.number).last().unwrap_or(looked_at);
             if let Ok(done) = timeout(GLANCE, &mut other).await {
-                return Some(done);
+                return Meanwhile::Done(done);
             }
             self.check();
             let is_gone = self.process.as_ref().is_none_or(|process| process.stdout.is_none());
-            if self.ended.is_some() || is_gone {
-                return None;
+            if self.ended.is_some() || is_gone || self.is_turn_answered() {
+                return Meanwhile::Over;
             }
             if self.queued <= MAX_QUEUE {
                 self.read_some(GLANCE).await;
@@ -557,15 +610,16 @@ impl Session {
             if self.lines_wanted { String::from_utf8_lossy(&line.bytes).into_owned() } else { String::new() }
         });
         let masked = match self.log.masker.mask_bytes(&line.bytes) {
-            std::borrow::Cow::Owned(masked) => masked,
-            std::borrow::Cow::Borrowed(_) => line.bytes,
+            Cow::Owned(masked) => masked,
+            Cow::Borrowed(_) => line.bytes,
         };
         let wire = WireLine::owned(at, dir, masked, line.cut);
         let ends = dir == Dir::Recv && self.log.is_full() && self.translation.ends(&wire);
         self.take(wire, if ends { Weight::Ending } else { Weight::Agent });
         if let Some(line) = raw {
             self.queued += line.len();
-            self.queue.push_back((self.lines, line));
+            let turns = self.translation.recorder().turns_ended();
+            self.queue.push_back(Heard { number: self.lines, text: line, turns });
         }
         // Judged line by line, so that it does not matter in which pieces they came.
         if dir == Dir::Recv
@@ -579,7 +633,7 @@ impl Session {
 
     /// Logs a line and translates it. What is not in the log is not in the Trace, which follows from it alone.
     fn take(&mut self, mut line: WireLine, weight: Weight) {
-        if let std::borrow::Cow::Owned(masked) = self.log.masker.mask(&line.line) {
+        if let Cow::Owned(masked) = self.log.masker.mask(&line.line) {
             line.line = masked;
         }
         self.lines += 1;

@@ -26,6 +26,8 @@ mod isolation;
 mod limits;
 #[path = "run/models.rs"]
 mod models;
+#[path = "run/odd_moments.rs"]
+mod odd_moments;
 #[path = "run/policies.rs"]
 mod policies;
 #[path = "run/replay.rs"]

@@ -15,7 +15,7 @@ use crate::interaction::{Asked, Policy};
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Session};
 use crate::shell::Shell;
-use crate::trace::{FileDiff, view};
+use crate::trace::FileDiff;
 use crate::wire::EngineLine;
 
 /// What an agent is to do, and how it is started.
@@ -58,6 +58,9 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     }
 }
 
+/// How long late lines may follow the last answer, and how long the agent may be silent before that is over.
+pub const DRAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(60));
+
 /// Why a conversation with an agent did not come to its end.
 pub enum Broken {
     /// A step of the handshake was refused or not answered.
@@ -86,18 +89,19 @@ impl Broken {
     }
 }
 
-/// What is asked about a call that is open; nothing of a call that nobody knows or that has ended.
-pub fn asked_about(session: &mut Session, call: &str, workspace: &Path) -> Option<(Asked, Vec<FileDiff>)> {
-    let workspace = workspace.to_string_lossy().into_owned();
+/// What is asked about a call that is open; nothing of a call that nobody knows or that has ended. Where the request says
+/// arguments of its own it is about those, whatever the call was announced with.
+pub fn asked_about(
+    session: &mut Session,
+    call: &str,
+    requested: Option<Value>,
+    workspace: &Path,
+) -> Option<(Asked, Vec<FileDiff>)> {
     let (call, diffs) = session.recorder().open_call(call)?;
-    let asked = Asked {
-        kind: Some(call.kind),
-        name: call.name.clone(),
-        title: call.title.clone(),
-        paths: view::paths(call.input.as_ref(), &call.locations, diffs, Some(&workspace)),
-        input: call.input.clone(),
-        command: view::command(call.input.as_ref()),
-    };
+    let input = requested.or_else(|| call.input.clone());
+    let workspace = workspace.to_string_lossy();
+    let (name, title) = (call.name.clone(), call.title.clone());
+    let asked = Asked::new(call.kind, name, title, input, &call.locations, diffs, Some(&workspace));
     Some((asked, diffs.to_vec()))
 }
 

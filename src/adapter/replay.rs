@@ -122,12 +122,19 @@ pub fn recorded_in(path: &Path) -> std::io::Result<Recorded> {
     recorded(BufReader::new(File::open(path)?), Knowing::built_in())
 }
 
+/// Lines by which Claude Code and its user control a session.
+const CONTROL_LINES: [&str; 3] = ["control_request", "control_response", "control_cancel_request"];
+
 /// The protocol that a line belongs to, where it shows.
 fn protocol_of(line: &str, knowing: &Knowing) -> Option<Recorded> {
     let Ok(value @ Value::Object(_)) = serde_json::from_str::<Value>(line) else { return None };
     let has = |key: &str| value.get(key).is_some();
     if has("jsonrpc") {
         return Some(Recorded::of(Adapter::Acp));
+    }
+    // The control protocol shows no sooner in lines of the session, which the one-way stream has too.
+    if value.get("type").and_then(Value::as_str).is_some_and(|kind| CONTROL_LINES.contains(&kind)) {
+        return Some(Recorded::of(Adapter::ClaudeCodeControl));
     }
     if let Some(harness) = knowing.of_line(&value) {
         return Some(Recorded { harness: Some(harness.to_owned()), ..Recorded::of(Adapter::JsonStream) });

@@ -34,6 +34,8 @@ impl Person for AtTerminal {
         if withdrawn.load(Ordering::Relaxed) {
             return None;
         }
+        // What was typed before the question was shown does not answer it.
+        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
         let look = terminal::stderr_look();
         let mut text = Vec::new();
         shown(question, &look, &mut text).ok()?;

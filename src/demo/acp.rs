@@ -213,7 +213,8 @@ fn hello() -> Value {
             "loadSession": false,
             // A prompt may hold anything: the script is played whatever it says.
             "promptCapabilities": {"image": true, "audio": true, "embeddedContext": true},
-            "mcpCapabilities": {"http": false, "sse": false},
+            // And so it takes any server, and asks none.
+            "mcpCapabilities": {"http": true, "sse": true},
         },
         "authMethods": [],
     })

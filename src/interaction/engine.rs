@@ -1,10 +1,10 @@
 //! Which answer a policy gives to a request. Pure: the same requests in the same order get the same answers.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Answer, Interaction, Rule, When};
 use crate::trace::view;
-use crate::trace::{Location, ToolKind};
+use crate::trace::{FileDiff, Location, ToolKind};
 
 /// What is known of the call that permission is asked for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -24,16 +24,17 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// What a call is asked about, with paths and command taken from its input and locations.
+    /// What a call is asked about, with paths and command taken from its input, locations and diffs.
     pub fn new(
         kind: ToolKind,
         name: Option<String>,
         title: Option<String>,
         input: Option<Value>,
         locations: &[Location],
+        diffs: &[FileDiff],
         workspace: Option<&str>,
     ) -> Self {
-        let paths = view::paths(input.as_ref(), locations, &[], workspace);
+        let paths = view::paths(input.as_ref(), locations, diffs, workspace);
         let command = view::command(input.as_ref());
         Self { kind: Some(kind), name, title, paths, input, command }
     }
@@ -54,8 +55,8 @@ pub struct Decision {
     pub rule: Option<String>,
     /// Why, for people.
     pub reason: String,
-    /// The call's input as it shall be, where the rule changes it.
-    pub updated_input: Option<Value>,
+    /// Keys of the call's input that shall be others, where the rule changes some.
+    pub updated_input: Option<Map<String, Value>>,
 }
 
 /// Decides a request. Where a policy has nobody to ask here (`manual`, `llm`) the request is rejected:
@@ -87,11 +88,7 @@ pub fn decide_by_rule(policy: &Interaction, asked: &Asked, counters: &mut Counte
     let (number, rule) = first_match(&scripted.rules, asked, counters)?;
     let name = rule.name.clone().unwrap_or_else(|| format!("rules[{number}]"));
     let reason = format!("{name} matches");
-    let updated_input = rule.updated_input.as_ref().map(|keys| {
-        let mut input = asked.input.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
-        input.extend(keys.clone());
-        Value::Object(input)
-    });
+    let updated_input = rule.updated_input.clone();
     Some(Decision { answer: rule.answer, policy: policy.word(), rule: Some(name), reason, updated_input })
 }
 
@@ -141,11 +138,27 @@ mod tests {
     }
 
     fn run(command: &str) -> Asked {
-        Asked::new(ToolKind::Execute, Some("Bash".into()), None, Some(json!({"command": command})), &[], Some("/w"))
+        Asked::new(
+            ToolKind::Execute,
+            Some("Bash".into()),
+            None,
+            Some(json!({"command": command})),
+            &[],
+            &[],
+            Some("/w"),
+        )
     }
 
     fn edit(path: &str) -> Asked {
-        Asked::new(ToolKind::Edit, Some("Edit".into()), None, Some(json!({"path": path, "n": 1.0})), &[], Some("/w"))
+        Asked::new(
+            ToolKind::Edit,
+            Some("Edit".into()),
+            None,
+            Some(json!({"path": path, "n": 1.0})),
+            &[],
+            &[],
+            Some("/w"),
+        )
     }
 
     #[test]

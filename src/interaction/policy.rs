@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     Answer, Asked, Counters, Decision, Interaction, Person, Question, QuestionAnswer, choose, decide, decide_by_rule,
@@ -33,8 +33,8 @@ pub struct Reply {
     pub reason: Option<String>,
     /// What the trace should note.
     pub notice: Option<String>,
-    /// The call's input as it shall be, where a rule changes it.
-    pub updated_input: Option<Value>,
+    /// Keys of the call's input that shall be others, where a rule changes some.
+    pub updated_input: Option<Map<String, Value>>,
 }
 
 /// What is recorded as the policy where the case's `answers` decided.
@@ -79,13 +79,13 @@ impl Policy {
         }
     }
 
-    /// What is answered where the session ended while a person was asked.
+    /// What is answered where the session or the turn ended while a person was asked.
     pub fn unanswered(&self) -> Reply {
         Reply {
             option: None,
             policy: self.interaction.word().to_owned(),
             rule: None,
-            reason: Some("the session ended before a person answered".to_owned()),
+            reason: Some("the session or the turn ended before a person answered".to_owned()),
             notice: None,
             updated_input: None,
         }
@@ -183,7 +183,7 @@ mod tests {
 
     fn plan(policy: &mut Policy) -> (Option<String>, String) {
         let input = json!({"plan": "1. Delete everything"});
-        let asked = Asked::new(ToolKind::SwitchMode, Some("ExitPlanMode".into()), None, Some(input), &[], None);
+        let asked = Asked::new(ToolKind::SwitchMode, Some("ExitPlanMode".into()), None, Some(input), &[], &[], None);
         let option = |id: &str, kind: &str| PermissionOption { option: id.into(), kind: kind.into(), label: "".into() };
         let reply = policy.decide_alone(&asked, &[option("yes", "allow_once"), option("no", "reject_once")]);
         (reply.option, reply.policy)

@@ -29,8 +29,12 @@ impl Session {
 
     /// Whether limits hold: they do until the agent has answered. What an answer itself tells is judged later.
     pub(super) fn is_limited(&mut self) -> bool {
-        let is_answered = self.turns > 0 && self.translation.recorder().turns_ended() >= self.turns;
-        !self.answered && !self.closing && !is_answered
+        !self.answered && !self.closing && !self.is_turn_answered()
+    }
+
+    /// Whether the agent has answered the prompt that was sent last, be its answer taken by the driver or not.
+    pub(super) fn is_turn_answered(&mut self) -> bool {
+        self.turns > 0 && self.translation.recorder().turns_ended() >= self.turns
     }
 
     /// The first limit of a figure that is exceeded, with its value.

@@ -133,5 +133,7 @@ async fn what_leaves_its_group_is_ended_with_the_session() {
     assert!(notices(&events).iter().any(|(code, _)| *code == "escaped"), "{wire}");
     let line = wire.lines().map(|line| serde_json::from_str::<WireLine>(line).unwrap());
     let pid = line.fold(String::new(), |last, line| if line.dir == Dir::Stderr { line.line } else { last });
-    assert!(!Path::new(&format!("/proc/{pid}")).exists(), "process {pid} is alive");
+    // What has ended stands there as a zombie until somebody asks for its exit.
+    let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_else(|_| ") Z".to_owned());
+    assert!(state.contains(") Z"), "process {pid} is alive: {state}");
 }

@@ -350,7 +350,7 @@ impl Recorder {
         if cancelled {
             self.cancel_open();
         }
-        self.end_open(|call| call.rejected || call.cancelled);
+        self.end_open(|call| call.rejected || call.is_cancelled());
     }
 
     /// Takes the events that nothing can change any more, in order.

@@ -302,6 +302,35 @@ fn manual_asks_at_the_terminal_one_question_at_a_time() {
 }
 
 #[test]
+fn what_was_typed_before_a_question_was_shown_does_not_answer_it() {
+    let project = Project::new();
+    let steps = "steps: [{run: {command: echo one, ask: true}}, {run: {command: echo two, ask: true}}, {say: done}]";
+    project.case("a", "", steps);
+    let (code, seen) = at_a_terminal(&project, "y\ny\ny,n");
+    assert_eq!(code, Some(0), "{seen}");
+    let trace = project.trace("a/demo/default/1");
+    let told: Vec<&str> =
+        of_type(&trace, "permission_response").iter().filter_map(|it| it["outcome"].as_str()).collect();
+    assert_eq!(told, ["allowed", "rejected"]);
+}
+
+#[test]
+fn a_question_is_withdrawn_when_its_turn_ends() {
+    let project = Project::new();
+    project.harness("ends", "adapter: acp\ncommand: [python3, \"{workspace}/ends.py\"]");
+    project.case("a", "harnesses: [ends]\nworkspace: {copy: ../agent}", "");
+    let ends =
+        DIES_WHILE_IT_ASKS.replace("sys.exit(7)", "say(id=asked[\"id\"], result={\"stopReason\": \"end_turn\"})");
+    project.write("agent/ends.py", &ends);
+    let (code, seen) = at_a_terminal(&project, "-");
+    assert_eq!(code, Some(0), "{seen}");
+    let trace = project.trace("a/ends/default/1");
+    let answer = of_type(&trace, "permission_response")[0];
+    assert_eq!(answer["outcome"], "cancelled");
+    assert_eq!(answer["reason"], "the session or the turn ended before a person answered");
+}
+
+#[test]
 fn an_interrupt_ends_a_question() {
     let project = Project::new();
     project.case("a", "", "steps: [{run: {command: echo hi, ask: true}}, {say: done}]");
@@ -325,7 +354,7 @@ fn a_question_is_withdrawn_when_its_session_ends() {
     assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{seen}");
     let answer = responses(&project).remove(0);
     assert_eq!((&answer["outcome"], &answer["policy"]), (&json!("cancelled"), &json!("manual")));
-    assert_eq!(answer["reason"], "the session ended before a person answered");
+    assert_eq!(answer["reason"], "the session or the turn ended before a person answered");
     assert_eq!(statuses(&project), ["cancelled"]);
     assert_eq!(project.trace("a/demo/default/1").last().unwrap()["reason"], "timed_out");
     std::fs::remove_dir_all(project.path(".evals")).unwrap();

@@ -46,6 +46,11 @@ fn recordings_of_real_agents_play() {
         project.harness(&format!("replay-{name}"), &format!("adapter: replay\nrecording: {}", path.display()));
     }
     project.evals(&["run", "--harness", "replay-claude", "--harness", "replay-gemini"]).exits(0);
+    // A session that went both ways shows what was asked, too.
+    let denied = recordings.join("claude-code/control_deny.wire.jsonl");
+    project.harness("replay-denied", &format!("adapter: replay\nrecording: {}", denied.display()));
+    project.case("b", "graders: [{permissions: {asked: [{kind: edit}], rejected: [{kind: edit}]}}]", "");
+    project.evals(&["run", "--harness", "replay-denied", "--case", "b"]).exits(0);
 }
 
 #[test]

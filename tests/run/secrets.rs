@@ -147,7 +147,7 @@ def say(text): raw(update(text))
 key = os.environ.get("MY_TOKEN", "")
 for line in sys.stdin:
     asked = json.loads(line)
-    if asked["method"] == "initialize": answer = {"protocolVersion": 1, "agentCapabilities": {}}
+    if asked["method"] == "initialize": answer = {"protocolVersion": 1, "agentCapabilities": {"mcpCapabilities": {"http": True}}}
     elif asked["method"] == "session/new": answer = {"sessionId": "s"}
     else:
         answer = {"stopReason": "end_turn"}

@@ -8,6 +8,7 @@ use super::content::{self, Shown};
 use super::terminals::{InTerminals, Terminals};
 use super::{Translator, rpc, take_text, text_at};
 use crate::adapter::acp::updates::parent_of;
+use crate::adapter::exit_text::exit_code_in;
 use crate::trace::ToolKind;
 use crate::trace::recorder::{self, CallSaid, MAX_TEXT, Recorder, ResultSaid, Said};
 
@@ -286,7 +287,7 @@ impl Translator {
         };
         let mut exit_code = last.exit_code.or(in_terminals.exit_code);
         if said == Said::Failed && exit_code.is_none() {
-            exit_code = output.as_deref().and_then(content::exit_code_in);
+            exit_code = output.as_deref().and_then(exit_code_in);
         }
         let truncated = call.truncated || in_terminals.truncated;
         let result = ResultSaid { outcome, output, diffs: Vec::new(), exit_code, truncated };

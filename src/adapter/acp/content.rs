@@ -249,14 +249,6 @@ pub fn exit_code(meta: &Value, raw: &Value) -> Option<i64> {
         .or_else(|| raw.get("contents").and_then(Value::as_array).and_then(|items| items.iter().rev().find_map(&of)))
 }
 
-/// The exit code that a failed command's output begins with: `Exit code 3`.
-pub fn exit_code_in(output: &str) -> Option<i64> {
-    let rest = output.trim_start().strip_prefix("Exit code ")?;
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
-    let follows = rest[end..].chars().next();
-    follows.is_none_or(|c| c.is_whitespace() || c == ':').then(|| rest[..end].parse().ok())?
-}
-
 /// Whether the agent says that it cut the output.
 pub fn truncated(raw: &Value) -> bool {
     let says = |value: &Value| value.get("truncated").and_then(Value::as_bool) == Some(true);
@@ -333,10 +325,6 @@ mod tests {
         }
         assert_eq!(exit_code(&json!({"terminal_exit": {"exit_code": 3}}), &Value::Null), Some(3));
         assert_eq!(exit_code(&Value::Null, &json!("Exit code 3")), None);
-        assert_eq!(exit_code_in("Exit code 3\noops"), Some(3));
-        assert_eq!(exit_code_in("Exit code 3x"), None);
-        assert_eq!(exit_code_in("Exit code"), None);
-        assert_eq!(exit_code_in("the Exit code 3"), None);
     }
 
     #[test]

@@ -7,17 +7,18 @@ use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
 use super::blocks;
+use super::permissions::{is_other_command, options};
 use super::rpc::{self, Message, RpcError};
 use super::services::{Refusal, Waiting};
-use crate::adapter::drive::{Broken, Task, asked_about};
+use crate::adapter::drive::{Broken, DRAIN, Task, asked_about};
 use crate::interaction::{Answer, Reply, choose};
 use crate::process::Stdin;
-use crate::session::{End, Incoming, Session};
+use crate::session::{End, Incoming, Meanwhile, Session};
 use crate::trace::PermissionOption;
 use crate::wire::EngineLine;
 
-/// How long late updates may follow an answer, and how long the agent may be silent before that is over.
-const DRAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_millis(60));
+/// By which an agent withdraws a request of its own.
+const CANCEL_REQUEST: &str = "$/cancel_request";
 
 /// How long an agent has to exit once its standard input is closed.
 pub(super) const EXIT: Duration = Duration::from_secs(2);
@@ -37,6 +38,7 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
         opened: Value::Null,
         mode: None,
         prompting: false,
+        has_answered: false,
         cancelled: false,
         over: false,
         waiting: Vec::new(),
@@ -50,6 +52,10 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
             EXIT
         }
         Err(broken) => {
+            if matches!(broken, Broken::Refused) {
+                client.over = true;
+                client.drain().await;
+            }
             if let Some(patience) = broken.leave(client.session) {
                 return patience;
             }
@@ -80,6 +86,8 @@ pub(super) struct Client<'a> {
     /// The mode that the agent last said it is in.
     pub(super) mode: Option<String>,
     prompting: bool,
+    /// A prompt was answered.
+    has_answered: bool,
     pub(super) cancelled: bool,
     /// Every prompt was answered.
     pub(super) over: bool,
@@ -102,7 +110,7 @@ impl Client<'_> {
             self.prompting = true;
             self.session.turn_begins();
             let answer = self.ask("session/prompt", &params, None).await?;
-            self.prompting = false;
+            (self.prompting, self.has_answered) = (false, true);
             let ended_well = answer
                 .as_ref()
                 .is_ok_and(|answer| answer.get("stopReason").and_then(Value::as_str) == Some("end_turn"));
@@ -205,6 +213,17 @@ impl Client<'_> {
         }
     }
 
+    /// Whether the request that was heard last was made while the prompt is running: one that waited while the prompt was
+    /// sent belongs to what came before.
+    fn is_of_this_turn(&self) -> bool {
+        self.prompting && self.session.heard_at() > self.asked_at
+    }
+
+    /// Whether the request that was heard last came when its turn was over.
+    pub(super) fn is_late(&self) -> bool {
+        self.cancelled || self.over || self.has_answered && !self.is_of_this_turn()
+    }
+
     /// Whether something is of another session than ours.
     pub(super) fn is_foreign(&self, params: &Value) -> bool {
         self.session_id.is_some() && params.get("sessionId") != self.session_id.as_ref()
@@ -222,7 +241,10 @@ impl Client<'_> {
             let code = if self.cancelled { "late_request" } else { "permission" };
             self.session.engine(&EngineLine::Notice { code: code.to_owned(), text });
         }
-        let outcome = match option {
+        // The option's id goes back as it came.
+        let offered = params.get("options").and_then(Value::as_array);
+        let mut ids = offered.into_iter().flatten().filter_map(|option| option.get("optionId"));
+        let outcome = match option.and_then(|option| ids.find(|id| rpc::id_text(id) == option)) {
             Some(option) => json!({"outcome": "selected", "optionId": option}),
             None => json!({"outcome": "cancelled"}),
         };
@@ -236,7 +258,7 @@ impl Client<'_> {
         let call = call.as_str();
         let why_not = if self.is_foreign(params) {
             Some("the request is of another session")
-        } else if !self.prompting {
+        } else if !self.is_of_this_turn() {
             Some("the request came when no prompt was running")
         } else if self.session.recorder().open_call(call).is_none()
             || self.session.recorder().asked_of_an_unknown_call(&rpc::id_text(id))
@@ -252,15 +274,25 @@ impl Client<'_> {
             let said = Said { policy: "engine".to_owned(), rule: None, reason, notice };
             return (None, said);
         }
-        let about = asked_about(self.session, call, &self.task.folder);
+        let requested = params.pointer("/toolCall/rawInput").map(|input| self.session.masked(input));
+        let announced = self.session.recorder().open_call(call).and_then(|(call, _)| call.input.as_ref());
+        let requested = requested.filter(|input| is_other_command(announced, input));
+        let about = asked_about(self.session, call, requested, &self.task.folder);
         let Some((asked, diffs)) = about else { return (None, Said::default()) };
-        let options = options_of(params);
+        let options = options(params.get("options"));
         let deciding = self.task.policy.decide(&asked, &diffs, &options);
-        let decided = self.session.meanwhile(deciding).await;
-        let reply = decided.unwrap_or_else(|| self.task.policy.unanswered());
-        let mut reply = reply;
+        let withdrawn = |line: &str| is_withdrawn(line, id);
+        let mut reply = match self.session.meanwhile(deciding, withdrawn).await {
+            Meanwhile::Done(reply) => reply,
+            Meanwhile::Over => self.task.policy.unanswered(),
+            Meanwhile::Withdrawn => {
+                let reason = Some("the agent withdrew its request".to_owned());
+                return (None, Said { policy: "engine".to_owned(), reason, ..Said::default() });
+            }
+        };
         // What is allowed is the call with another input; with its own nobody has allowed it.
-        let is_changed = reply.updated_input.is_some() && reply.updated_input != asked.input;
+        let of_call = |key: &String| asked.input.as_ref().and_then(|input| input.get(key));
+        let is_changed = reply.updated_input.iter().flatten().any(|(key, value)| of_call(key) != Some(value));
         if is_changed && is_allowed(&reply, &options) {
             let text = "a rule allows the call with another input, which ACP takes none of; it is rejected";
             reply.option = choose(Answer::RejectOnce, &options).option;
@@ -325,16 +357,11 @@ fn is_allowed(reply: &Reply, options: &[PermissionOption]) -> bool {
     chosen.is_some_and(|chosen| chosen.kind.starts_with("allow"))
 }
 
-fn options_of(params: &Value) -> Vec<PermissionOption> {
-    let options = params.get("options").and_then(Value::as_array).cloned().unwrap_or_default();
-    let text = |option: &Value, key: &str| option.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    options
-        .iter()
-        .filter(|option| option.get("optionId").is_some_and(Value::is_string))
-        .map(|option| PermissionOption {
-            option: text(option, "optionId"),
-            kind: text(option, "kind"),
-            label: text(option, "name"),
+/// Whether a line withdraws the request with this id.
+fn is_withdrawn(line: &str, id: &Value) -> bool {
+    line.contains(CANCEL_REQUEST)
+        && rpc::parse(line).any(|message| {
+            matches!(message, Message::Notification { method, params }
+                if method == CANCEL_REQUEST && params.get("requestId").map(rpc::key) == Some(rpc::key(id)))
         })
-        .collect()
 }

@@ -31,6 +31,12 @@ impl Client<'_> {
             let why = format!("the case says `between-turns: {word}`, and the agent offers no {method} (`{key}`)");
             Err(Broken::Handshake(why))
         };
+        if let Some((name, by)) = self.not_taken() {
+            let why = format!(
+                "the case offers the MCP server `{name}` over {by}, and the agent takes none (`agentCapabilities.mcpCapabilities.{by}`)"
+            );
+            return Err(Broken::Handshake(why));
+        }
         match self.goes_on_by() {
             Some(BetweenTurns::Load) if self.can.get("loadSession").and_then(Value::as_bool) != Some(true) => {
                 lacks("load", "session/load", "agentCapabilities.loadSession")
@@ -40,6 +46,16 @@ impl Client<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// An MCP server of the case that the agent does not say it takes, and by what it is reached.
+    fn not_taken(&self) -> Option<(String, &'static str)> {
+        self.task.mcp_servers.iter().find_map(|server| {
+            let by = ["http", "sse"].into_iter().find(|by| server.get("type").and_then(Value::as_str) == Some(by))?;
+            let takes = self.can.pointer(&format!("/mcpCapabilities/{by}")).and_then(Value::as_bool) == Some(true);
+            let name = server.get("name").and_then(Value::as_str).unwrap_or_default();
+            (!takes).then(|| (name.to_owned(), by))
+        })
     }
 
     /// How the session goes on in another process, where a turn needs one.

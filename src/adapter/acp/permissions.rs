@@ -9,7 +9,7 @@ use super::rpc::{self, RpcError};
 use super::{Translator, text_at};
 use crate::adapter::decisions::{Decision, Decisions};
 use crate::trace::recorder::{Answered, Recorder};
-use crate::trace::{PermissionOption, PermissionOutcome};
+use crate::trace::{PermissionOption, PermissionOutcome, view};
 
 /// Requests of the agent that are remembered until they are answered.
 const MAX_PENDING: usize = 100_000;
@@ -108,6 +108,16 @@ impl Translator {
             format!("{session}/{}", call_id.unwrap_or_default())
         } else if let Some(call_id) = call_id {
             let (describes, said) = self.described(&call_id, &mut call, recorder);
+            if let Some((open, _)) = recorder.open_call(&call_id)
+                && let Some(requested) = &said.input
+                && is_other_command(open.input.as_ref(), requested)
+            {
+                let command = view::command(Some(requested)).unwrap_or_default();
+                let text = format!(
+                    "the request {request} asks for the command `{command}`, and its call was announced with another"
+                );
+                recorder.notice("other_command", text);
+            }
             if recorder.is_open(&call_id) {
                 recorder.update(&call_id, said, true);
             } else if describes {
@@ -143,7 +153,8 @@ impl Translator {
     }
 }
 
-fn options(options: Option<&Value>) -> Vec<PermissionOption> {
+/// What is offered as an answer.
+pub(super) fn options(options: Option<&Value>) -> Vec<PermissionOption> {
     let options = options.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let option = |option: &Value| {
         Some(PermissionOption {
@@ -153,6 +164,12 @@ fn options(options: Option<&Value>) -> Vec<PermissionOption> {
         })
     };
     options.iter().filter_map(option).collect()
+}
+
+/// Whether the arguments of a request run another command than those the call was announced with. Agents repeat a call's
+/// arguments in other words; another command is no other word.
+pub(super) fn is_other_command(announced: Option<&Value>, requested: &Value) -> bool {
+    view::command(Some(requested)).is_some_and(|asked| view::command(announced).is_some_and(|said| said != asked))
 }
 
 /// What an answer means: by the kind of the option chosen, never by its name.

@@ -112,12 +112,13 @@ impl Client<'_> {
         let (ended, waiting) = std::mem::take(&mut self.waiting).into_iter().partition(|it| it.terminal == terminal);
         self.waiting = waiting;
         let ended: Vec<Waiting> = ended;
+        // Who waits beside one that releases it is told how it ended, too.
+        let exit = self.session.terminal(terminal).and_then(|screen| screen.exit);
         for Waiting { id, what, .. } in ended {
-            let result = match (what, self.session.terminal(terminal)) {
-                (Wait::Exit, Some(screen)) => exit_status(screen.exit),
-                (Wait::Exit, None) => exit_status(None),
-                (Wait::Kill, _) => json!({}),
-                (Wait::Release, _) => {
+            let result = match what {
+                Wait::Exit => exit_status(exit),
+                Wait::Kill => json!({}),
+                Wait::Release => {
                     self.session.release_terminal(terminal);
                     json!({})
                 }
@@ -222,7 +223,7 @@ impl Client<'_> {
         let mode = params.get("mode").and_then(Value::as_str).unwrap_or("form");
         let (answer, (policy, rule, reason)) = if params.get("sessionId").is_some() && self.is_foreign(params) {
             (json!({"action": "cancel"}), of_engine("the question is of another session"))
-        } else if self.cancelled || self.over {
+        } else if self.is_late() {
             (json!({"action": "cancel"}), of_engine("the question came when the turn was over"))
         } else if mode != "form" {
             (json!({"action": "decline"}), of_engine("only questions in a form are answered, no others"))

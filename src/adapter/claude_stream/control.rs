@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Translator, tools};
 use crate::adapter::decisions::{Decision, Decisions};
-use crate::trace::recorder::{Answered, CallSaid, Recorder};
+use crate::trace::recorder::{Answered, CallSaid, Recorder, is_empty};
 use crate::trace::{PermissionOption, PermissionOutcome};
 
 /// Requests that are remembered until they are answered.
@@ -76,6 +76,7 @@ pub(super) struct Requests {
 struct Pending {
     /// Its id in the Trace.
     request: String,
+    /// The arguments by which the call is known.
     input: Value,
 }
 
@@ -101,12 +102,17 @@ impl Translator {
             _ => {
                 if let Some(asked) = CanUseTool::of(&line) {
                     self.can_use_tool(asked, recorder);
+                } else {
+                    recorder.notice("unknown_request", text);
                 }
             }
         }
     }
 
     fn can_use_tool(&mut self, asked: CanUseTool, recorder: &mut Recorder) {
+        // What the call was announced with is what a reader of the Trace knows of it.
+        let announced = recorder.open_call(&asked.call).and_then(|(call, _)| call.input.clone());
+        let announced = announced.filter(|input| !is_empty(input)).unwrap_or_else(|| asked.input.clone());
         let locations = tools::locations(&asked.input);
         let said = CallSaid { input: Some(asked.input.clone()), locations, ..CallSaid::default() };
         if recorder.is_open(&asked.call) {
@@ -127,7 +133,7 @@ impl Translator {
         }
         let request = recorder.request(&asked.id, &asked.call, asked.options());
         if control.pending.len() < MAX_PENDING {
-            control.pending.insert(asked.id, Pending { request, input: asked.input });
+            control.pending.insert(asked.id, Pending { request, input: announced });
         }
     }
 

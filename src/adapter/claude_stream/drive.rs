@@ -3,15 +3,15 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::control::{ALLOW, ALLOW_ALWAYS, CanUseTool};
-use crate::adapter::drive::{Broken, Task, asked_about};
+use crate::adapter::drive::{Broken, DRAIN, Task, asked_about};
 use crate::attachment::{Attached, Content, Kind, MOST_INLINE};
 use crate::harness::ModelVia;
 use crate::interaction::{Decision, Reply};
 use crate::process::Stdin;
-use crate::session::{End, Incoming, Session};
+use crate::session::{End, Incoming, Meanwhile, Session};
 use crate::wire::EngineLine;
 
 /// How long the program has to exit once its standard input is closed.
@@ -24,10 +24,11 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     if session.spawn(&task.command, &task.folder, &task.env, Stdin::Piped).is_err() {
         return Duration::ZERO;
     }
-    let mut client = Client { session, task, requests: 0, prompting: false };
+    let mut client = Client { session, task, requests: 0, prompted_at: 0, prompting: false, cancelled: false };
     match client.converse().await {
         Ok(()) => {
             client.session.answered();
+            client.drain().await;
             client.session.close_stdin();
             EXIT
         }
@@ -37,6 +38,8 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
             }
             let grace = client.task.manifest.timeouts.grace.0;
             if client.interrupt(grace).await {
+                // What it asks behind its answer is answered too: it may wait for it.
+                client.drain().await;
                 client.session.close_stdin();
                 return EXIT.min(grace);
             }
@@ -49,7 +52,10 @@ struct Client<'a> {
     session: &'a mut Session,
     task: &'a mut Task,
     requests: u64,
+    /// Number in the wire log of the last prompt: what was asked before that is not a part of its turn.
+    prompted_at: u64,
     prompting: bool,
+    cancelled: bool,
 }
 
 impl Client<'_> {
@@ -74,6 +80,7 @@ impl Client<'_> {
             self.session.turn_begins();
             self.prompting = true;
             self.session.send(&line.to_string()).await;
+            self.prompted_at = self.session.said_at();
             let failed = self.turn().await?;
             self.prompting = false;
             if failed {
@@ -85,13 +92,12 @@ impl Client<'_> {
 
     /// Serves the program until the turn ends. Answers whether it ended with an error.
     async fn turn(&mut self) -> Result<bool, Broken> {
-        let before = self.session.recorder().turns_ended();
         loop {
             match self.session.next(None).await {
                 Incoming::Line(line) => {
                     let line: Value = serde_json::from_str(&line).unwrap_or_default();
                     self.serve(&line).await;
-                    if self.session.recorder().turns_ended() > before {
+                    if self.session.is_turn_heard() {
                         return Ok(line.get("is_error").and_then(Value::as_bool).unwrap_or(false));
                     }
                 }
@@ -145,7 +151,10 @@ impl Client<'_> {
         }
         let id = line.get("request_id").cloned().unwrap_or(Value::Null);
         let answer = match CanUseTool::of(line) {
-            Some(asked) => self.answer(&asked).await,
+            Some(asked) => match self.answer(&asked).await {
+                Some(answer) => answer,
+                None => return,
+            },
             None => Err("this client does not serve that".to_owned()),
         };
         let response = match answer {
@@ -155,9 +164,9 @@ impl Client<'_> {
         self.session.reply(&json!({"type": "control_response", "response": response}).to_string()).await;
     }
 
-    /// The answer to a request to use a tool, or why there is none.
-    async fn answer(&mut self, asked: &CanUseTool) -> Result<Value, String> {
-        let reply = self.decide(asked).await;
+    /// The answer to a request to use a tool, or why there is none; nothing at all to a request that is withdrawn.
+    async fn answer(&mut self, asked: &CanUseTool) -> Option<Result<Value, String>> {
+        let reply = self.decide(asked).await?;
         self.session.engine(&EngineLine::Permission {
             id: Value::String(asked.id.clone()),
             policy: reply.policy,
@@ -165,48 +174,68 @@ impl Client<'_> {
             reason: reply.reason.clone(),
         });
         if let Some(text) = reply.notice {
-            self.session.engine(&EngineLine::Notice { code: "permission".to_owned(), text });
+            let code = if self.cancelled { "late_request" } else { "permission" };
+            self.session.engine(&EngineLine::Notice { code: code.to_owned(), text });
         }
-        let input = reply.updated_input.unwrap_or_else(|| asked.input.clone());
-        match reply.option.as_deref() {
+        let mut input = asked.input.clone();
+        match (&mut input, reply.updated_input) {
+            (Value::Object(input), Some(keys)) => input.extend(keys),
+            (input, Some(keys)) => *input = Value::Object(keys),
+            (_, None) => {}
+        }
+        Some(match reply.option.as_deref() {
             Some(ALLOW) => Ok(json!({"behavior": "allow", "updatedInput": input})),
             Some(ALLOW_ALWAYS) => {
                 Ok(json!({"behavior": "allow", "updatedInput": input, "updatedPermissions": asked.suggestions}))
             }
             Some(_) => Ok(json!({"behavior": "deny", "message": refusal(reply.reason)})),
             None => Err(refusal(reply.reason)),
+        })
+    }
+
+    async fn decide(&mut self, asked: &CanUseTool) -> Option<Reply> {
+        let of_engine = |reason: &str, notice: Option<String>| Reply {
+            option: None,
+            policy: "engine".to_owned(),
+            rule: None,
+            reason: Some(reason.to_owned()),
+            notice,
+            updated_input: None,
+        };
+        if !self.prompting || self.session.heard_at() < self.prompted_at {
+            let notice =
+                self.cancelled.then(|| format!("the request {} came after the turn was interrupted", asked.id));
+            return Some(of_engine("the request came when no prompt was running", notice));
+        }
+        if asked.tool == QUESTION {
+            return Some(self.answer_questions(asked));
+        }
+        let requested = match &asked.input {
+            Value::Object(input) if !input.is_empty() => Some(self.session.masked(&asked.input)),
+            _ => None,
+        };
+        let Some((about, diffs)) = asked_about(self.session, &asked.call, requested, &self.task.folder) else {
+            return Some(of_engine("the request is about a call that is unknown or has ended", None));
+        };
+        let options = asked.options();
+        let deciding = self.task.policy.decide(&about, &diffs, &options);
+        match self.session.meanwhile(deciding, |line| is_withdrawn(line, &asked.id)).await {
+            Meanwhile::Done(reply) => Some(reply),
+            Meanwhile::Withdrawn => None,
+            Meanwhile::Over => Some(self.task.policy.unanswered()),
         }
     }
 
-    async fn decide(&mut self, asked: &CanUseTool) -> Reply {
-        if !self.prompting {
-            return Reply {
-                option: None,
-                policy: "engine".to_owned(),
-                rule: None,
-                reason: Some("the request came when no prompt was running".to_owned()),
-                notice: None,
-                updated_input: None,
-            };
-        }
-        if asked.tool == QUESTION {
-            return self.answer_questions(asked);
-        }
-        match asked_about(self.session, &asked.call, &self.task.folder) {
-            Some((about, diffs)) => {
-                let options = asked.options();
-                let deciding = self.task.policy.decide(&about, &diffs, &options);
-                let decided = self.session.meanwhile(deciding).await;
-                decided.unwrap_or_else(|| self.task.policy.unanswered())
+    /// Late lines are evidence too: takes them until the program is silent.
+    async fn drain(&mut self) {
+        self.prompting = false;
+        let until = Instant::now() + DRAIN.0;
+        while Instant::now() < until {
+            match self.session.next(Some(DRAIN.1)).await {
+                Incoming::Line(line) => self.serve(&serde_json::from_str(&line).unwrap_or_default()).await,
+                Incoming::Terminal(_) => {}
+                Incoming::Closed | Incoming::Late | Incoming::End(_) => return,
             }
-            None => Reply {
-                option: None,
-                policy: "engine".to_owned(),
-                rule: None,
-                reason: Some("the request is about a call that is unknown or has ended".to_owned()),
-                notice: None,
-                updated_input: None,
-            },
         }
     }
 
@@ -221,9 +250,7 @@ impl Client<'_> {
         let (answers, decision) = self.task.policy.answer(&texts);
         let updated_input = answers.as_ref().map(|answers| {
             let by_question = texts.iter().cloned().zip(answers.iter().cloned().map(Value::String));
-            let mut input = asked.input.as_object().cloned().unwrap_or_default();
-            input.insert("answers".to_owned(), Value::Object(by_question.collect()));
-            Value::Object(input)
+            Map::from_iter([("answers".to_owned(), Value::Object(by_question.collect()))])
         });
         let Decision { policy, rule, reason, .. } = decision;
         let option = if answers.is_some() { ALLOW } else { super::control::DENY };
@@ -243,16 +270,15 @@ impl Client<'_> {
         if !self.prompting {
             return false;
         }
-        self.prompting = false;
+        (self.prompting, self.cancelled) = (false, true);
         self.send_request(json!({"subtype": "interrupt"})).await;
-        let before = self.session.recorder().turns_ended();
         let until = Instant::now() + grace;
         loop {
             match self.session.next(Some(until.saturating_duration_since(Instant::now()))).await {
                 Incoming::Line(line) => {
                     let line: Value = serde_json::from_str(&line).unwrap_or_default();
                     self.serve(&line).await;
-                    if self.session.recorder().turns_ended() > before {
+                    if self.session.is_turn_heard() {
                         return true;
                     }
                 }
@@ -298,6 +324,16 @@ pub fn takes(attached: &[Attached]) -> Result<(), String> {
 fn refusal(reason: Option<String>) -> String {
     let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     format!("The user does not allow this{reason}")
+}
+
+/// Whether a line withdraws the request with this id.
+fn is_withdrawn(line: &str, id: &str) -> bool {
+    const CANCEL: &str = "control_cancel_request";
+    line.contains(CANCEL)
+        && serde_json::from_str::<Value>(line).is_ok_and(|line| {
+            line.get("type").and_then(Value::as_str) == Some(CANCEL)
+                && line.get("request_id").and_then(Value::as_str) == Some(id)
+        })
 }
 
 /// The outcome of our request, where the line is its answer.

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use crate::adapter::exit_text::exit_code_in;
 use crate::embedded;
 use crate::harness::{Manifest, ToolKinds};
 use crate::trace::recorder::{ResultSaid, Said};
@@ -92,7 +93,7 @@ pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) 
     ResultSaid {
         outcome,
         diffs,
-        exit_code: if failed { exit_code(&output) } else { None },
+        exit_code: if failed { exit_code_in(&output) } else { None },
         truncated: output.trim_start().starts_with("<persisted-output>"),
         output: Some(output),
     }
@@ -116,13 +117,6 @@ fn is_denial(output: &str) -> bool {
     output.starts_with("The user doesn't want to proceed with this tool use")
         || (output.starts_with("Claude requested permissions to ") && output.contains("haven't granted it yet"))
         || (output.starts_with("Permission to use ") && output.contains("denied"))
-}
-
-/// The code in `Exit code N` at the start of a failed command's output.
-fn exit_code(output: &str) -> Option<i64> {
-    let rest = output.strip_prefix("Exit code ")?;
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
-    rest[..end].parse().ok()
 }
 
 /// The output as text. What is not text is named in its place.

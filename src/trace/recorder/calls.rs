@@ -16,10 +16,19 @@ pub(super) struct OpenCall {
     pub(super) parent: Option<String>,
     pub(super) step: u64,
     pub(super) rejected: bool,
+    /// Its last request was.
     pub(super) cancelled: bool,
+    /// Its turn was while it was open.
+    pub(super) turn_cancelled: bool,
     pub(super) diffs: Vec<FileDiff>,
     pub(super) output: Option<String>,
     pub(super) exit_code: Option<i64>,
+}
+
+impl OpenCall {
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled || self.turn_cancelled
+    }
 }
 
 pub(super) struct Step {
@@ -81,6 +90,7 @@ impl Recorder {
                 step,
                 rejected: false,
                 cancelled: false,
+                turn_cancelled: false,
                 diffs: said.diffs,
                 output: said.output,
                 exit_code: said.exit_code,
@@ -137,7 +147,7 @@ impl Recorder {
         let exit_code = said.exit_code.or(open.exit_code);
         let status = match said.outcome {
             _ if open.rejected => CallStatus::Denied,
-            _ if open.cancelled => CallStatus::Cancelled,
+            _ if open.is_cancelled() => CallStatus::Cancelled,
             Said::Denied => CallStatus::Denied,
             Said::Cancelled => CallStatus::Cancelled,
             Said::Failed => CallStatus::Error,
@@ -189,7 +199,8 @@ impl Recorder {
             && call.call == open.call
         {
             call.rejected = answered.outcome == PermissionOutcome::Rejected;
-            call.cancelled |= answered.outcome == PermissionOutcome::Cancelled;
+            // An agent that asks again has its call judged by the last answer.
+            call.cancelled = answered.outcome == PermissionOutcome::Cancelled;
         }
         self.push(
             Body::PermissionResponse(PermissionResponse {
@@ -210,7 +221,7 @@ impl Recorder {
     /// The turn is being cancelled: whatever is open now counts as cancelled.
     pub fn cancel_open(&mut self) {
         for call in self.open.values_mut() {
-            call.cancelled = true;
+            call.turn_cancelled = true;
         }
     }
 
@@ -228,7 +239,7 @@ impl Recorder {
             let Some(open) = self.open.remove(&id) else { continue };
             let status = if open.rejected {
                 CallStatus::Denied
-            } else if open.cancelled {
+            } else if open.is_cancelled() {
                 CallStatus::Cancelled
             } else if open.exit_code.is_some_and(|code| code != 0) {
                 CallStatus::Error
