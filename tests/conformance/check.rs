@@ -132,6 +132,10 @@ fn a_turn_that_is_not_what_it_should_be_is_found() {
         "of kind edit was rejected, and what it was to do was done",
         1,
     );
+    // Of a call that is neither an edit nor a command nobody knows which thing it was to do.
+    let cannot_tell = "of kind other was rejected; whether what it was to do was done cannot be told";
+    shows("disobeys-other", "", "permission-reject", "not-checked", cannot_tell, 3);
+    shows("calls-all-other", "", "permission-reject", "seen", "left what was rejected", 0);
 }
 
 #[test]
