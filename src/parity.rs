@@ -103,7 +103,9 @@ pub fn outside(manifest: &Manifest, parity: &Parity) -> Manifest {
     let route = |via| ModelRoute { via, flag: None, env: None, default: manifest.model.default.clone() };
     outside.model = match &manifest.model {
         _ if parity.command.iter().any(has_place) => route(ModelVia::Flag),
-        ModelRoute { via: ModelVia::Env, .. } | ModelRoute { via: ModelVia::Flag, flag: Some(_), .. } => return outside,
+        ModelRoute { via: ModelVia::Env, .. } | ModelRoute { via: ModelVia::Flag, flag: Some(_), .. } => {
+            return outside;
+        }
         _ if manifest.env.set.values().any(has_place) => route(ModelVia::Env),
         _ => ModelRoute::default(),
     };
@@ -217,7 +219,7 @@ fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
         let of_workspace = |grade: &&GradeRecord| judges_what_is_left(&grade.grader);
         result.grades.iter().filter(of_workspace).map(|grade| (grade.name.clone(), grade.passed)).collect()
     };
-    let (one, other) = (judged(inside), judged(outside));
+    let (one, mut other) = (judged(inside), judged(outside));
     if one.is_empty() {
         return unknown("the case has no grader that looks at the workspace".to_owned());
     }
@@ -227,15 +229,25 @@ fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
         None => "ungraded",
     };
     let (mut differences, mut unknowns) = (Vec::new(), Vec::new());
-    for ((name, inside), (_, outside)) in one.iter().zip(&other) {
-        match (inside, outside) {
-            (Some(inside), Some(outside)) if inside == outside => {}
-            (Some(_), Some(_)) => {
-                differences.push(format!("`{name}` {} inside and {} outside", word(*inside), word(*outside)));
+    for (name, inside) in &one {
+        // A script names its grades itself, and may give others the second time.
+        let found = other.iter().position(|(known, _)| known == name).map(|at| other.remove(at).1);
+        match (inside, found) {
+            (Some(inside), Some(Some(outside))) if *inside == outside => {}
+            (Some(inside), Some(Some(outside))) => {
+                differences.push(format!(
+                    "`{name}` {} inside and {} outside",
+                    word(Some(*inside)),
+                    word(Some(outside))
+                ));
             }
-            _ => unknowns.push(format!("`{name}` is {} inside and {} outside", word(*inside), word(*outside))),
+            (inside, Some(outside)) => {
+                unknowns.push(format!("`{name}` is {} inside and {} outside", word(*inside), word(outside)));
+            }
+            (_, None) => unknowns.push(format!("`{name}` is judged inside alone")),
         }
     }
+    unknowns.extend(other.iter().map(|(name, _)| format!("`{name}` is judged outside alone")));
     if differences.is_empty() && !unknowns.is_empty() {
         return unknown(unknowns.join("; "));
     }

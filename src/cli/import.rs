@@ -64,8 +64,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
     let (mut adapter, mut manifest) = (adapter, manifest);
     if named && let Some(stream) = stream_beside(&manifest)? {
         let mut whole = kept(&mut input)?;
-        let recorded =
-            replay::recorded(BufReader::new(&mut whole), &Knowing::of(std::iter::once(&stream)))?;
+        let recorded = replay::recorded(BufReader::new(&mut whole), &Knowing::of(std::iter::once(&stream)))?;
         whole.rewind()?;
         input = Box::new(BufReader::with_capacity(256 << 10, whole));
         if recorded.adapter == Adapter::JsonStream {

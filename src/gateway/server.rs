@@ -332,11 +332,12 @@ fn respond(api: Api, query: &str, asked: &Asked, played: &Played) -> Response {
         Api::AnthropicMessages => anthropic::events(reply),
         Api::OpenaiResponses => openai_responses::events(reply),
         Api::OpenaiChat => openai_chat::events(reply, asked.usage_in_stream),
-        Api::Gemini if as_events => gemini::as_events(&gemini::chunks(reply)),
-        Api::Gemini => gemini::as_list(&gemini::chunks(reply)),
+        Api::Gemini if as_events => gemini::as_events(&gemini::chunks(reply, broken.is_some())),
+        Api::Gemini => gemini::as_list(&gemini::chunks(reply, broken.is_some())),
     };
     if let Some(broken) = broken {
-        pieces.truncate((pieces.len() / 2).max(1));
+        // However short it is, what tells its end does not come.
+        pieces.truncate((pieces.len().saturating_sub(1) / 2).max(1));
         pieces.extend(broken.map(|refusal| match api {
             Api::AnthropicMessages => anthropic::error_event(refusal),
             Api::OpenaiResponses => openai_responses::error_event(refusal),

@@ -63,13 +63,16 @@ fn a_known_difference_is_told_before_what_cannot_be_told() {
     project.demo("mine", "parity: {command: [sh, -c, 'printf other > made.txt']}");
     let report = project.evals(&["harness", "parity", "mine", "cases/a.yaml", "--format", "json"]).exits(1).json();
     let text = report["cases"][0]["outcome"]["text"].as_str().unwrap();
-    assert_eq!(
-        text,
-        "`files` passed inside and failed outside; `script` is ungraded inside and ungraded outside"
-    );
+    assert_eq!(text, "`files` passed inside and failed outside; `script` is ungraded inside and ungraded outside");
     // Where nothing else differs, that it cannot be told is what is told.
     project.demo("mine", "parity: {command: [sh, -c, 'printf heron > made.txt']}");
     project.evals(&["harness", "parity", "mine", "cases/a.yaml"]).exits(3).says("`script` is ungraded inside");
+    // A script names its grades itself: those of one name are compared.
+    let named = r#"printf '[{"name": "%s", "passed": false}, {"name": "both", "passed": true}]' $(cat made.txt)"#;
+    project.case("b", &format!("graders: [{{script: {{run: [sh, -c, '{}']}}}}]", named.replace('\'', "''")), write);
+    project.demo("mine", "parity: {command: [sh, -c, 'printf robin > made.txt']}");
+    let ran = project.evals(&["harness", "parity", "mine", "cases/b.yaml"]).exits(3);
+    ran.says("heron` is judged inside alone").says("robin` is judged outside alone");
 }
 
 #[test]
@@ -78,7 +81,8 @@ fn a_model_is_asked_of_both_sides_or_of_none() {
     let say = "models: [small]\nsteps: [{write: {path: made.txt, text: heron}}, {say: done}]";
     project.case("a", "graders: [{files: {contains: {made.txt: heron}}}]", say);
     let command = "sh, -c, 'echo \"$1 $SMALL\" > made.txt; echo heron >> made.txt', sh";
-    let with = |model: &str, end: &str| project.demo("mine", &format!("{model}\nparity: {{command: [{command}{end}]}}"));
+    let with =
+        |model: &str, end: &str| project.demo("mine", &format!("{model}\nparity: {{command: [{command}{end}]}}"));
     let parity = |more: &[&str]| {
         let args = [&["harness", "parity", "mine", "cases/a.yaml", "--format", "json"], more].concat();
         project.evals(&args)
@@ -88,11 +92,9 @@ fn a_model_is_asked_of_both_sides_or_of_none() {
         project.read(&format!("{folder}/outside/workspace.patch"))
     };
     let none = "command `sh -c";
-    for (model, end) in [
-        ("model: {via: config-option}", ""),
-        ("model: {via: set-model}", ""),
-        ("model: {via: none}", ", '{model}'"),
-    ] {
+    for (model, end) in
+        [("model: {via: config-option}", ""), ("model: {via: set-model}", ""), ("model: {via: none}", ", '{model}'")]
+    {
         with(model, end);
         let told = if end.is_empty() { none } else { "harness `mine`" };
         parity(&["--model", "small"]).exits(2).says(told).says("cannot be asked for the model `small`");

@@ -6,7 +6,9 @@ use super::{About, end_of, finding, session, without_model};
 use crate::conformance::observed::Observed;
 use crate::conformance::probes::Probe;
 use crate::conformance::{Finding, Item, Outcome, Place};
-use crate::trace::{Body, CallStatus, PermissionOutcome, StopReason, ToolCall, ToolKind, ToolResult, Usage, UsageScope};
+use crate::trace::{
+    Body, CallStatus, PermissionOutcome, StopReason, ToolCall, ToolKind, ToolResult, Usage, UsageScope,
+};
 
 pub(super) fn prompt(about: &About<'_>, sessions: &[Observed]) -> Finding {
     let item = Item::Prompt;
