@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::grade::GradeRecord;
-use crate::grader::{Grader, unique_names};
+use crate::grader::{Grader, judges_what_is_left, unique_names};
 use crate::result::TrialResult;
 use crate::verdict::Verdict;
 
@@ -165,7 +165,7 @@ impl Tried {
 
 /// Whether a reference solution that is a folder shows what a grader judges: the workspace, and neither words nor calls.
 pub fn shown_by_folder(grader: &Grader) -> bool {
-    grader.kind.judges_outcome() && grader.kind.word() != "output"
+    judges_what_is_left(grader.kind.word())
 }
 
 /// The names of the graders that such a solution does not show anything to.

@@ -195,6 +195,9 @@ impl<'v> Scope<'v> {
 
 impl VariableResolver for Scope<'_> {
     fn resolve<'b>(&'b self, name: &str) -> Option<CowVal<'b, 'b>> {
+        if name == functions::WORK {
+            return Some(CowVal::owned(self.work.clone()));
+        }
         if let Some(value) = self.variable(name) {
             return Some(CowVal::Owned(Json::of(value, self.work)));
         }

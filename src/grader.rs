@@ -141,13 +141,21 @@ kinds! {
 impl Kind {
     /// Whether it looks into the workspace, and so has nothing to say where that is gone.
     pub fn looks_into_workspace(&self) -> bool {
-        ["files", "command", "tests", "script"].contains(&self.word())
+        LOOK_INTO_WORKSPACE.contains(&self.word())
     }
 
     /// Whether it judges what came of a session, and not how it went.
     pub fn judges_outcome(&self) -> bool {
-        self.looks_into_workspace() || ["output", "diff"].contains(&self.word())
+        judges_what_is_left(self.word()) || self.word() == "output"
     }
+}
+
+/// The kinds that look into the workspace.
+const LOOK_INTO_WORKSPACE: [&str; 4] = ["files", "command", "tests", "script"];
+
+/// Whether graders of the kind with this word judge what is left of the workspace: neither words nor calls.
+pub fn judges_what_is_left(kind: &str) -> bool {
+    LOOK_INTO_WORKSPACE.contains(&kind) || kind == "diff"
 }
 
 /// A grader as it is applied: its kind, and what it counts.

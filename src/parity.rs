@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::adapter::Adapter;
 use crate::case::Case;
 use crate::grade::GradeRecord;
+use crate::grader::judges_what_is_left;
 use crate::harness::{Capabilities, Manifest, ModelRoute, ModelVia, Parity, PromptVia, UsageConvention};
 use crate::interaction::Interaction;
 use crate::result::TrialResult;
@@ -17,9 +18,6 @@ use crate::run::{RunError, TrialRecord};
 use crate::sandbox;
 use crate::trace::{Body, CallStatus, jsonl};
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
-
-/// Graders that look at what an agent leaves, and not at how it came about.
-const OUTCOME_GRADERS: [&str; 4] = ["command", "files", "diff", "tests"];
 
 /// What came of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -100,12 +98,17 @@ pub fn outside(manifest: &Manifest, parity: &Parity) -> Manifest {
         agent_info: None,
         ..manifest.clone()
     };
-    // A choice over the protocol is none here; the command says where its model goes.
-    if parity.command.iter().any(|word| word.contains("{model}")) {
-        outside.model = ModelRoute { via: ModelVia::Flag, flag: None, ..manifest.model.clone() };
-    } else if matches!(manifest.model.via, ModelVia::ConfigOption | ModelVia::SetModel) {
-        outside.model = ModelRoute::default();
-    }
+    // A choice over the protocol is none here, nor is a place in the command that is run inside.
+    let has_place = |word: &String| word.contains("{model}");
+    let route = |via| ModelRoute { via, flag: None, env: None, default: manifest.model.default.clone() };
+    outside.model = match &manifest.model {
+        _ if parity.command.iter().any(has_place) => route(ModelVia::Flag),
+        ModelRoute { via: ModelVia::Env, .. } | ModelRoute { via: ModelVia::Flag, flag: Some(_), .. } => {
+            return outside;
+        }
+        _ if manifest.env.set.values().any(has_place) => route(ModelVia::Env),
+        _ => ModelRoute::default(),
+    };
     outside
 }
 
@@ -213,10 +216,10 @@ fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
         }
     }
     let judged = |result: &TrialResult| -> Vec<(String, Option<bool>)> {
-        let of_workspace = |grade: &&GradeRecord| OUTCOME_GRADERS.contains(&grade.grader.as_str());
+        let of_workspace = |grade: &&GradeRecord| judges_what_is_left(&grade.grader);
         result.grades.iter().filter(of_workspace).map(|grade| (grade.name.clone(), grade.passed)).collect()
     };
-    let (one, other) = (judged(inside), judged(outside));
+    let (one, mut other) = (judged(inside), judged(outside));
     if one.is_empty() {
         return unknown("the case has no grader that looks at the workspace".to_owned());
     }
@@ -225,20 +228,35 @@ fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
         Some(false) => "failed",
         None => "ungraded",
     };
-    let mut differences = Vec::new();
-    for ((name, inside), (_, outside)) in one.iter().zip(&other) {
-        match (inside, outside) {
-            (Some(inside), Some(outside)) if inside == outside => {}
-            (Some(_), Some(_)) => {
-                differences.push(format!("`{name}` {} inside and {} outside", word(*inside), word(*outside)));
+    let (mut differences, mut unknowns) = (Vec::new(), Vec::new());
+    for (name, inside) in &one {
+        // A script names its grades itself, and may give others the second time.
+        let found = other.iter().position(|(known, _)| known == name).map(|at| other.remove(at).1);
+        match (inside, found) {
+            (Some(inside), Some(Some(outside))) if *inside == outside => {}
+            (Some(inside), Some(Some(outside))) => {
+                differences.push(format!(
+                    "`{name}` {} inside and {} outside",
+                    word(Some(*inside)),
+                    word(Some(outside))
+                ));
             }
-            _ => return unknown(format!("`{name}` is {} inside and {} outside", word(*inside), word(*outside))),
+            (inside, Some(outside)) => {
+                unknowns.push(format!("`{name}` is {} inside and {} outside", word(*inside), word(outside)));
+            }
+            (_, None) => unknowns.push(format!("`{name}` is judged inside alone")),
         }
+    }
+    unknowns.extend(other.iter().map(|(name, _)| format!("`{name}` is judged outside alone")));
+    if differences.is_empty() && !unknowns.is_empty() {
+        return unknown(unknowns.join("; "));
     }
     if differences.is_empty() {
         let told: Vec<String> = one.iter().map(|(name, passed)| format!("`{name}` {}", word(*passed))).collect();
         return Compared { same: Same::Same, text: told.join(", ") };
     }
+    // What is known to differ differs, whatever else cannot be told.
+    differences.extend(unknowns);
     Compared { same: Same::Differs, text: differences.join("; ") }
 }
 

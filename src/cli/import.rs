@@ -62,15 +62,20 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
     let mut events = BufWriter::with_capacity(256 << 10, tempfile::spooled_tempfile(IN_MEMORY));
     let mut input: Box<dyn BufRead> = Box::new(BufReader::with_capacity(256 << 10, input));
     let (mut adapter, mut manifest) = (adapter, manifest);
-    if let Some(stream) = stream_of(&manifest, &mut input)?.filter(|_| named) {
-        writeln!(io::stderr(), "note: the recording is a stream of JSON, read as one of harness `{}`", stream.name)?;
-        (adapter, manifest) = (stream.adapter, stream);
+    if named && let Some(stream) = stream_beside(&manifest)? {
+        let mut whole = kept(&mut input)?;
+        let recorded = replay::recorded(BufReader::new(&mut whole), &Knowing::of(std::iter::once(&stream)))?;
+        whole.rewind()?;
+        input = Box::new(BufReader::with_capacity(256 << 10, whole));
+        if recorded.adapter == Adapter::JsonStream {
+            let name = &stream.name;
+            writeln!(io::stderr(), "note: the recording is a stream of JSON, read as one of harness `{name}`")?;
+            (adapter, manifest) = (stream.adapter, stream);
+        }
     }
     if adapter == Adapter::Replay || (adapter == Adapter::JsonStream && !named) {
         // A recording of any protocol: what it is has to be seen before it is read.
-        let mut whole = tempfile::spooled_tempfile(IN_MEMORY);
-        io::copy(&mut input, &mut whole)?;
-        whole.rewind()?;
+        let mut whole = kept(&mut input)?;
         if let Ok(trace) = jsonl::Reader::new(BufReader::new(&mut whole)) {
             return again(trace, args.output.as_deref());
         }
@@ -109,16 +114,21 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
 }
 
 /// An agent that speaks ACP may have a stream of its own, too, and people call both by its name: the manifest of that
-/// stream, `NAME-stream`, where the recording begins as one.
-fn stream_of(manifest: &Manifest, input: &mut impl BufRead) -> Result<Option<Manifest>, CliError> {
+/// stream, `NAME-stream`, where there is one.
+fn stream_beside(manifest: &Manifest) -> Result<Option<Manifest>, CliError> {
     if manifest.adapter != Adapter::Acp {
         return Ok(None);
     }
     let (catalog, _) = inputs::catalog(&[])?;
-    let Ok(entry) = catalog.get(&format!("{}-stream", manifest.name)) else { return Ok(None) };
-    let knowing = Knowing::of(std::iter::once(&entry.manifest));
-    let recorded = replay::recorded(input.fill_buf()?, &knowing)?;
-    Ok((recorded.adapter == Adapter::JsonStream).then(|| entry.manifest.clone()))
+    Ok(catalog.get(&format!("{}-stream", manifest.name)).ok().map(|entry| entry.manifest.clone()))
+}
+
+/// The whole input, to be read more than once: what a pipe gives at first may be less than a line.
+fn kept(input: &mut impl Read) -> io::Result<tempfile::SpooledTempFile> {
+    let mut whole = tempfile::spooled_tempfile(IN_MEMORY);
+    io::copy(input, &mut whole)?;
+    whole.rewind()?;
+    Ok(whole)
 }
 
 /// Shows line by line what a recording becomes.

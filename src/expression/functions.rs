@@ -1,14 +1,17 @@
 //! The functions of expressions: CEL's own, its strings and lists, and a few for what agents write.
 
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use cel::common::types::{CelString, DYN_TYPE, STRING_TYPE};
-use cel::common::value::CowVal;
+use cel::common::ast::{CallExpr, Expr, IdedExpr};
+use cel::common::types::{CelList, CelString, DYN_TYPE, LIST_TYPE, STRING_TYPE};
+use cel::common::value::{CowVal, Val};
+use cel::parser::{Macro, MacroExprHelper};
 use cel::{Env, ExecutionError, extensions};
 use regex::RegexBuilder;
 use serde_json::Value;
 
-use super::value::{Json, to_json};
+use super::value::{Json, Work, to_json};
 use crate::trace::view;
 
 /// Functions that are called by name.
@@ -77,21 +80,51 @@ pub(super) const TYPES: &[&str] =
 
 static ENV: LazyLock<Arc<Env>> = LazyLock::new(|| {
     let mut env = Env::stdlib();
+    // What makes values anew is handed the work that is left, so that what it makes is counted as well.
+    for (name, arguments) in [("parse_json", 1), ("first", 2)] {
+        let _ = env.add_macro(Macro::global(name, arguments, move |helper, _, args| {
+            Ok(Some(counted(helper, name, None, args)))
+        }));
+    }
+    let _ = env.add_macro(Macro::receiver("distinct", 0, |helper, target, args| {
+        Ok(Some(counted(helper, "distinct", target.take(), args)))
+    }));
     // Each name stands once; a test calls every one of them.
     let _ = env.add_extension(extensions::strings);
     let _ = env.add_extension(extensions::lists);
     let _ = env.add_overload("capture", "capture", vec![STRING_TYPE, STRING_TYPE], capture);
     let _ = env.add_overload("to_json", "to_json", vec![DYN_TYPE], written);
-    let _ = env.add_overload("parse_json", "parse_json", vec![DYN_TYPE], parsed);
+    let _ = env.add_overload("parse_json", "parse_json", vec![DYN_TYPE, DYN_TYPE], parsed);
     let _ = env.add_overload("texts", "texts", vec![DYN_TYPE], texts);
     let _ = env.add_overload("texts", "texts_with", vec![DYN_TYPE, STRING_TYPE], texts);
-    let _ = env.add_overload("first", "first", vec![DYN_TYPE, DYN_TYPE], first);
+    let _ = env.add_overload("first", "first", vec![DYN_TYPE, DYN_TYPE, DYN_TYPE], first);
+    let _ = env.add_member_overload("distinct", "distinct_counted", DYN_TYPE, vec![DYN_TYPE], distinct);
     Arc::new(env)
 });
 
 /// What every expression can call.
 pub(super) fn env() -> Arc<Env> {
     ENV.clone()
+}
+
+/// The variable that stands for the work that is left; nobody can write its name.
+pub(super) const WORK: &str = "@work";
+
+/// The call with the work that is left behind its arguments.
+fn counted(
+    helper: &mut MacroExprHelper<'_>,
+    name: &str,
+    target: Option<IdedExpr>,
+    args: &mut Vec<IdedExpr>,
+) -> IdedExpr {
+    let mut args = std::mem::take(args);
+    args.push(helper.next_expr(Expr::Ident(WORK.to_owned())));
+    helper.next_expr(Expr::Call(CallExpr { func_name: name.to_owned(), target: target.map(Box::new), args }))
+}
+
+fn work_of<'a>(value: Option<&'a CowVal<'_, '_>>) -> Result<&'a Work, ExecutionError> {
+    let work = value.and_then(|value| value.downcast_ref::<Work>());
+    work.ok_or_else(ExecutionError::missing_argument_or_target)
 }
 
 /// `capture(text, regex)`: what the first group of a regular expression matched, or all of it where it has none;
@@ -119,12 +152,56 @@ fn written<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Executio
 
 /// `parse_json(text)`: the value that the text holds; what is no text is that value already.
 fn parsed<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let work = work_of(args.get(1))?.clone();
     let Some(text) = text_of(args.first()) else {
         return args.into_iter().next().ok_or_else(ExecutionError::missing_argument_or_target);
     };
+    // Each value takes a byte at least, and a long text takes its time, too.
+    if !work.take(text.len() / BYTES_OF_A_VALUE) {
+        return Err(ExecutionError::function_error("parse_json", "there is too much to read"));
+    }
     let value = serde_json::from_str(text)
         .map_err(|error| ExecutionError::function_error("parse_json", format!("the text is no JSON: {error}")))?;
-    Ok(CowVal::Owned(Json::owned(value)))
+    Ok(CowVal::Owned(Json::owned(value, &work)))
+}
+
+/// So many bytes of JSON that is read count as one value.
+const BYTES_OF_A_VALUE: usize = 64;
+
+/// `list.distinct()`: the first of each set of equal elements, in order. Elements are compared with those of the same
+/// JSON only, so that a long list is no work of squares.
+fn distinct<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let work = work_of(args.get(1))?;
+    let list = args.first().ok_or_else(ExecutionError::missing_argument_or_target)?;
+    let is_list = list.get_type().kind() == LIST_TYPE.kind();
+    let Some(list) = list.as_iterable().filter(|_| is_list) else {
+        return Err(ExecutionError::no_such_member_overload("distinct", vec![list.get_type().name().to_owned()]));
+    };
+    let mut elements = list.iter();
+    let mut kept: Vec<Box<dyn Val + 'v>> = Vec::new();
+    let mut alike: HashMap<Option<blake3::Hash>, Vec<usize>> = HashMap::new();
+    while let Some(element) = elements.next() {
+        let hash = to_json(element).ok().map(|value| blake3::hash(view::canonical(&as_compared(value)).as_bytes()));
+        let alike = alike.entry(hash).or_default();
+        if !work.take(1 + alike.len()) {
+            return Err(ExecutionError::function_error("distinct", "there is too much to compare"));
+        }
+        if !alike.iter().filter_map(|at| kept.get(*at)).any(|known| element.equals(known.as_ref())) {
+            alike.push(kept.len());
+            kept.push(element.clone_as_boxed());
+        }
+    }
+    Ok(CowVal::owned(CelList::from(kept)))
+}
+
+/// A value in which equal numbers are the same, however they are written; -0 is 0.
+fn as_compared(value: Value) -> Value {
+    match value {
+        Value::Number(number) => number.as_f64().map_or(Value::Null, |number| Value::from(number + 0.0)),
+        Value::Array(list) => list.into_iter().map(as_compared).collect(),
+        Value::Object(map) => map.into_iter().map(|(key, value)| (key, as_compared(value))).collect(),
+        other => other,
+    }
 }
 
 /// `texts(content)`: the text of a message's content, whether it is a text, a block, or a list of them; blocks that
@@ -152,11 +229,12 @@ fn said(value: &Value, between: &str) -> String {
 
 /// `first(value, keys)`: the value of the first of these keys that the map has and that is not null.
 fn first<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let work = work_of(args.get(2))?;
     let (map, keys) = (json_of(args.first(), "first")?, json_of(args.get(1), "first")?);
     let keys = keys.as_array().map(Vec::as_slice).unwrap_or_default();
     let found = keys.iter().filter_map(|key| map.get(key.as_str()?)).find(|value| !value.is_null());
     match found {
-        Some(value) => Ok(CowVal::Owned(Json::owned(value.clone()))),
+        Some(value) => Ok(CowVal::Owned(Json::owned(value.clone(), work))),
         None => Err(ExecutionError::no_such_key("any of these keys")),
     }
 }

@@ -16,7 +16,8 @@ pub(super) fn check(text: &str, program: &Program, variables: &[&str], max_depth
     walk.expression(program.expression(), 0)
 }
 
-/// The keys of a variable that an expression names, `kept.name` or `kept.?name`, and where each stands.
+/// The keys of a variable that an expression names, `kept.name`, `kept['name']`, and both with `?` before the name, and
+/// where each stands.
 pub(super) fn keys_of(text: &str, program: &Program, variable: &str) -> Vec<(String, Range<usize>)> {
     let mut found = Vec::new();
     let walk = Walk { text, program, variables: &[], bound: Vec::new(), max_depth: 0 };
@@ -38,7 +39,7 @@ fn keys(walk: &Walk<'_>, node: &IdedExpr, variable: &str, found: &mut Vec<(Strin
             keys(walk, &select.operand, variable, found);
         }
         Expr::Call(call) => {
-            if let ("_?._", [operand, key]) = (call.func_name.as_str(), call.args.as_slice())
+            if let ("_?._" | "_[_]" | "_[?_]", [operand, key]) = (call.func_name.as_str(), call.args.as_slice())
                 && let (true, Expr::Literal(LiteralValue::String(name))) = (is_it(operand), &key.expr)
             {
                 add(node.id, name.inner());

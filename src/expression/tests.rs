@@ -21,6 +21,7 @@ fn expressions_look_into_json() {
         "type": "item", "n": 3, "big": u64::MAX, "x": 1.5, "yes": true, "none": null,
         "list": [{"type": "text", "text": "one"}, {"type": "image"}, {"type": "text", "text": "two"}],
         "map": {"z": 1, "a": 2}, "args": "{\"path\":\"a\"}",
+        "nested": [[3], [2, 1]], "names": ["x", "y"],
     });
     for (text, expected) in [
         ("line.type", json!("item")),
@@ -49,6 +50,19 @@ fn expressions_look_into_json() {
         ("{'b': 1, 'a': line.map}", json!({"a": {"z": 1, "a": 2}, "b": 1})),
         ("'a,b'.split(',')", json!(["a", "b"])),
         ("type(line.args) == string && type(line.list) == list && type(line.map) == map", json!(true)),
+        (
+            "[1, 2, 1.0, 'a', 0.0, -0.0, 'a', [1], [1.0], {'k': 1}, {'k': 1u}, null, null].distinct()",
+            json!([1, 2, "a", 0.0, [1], {"k": 1}, null]),
+        ),
+        (
+            "line.list.map(b, b.type).distinct() + line.list.distinct().map(b, b.type)",
+            json!(["text", "image", "text", "image", "text"]),
+        ),
+        ("line.list.map(b, b.type).reverse() == line.list.reverse().map(b, b.type)", json!(true)),
+        ("line.nested.flatten().sort() + line.nested.flatten(0)[1]", json!([1, 2, 3, 2, 1])),
+        ("line.nested.flatten().sortBy(n, -n).slice(0, 2)", json!([3, 2])),
+        ("line.list.slice(1, 2)[0].type + line.names.join('-')", json!("imagex-y")),
+        ("optional.of(line.map).value().a", json!(2)),
         ("line", line.clone()),
     ] {
         assert_eq!(run(text, &line), Ok(expected), "{text}");
@@ -117,6 +131,37 @@ fn expressions_are_bounded() {
     let started = std::time::Instant::now();
     assert_eq!(run(text, &line), Err(Failed::Broken("it looks at too many values".to_owned())));
     assert!(started.elapsed().as_secs() < 60);
+}
+
+#[test]
+fn what_an_expression_makes_is_counted_as_well() {
+    let list: Vec<u32> = (0..100_000).collect();
+    let line = json!({"text": serde_json::to_string(&list).unwrap(), "list": list, "map": {"list": list}});
+    let started = std::time::Instant::now();
+    // Each different element is looked at once, and not with each of the others.
+    assert_eq!(run("line.list.distinct().size()", &line), Ok(json!(100_000)));
+    assert_eq!(run("parse_json(line.text).size() + first(line.map, ['list']).size()", &line), Ok(json!(200_000)));
+    for text in [
+        "parse_json(line.text).all(a, parse_json(line.text).all(b, a + b >= 0))",
+        "[parse_json(line.text)].all(all, all.all(a, all.all(b, a + b >= 0)))",
+        "[first(line.map, ['list'])].all(all, all.all(a, all.all(b, a + b >= 0)))",
+        "line.list.all(a, size(parse_json(line.text)) > 0)",
+        "[[1, 2, 3].map(a, line.list).flatten()].all(all, [1, 2, 3, 4, 5, 6, 7, 8, 9].all(a, all.distinct().size() > 0))",
+    ] {
+        assert_eq!(run(text, &line), Err(Failed::Broken("it looks at too many values".to_owned())), "{text}");
+    }
+    assert!(started.elapsed().as_secs() < 60);
+}
+
+#[test]
+fn keys_are_known_however_they_are_written() {
+    let text = "kept.a + kept['b'] + kept[?'c'].orValue('') + kept.?d.orValue('') + line['e']";
+    let expression = Expression::compile(text, &["line", "kept"]).unwrap();
+    let keys = expression.keys_of("kept");
+    assert_eq!(keys.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["a", "b", "c", "d"]);
+    for (name, range) in keys {
+        assert_eq!(text[range], name);
+    }
 }
 
 #[test]

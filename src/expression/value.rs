@@ -3,10 +3,11 @@
 //! A line may hold 16 MB. Its texts are borrowed, its lists and maps are opened when something looks into them, and
 //! every element that is looked at is counted, so that an expression over a hostile line comes to an end.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use cel::ExecutionError;
 use cel::common::traits::{self, Adder, Container, Indexer, Iterable, Sizer, Zeroer};
@@ -14,7 +15,7 @@ use cel::common::types::{
     self, CelBool, CelBytes, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelOptional, CelString, CelUInt,
     Type,
 };
-use cel::common::value::{BuiltinRef, CowVal, Val};
+use cel::common::value::{Builtin, BuiltinRef, CowVal, StaticVal, Val};
 use serde_json::{Map, Number, Value};
 
 use super::Failed;
@@ -25,8 +26,8 @@ const MOST: u64 = 1_000_000;
 const MAX_RESULT: usize = 64 << 20;
 
 /// How much work is left for the expressions that share it.
-#[derive(Debug)]
-pub struct Work(AtomicU64);
+#[derive(Debug, Clone)]
+pub struct Work(Arc<AtomicU64>);
 
 impl Default for Work {
     fn default() -> Self {
@@ -37,11 +38,11 @@ impl Default for Work {
 impl Work {
     /// So many values may be looked at.
     pub fn of(most: u64) -> Self {
-        Self(AtomicU64::new(most))
+        Self(Arc::new(AtomicU64::new(most)))
     }
 
     /// Takes some; answers whether there was enough.
-    fn take(&self, n: usize) -> bool {
+    pub(super) fn take(&self, n: usize) -> bool {
         let n = n as u64;
         let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| Some(left.saturating_sub(n)));
         left.is_ok_and(|left| left > n)
@@ -53,11 +54,35 @@ impl Work {
     }
 }
 
+/// The work itself is a value, which expressions hand to functions that make values and cannot name.
+impl Val for Work {
+    fn get_type(&self) -> &Type {
+        Self::cel_type()
+    }
+
+    fn cel_type() -> &'static Type {
+        &types::DYN_TYPE
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v>
+    where
+        Self: 'v,
+    {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for Work {}
+
 /// A list or a map of JSON.
 #[derive(Debug)]
 pub(super) struct Json<'v> {
     value: Cow<'v, Value>,
-    work: Option<&'v Work>,
+    work: Cow<'v, Work>,
     list: OnceLock<CelList<'v>>,
     map: OnceLock<CelMap<'v>>,
 }
@@ -65,16 +90,16 @@ pub(super) struct Json<'v> {
 impl<'v> Json<'v> {
     /// JSON that is borrowed.
     pub(super) fn of(value: &'v Value, work: &'v Work) -> Box<dyn Val + 'v> {
-        boxed(Cow::Borrowed(value), Some(work))
+        boxed(Cow::Borrowed(value), &Cow::Borrowed(work))
     }
 
     /// JSON that was made by an expression.
-    pub(super) fn owned<'w>(value: Value) -> Box<dyn Val + 'w> {
-        boxed(Cow::Owned(value), None)
+    pub(super) fn owned<'w>(value: Value, work: &Work) -> Box<dyn Val + 'w> {
+        boxed(Cow::Owned(value), &Cow::Owned(work.clone()))
     }
 
     fn take(&self, n: usize) -> bool {
-        self.work.is_none_or(|work| work.take(n))
+        self.work.take(n)
     }
 
     fn items(&self) -> &[Value] {
@@ -92,8 +117,8 @@ impl<'v> Json<'v> {
     {
         match &self.value {
             // Borrowed for as long as the line lives, and not only for as long as this view.
-            Cow::Borrowed(value) => within_borrowed(value, pick, self.work),
-            Cow::Owned(value) => pick(value).map(|found| boxed(Cow::Owned(found.clone()), self.work)),
+            Cow::Borrowed(value) => within_borrowed(value, pick, &self.work),
+            Cow::Owned(value) => pick(value).map(|found| boxed(Cow::Owned(found.clone()), &self.work)),
         }
     }
 
@@ -106,13 +131,13 @@ impl<'v> Json<'v> {
             }
             let elements: Vec<Box<dyn Val + 'v>> = match &self.value {
                 Cow::Borrowed(Value::Array(list)) => {
-                    list.iter().map(|value| boxed(Cow::Borrowed(value), self.work)).collect()
+                    list.iter().map(|value| boxed(Cow::Borrowed(value), &self.work)).collect()
                 }
                 Cow::Borrowed(Value::Object(map)) => {
                     map.keys().map(|key| Box::new(CelString::from(key.as_str())) as Box<dyn Val + 'v>).collect()
                 }
                 Cow::Owned(Value::Array(list)) => {
-                    list.iter().map(|value| boxed(Cow::Owned(value.clone()), self.work)).collect()
+                    list.iter().map(|value| boxed(Cow::Owned(value.clone()), &self.work)).collect()
                 }
                 Cow::Owned(Value::Object(map)) => {
                     map.keys().map(|key| Box::new(CelString::from(key.clone())) as Box<dyn Val + 'v>).collect()
@@ -133,10 +158,10 @@ impl<'v> Json<'v> {
                 Cow::Borrowed(Value::Object(entries)) => map.extend(
                     entries
                         .iter()
-                        .map(|(key, value)| (CelMapKey::from(key.as_str()), boxed(Cow::Borrowed(value), self.work))),
+                        .map(|(key, value)| (CelMapKey::from(key.as_str()), boxed(Cow::Borrowed(value), &self.work))),
                 ),
                 Cow::Owned(Value::Object(entries)) => map.extend(
-                    entries.iter().map(|(key, value)| (key_of(key), boxed(Cow::Owned(value.clone()), self.work))),
+                    entries.iter().map(|(key, value)| (key_of(key), boxed(Cow::Owned(value.clone()), &self.work))),
                 ),
                 _ => {}
             }
@@ -152,12 +177,12 @@ fn key_of<'v>(key: &str) -> CelMapKey<'v> {
 fn within_borrowed<'v>(
     value: &'v Value,
     pick: impl Fn(&Value) -> Option<&Value>,
-    work: Option<&'v Work>,
+    work: &Cow<'v, Work>,
 ) -> Option<Box<dyn Val + 'v>> {
     pick(value).map(|found| boxed(Cow::Borrowed(found), work))
 }
 
-fn boxed<'v>(value: Cow<'v, Value>, work: Option<&'v Work>) -> Box<dyn Val + 'v> {
+fn boxed<'v>(value: Cow<'v, Value>, work: &Cow<'v, Work>) -> Box<dyn Val + 'v> {
     match value {
         Cow::Borrowed(Value::String(text)) => Box::new(CelString::from(text.as_str())),
         Cow::Owned(Value::String(text)) => Box::new(CelString::from(text)),
@@ -170,7 +195,7 @@ fn boxed<'v>(value: Cow<'v, Value>, work: Option<&'v Work>) -> Box<dyn Val + 'v>
                 (None, None) => Box::new(CelDouble::from(number.as_f64().unwrap_or(f64::NAN))),
             },
             Value::String(_) | Value::Array(_) | Value::Object(_) => {
-                Box::new(Json { value, work, list: OnceLock::new(), map: OnceLock::new() })
+                Box::new(Json { value, work: work.clone(), list: OnceLock::new(), map: OnceLock::new() })
             }
         },
     }
@@ -233,7 +258,7 @@ impl<'v> Val for Json<'v> {
     where
         Self: 'w,
     {
-        boxed(self.value.clone(), self.work)
+        boxed(self.value.clone(), &self.work)
     }
 
     fn as_builtin<'b, 'w>(&'b self) -> BuiltinRef<'b, 'w>
@@ -241,6 +266,18 @@ impl<'v> Val for Json<'v> {
         Self: 'w,
     {
         if self.value.is_array() { BuiltinRef::List(self.opened()) } else { BuiltinRef::Map(self.opened_map()) }
+    }
+
+    fn into_builtin<'w>(self: Box<Self>) -> Option<Builtin<'w>>
+    where
+        Self: 'w,
+    {
+        if self.value.is_array() {
+            self.opened();
+            return self.list.into_inner().map(Builtin::List);
+        }
+        self.opened_map();
+        self.map.into_inner().map(Builtin::Map)
     }
 }
 
@@ -304,19 +341,19 @@ impl<'v> Iterable for Json<'v> {
     where
         Self: 'w,
     {
-        Box::new(Counted { elements: self.opened().inner().iter(), work: self.work })
+        Box::new(Counted { elements: self.opened().inner().iter(), work: &self.work })
     }
 }
 
 /// Elements, counted while they go by.
 struct Counted<'b, 'v> {
     elements: std::slice::Iter<'b, Box<dyn Val + 'v>>,
-    work: Option<&'v Work>,
+    work: &'b Work,
 }
 
 impl<'b, 'v: 'w, 'w> traits::Iterator<'b, 'w> for Counted<'b, 'v> {
     fn next(&mut self) -> Option<&'b (dyn Val + 'w)> {
-        let more = self.work.is_none_or(|work| work.take(1));
+        let more = self.work.take(1);
         self.elements.next().filter(|_| more).map(|element| element.as_ref() as &'b (dyn Val + 'w))
     }
 }

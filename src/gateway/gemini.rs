@@ -58,12 +58,15 @@ pub fn whole(reply: &Reply) -> Value {
     answer(reply, parts, true)
 }
 
-/// The answer in chunks.
-pub fn chunks(reply: &Reply) -> Vec<Value> {
+/// The answer in chunks. One that is to break has its end in a chunk of its own, which can be left out.
+pub fn chunks(reply: &Reply, breaks: bool) -> Vec<Value> {
     let said = thoughts(reply).into_iter().chain(texts(reply, true)).map(|part| vec![part]);
     let mut parts: Vec<Vec<Value>> = said.collect();
     if !reply.calls.is_empty() {
         parts.push(calls(reply));
+    }
+    if breaks {
+        parts.resize(parts.len().max(1) + 1, Vec::new());
     }
     let last = parts.pop().unwrap_or_default();
     let mut chunks: Vec<Value> = parts.into_iter().map(|parts| answer(reply, parts, false)).collect();

@@ -88,14 +88,12 @@ impl Running {
         self.address.port()
     }
 
-    /// The requests so far, and what each got.
-    pub fn log(&self) -> Vec<LogLine> {
-        lock(&self.shared.log).lines.clone()
-    }
-
-    /// Stops listening, and tells every request there was.
-    pub fn stop(self) -> Vec<LogLine> {
-        self.log()
+    /// Stops listening, and tells the requests that were kept, and how many more there were.
+    pub fn stop(self) -> (Vec<LogLine>, u64) {
+        let mut log = lock(&self.shared.log);
+        let lines = std::mem::take(&mut log.lines);
+        let more = log.requests.saturating_sub(lines.len() as u64);
+        (lines, more)
     }
 }
 
@@ -332,11 +330,12 @@ fn respond(api: Api, query: &str, asked: &Asked, played: &Played) -> Response {
         Api::AnthropicMessages => anthropic::events(reply),
         Api::OpenaiResponses => openai_responses::events(reply),
         Api::OpenaiChat => openai_chat::events(reply, asked.usage_in_stream),
-        Api::Gemini if as_events => gemini::as_events(&gemini::chunks(reply)),
-        Api::Gemini => gemini::as_list(&gemini::chunks(reply)),
+        Api::Gemini if as_events => gemini::as_events(&gemini::chunks(reply, broken.is_some())),
+        Api::Gemini => gemini::as_list(&gemini::chunks(reply, broken.is_some())),
     };
     if let Some(broken) = broken {
-        pieces.truncate((pieces.len() / 2).max(1));
+        // However short it is, what tells its end does not come.
+        pieces.truncate((pieces.len().saturating_sub(1) / 2).max(1));
         pieces.extend(broken.map(|refusal| match api {
             Api::AnthropicMessages => anthropic::error_event(refusal),
             Api::OpenaiResponses => openai_responses::error_event(refusal),
@@ -413,6 +412,36 @@ fn respond_with(status: StatusCode, kind: &'static str, body: Body) -> Response 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn requests_that_are_not_kept_are_counted() {
+        let script = Script::parse("x.yaml".as_ref(), "turns: [{text: Hi.}]").unwrap();
+        let running = start(script, Options::default()).await.unwrap();
+        let line = LogLine {
+            at_ms: 0,
+            request: 0,
+            method: "GET".into(),
+            path: "/".into(),
+            api: None,
+            model: None,
+            stream: None,
+            tools: Vec::new(),
+            model_turns: None,
+            tool_results: None,
+            played: What::Probe,
+            turn: None,
+            sub_agent: None,
+            calls: Vec::new(),
+            fault: None,
+            status: 200,
+            problem: None,
+        };
+        for _ in 0..MAX_LOG + 3 {
+            running.shared.write(line.clone());
+        }
+        let (lines, more) = running.stop();
+        assert_eq!((lines.len(), more), (MAX_LOG, 3));
+    }
 
     #[test]
     fn paths_are_known_whatever_stands_before() {

@@ -20,22 +20,49 @@ pub struct Account {
     /// By the call they are about, the requests whose call's kind is not yet known.
     asked: HashMap<String, Vec<usize>>,
     requests: HashMap<String, usize>,
+    /// About how many bytes it holds.
+    held: usize,
 }
 
+/// An account that would hold more bytes than this holds nothing: a session without end must not fill the memory.
+const MOST_HELD: usize = 256 << 20;
+
 impl Account {
+    /// Why it cannot be judged by, if it cannot: it would have been too large.
+    pub fn too_large(&self) -> Option<String> {
+        (self.held > MOST_HELD).then(|| format!("the trace holds more of it than {} MiB", MOST_HELD >> 20))
+    }
+
+    /// Counts what it holds now. Once there is too much it lets go of everything.
+    fn holds(&mut self, weight: usize) {
+        self.held = self.held.saturating_add(weight);
+        if self.held > MOST_HELD {
+            *self = Self { held: self.held, ..Self::default() };
+        }
+    }
+
     /// Takes the next event.
     pub fn event(&mut self, event: &Event) {
+        if self.held > MOST_HELD {
+            return;
+        }
         match &event.body {
             EventBody::Message(message) => {
                 let mut said = json!({"role": message.role, "text": message.text, "seq": event.seq});
                 put(&mut said, "parent", event.parent.clone());
+                let weight = weight(&said);
                 self.messages.push(said);
+                self.holds(weight);
             }
             EventBody::PermissionRequest(request) => {
                 let number = self.permissions.len();
-                self.permissions.push(json!({"call": request.call, "request": request.request, "seq": event.seq}));
+                let asked = json!({"call": request.call, "request": request.request, "seq": event.seq});
+                // With room for its answer, and for the two ids by which it is found again.
+                let weight = 3 * weight(&asked);
+                self.permissions.push(asked);
                 self.asked.entry(request.call.clone()).or_default().push(number);
                 self.requests.insert(request.request.clone(), number);
+                self.holds(weight);
             }
             EventBody::PermissionResponse(response) => {
                 let known = self.requests.get(&response.request).and_then(|number| self.permissions.get_mut(*number));
@@ -52,6 +79,9 @@ impl Account {
 
     /// Takes the next call with its result.
     pub fn call(&mut self, call: &Subject<'_>) {
+        if self.held > MOST_HELD {
+            return;
+        }
         let kind = call.call.kind.word();
         let mut told = json!({
             "call": call.call.call, "seq": call.seq, "step": call.call.step, "kind": kind,
@@ -63,8 +93,10 @@ impl Account {
         put(&mut told, "output", call.output);
         put(&mut told, "exit_code", call.exit_code);
         put(&mut told, "parent", call.parent);
+        let weight = weight(&told);
         self.calls.push(told);
         self.asked_for(call);
+        self.holds(weight);
     }
 
     /// Takes the kind of a call that was asked for.
@@ -76,6 +108,20 @@ impl Account {
             }
         }
     }
+}
+
+/// About how many bytes of memory a value takes.
+fn weight(value: &Value) -> usize {
+    /// What a value takes beside its text, and an entry of a map beside key and value.
+    const VALUE: usize = 32;
+    const ENTRY: usize = 96;
+    VALUE
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(list) => list.iter().map(weight).sum(),
+            Value::Object(map) => map.iter().map(|(key, value)| ENTRY + key.len() + weight(value)).sum(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        }
 }
 
 /// Puts a value under a key, where there is one.

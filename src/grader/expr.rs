@@ -154,6 +154,9 @@ impl Judge for ExprJudge {
             Ok(expression) => expression,
             Err(wrong) => return Grade::ungraded(format!("{shown} could not be judged: {wrong}")),
         };
+        if let Some(why) = account.too_large() {
+            return Grade::ungraded(format!("{shown} could not be judged: {why}"));
+        }
         let seen = evidence.header.capabilities;
         let (calls, messages) = (Value::Array(account.calls), Value::Array(account.messages));
         let (permissions, output) = (Value::Array(account.permissions), Value::from(evidence.output));

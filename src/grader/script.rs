@@ -112,6 +112,9 @@ impl Script {
     async fn run(&self, evidence: &Evidence<'_>, account: Account) -> Result<Vec<Named>, String> {
         let (command, files) = self.command(evidence.case_folder);
         let shown = format!("`{}`", words::short(&self.run.to_string(), 200));
+        if let Some(why) = account.too_large() {
+            return Err(format!("{shown} was not run: {why}"));
+        }
         let shell = shell_for(evidence, files);
         let input = input(evidence, account).to_string().into_bytes();
         let ran = shell.run(&command, Some(input), self.timeout.0).await;

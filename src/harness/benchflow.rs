@@ -8,6 +8,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::catalog::{NAMES, no_name};
 use super::{Manifest, ModelRoute, ModelVia, Tier};
 use crate::adapter::Adapter;
 use crate::secrets::looks_secret;
@@ -17,7 +18,7 @@ use crate::yaml::{YamlError, words};
 const CONTRACT: u64 = 1;
 
 /// Every field that such a manifest may have.
-const FIELDS: [&str; 15] = [
+const FIELDS: [&str; 16] = [
     "contract_version",
     "name",
     "description",
@@ -33,9 +34,11 @@ const FIELDS: [&str; 15] = [
     "skill_paths",
     "home_dirs",
     "requires_env",
+    "aliases",
 ];
-/// The last of them, which is a list as well.
-const ALIASES: &str = "aliases";
+
+/// What ends a line of YAML, and so a comment in it.
+const LINE_BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// What stands in front of the canonical names of a provider's variables.
 const PROVIDER: &str = "BENCHFLOW_PROVIDER_";
@@ -72,12 +75,11 @@ pub fn import(path: &Path, text: &str) -> Result<Imported, Vec<YamlError>> {
 /// over stands in comments.
 pub fn write(imported: &Imported) -> String {
     let mut text = String::from("# Taken over from a manifest.toml of BenchFlow's by `evals harness import`.\n");
-    for note in &imported.notes {
-        for line in note.lines() {
-            text.push_str("# ");
-            text.push_str(line);
-            text.push('\n');
-        }
+    for line in imported.notes.iter().flat_map(|note| note.split(LINE_BREAKS)).filter(|line| !line.is_empty()) {
+        // Signs that no file of YAML may hold are written out.
+        let shown: String =
+            line.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect();
+        text.push_str(&format!("# {shown}\n"));
     }
     let bare = serde_json::to_value(Manifest::bare(imported.manifest.adapter)).unwrap_or_default();
     let mut value = serde_json::to_value(&imported.manifest).unwrap_or_default();
@@ -136,7 +138,7 @@ impl Fields<'_> {
             skill_paths: self.list("skill_paths"),
             home_dirs: self.list("home_dirs"),
             requires_env: self.list("requires_env"),
-            aliases: self.list(ALIASES),
+            aliases: self.list("aliases"),
         };
         self.one_of("protocol", &["acp"]);
         self.check_version(&declared.version);
@@ -149,12 +151,11 @@ impl Fields<'_> {
     }
 
     fn unknown(&mut self) {
-        let known: Vec<&str> = FIELDS.into_iter().chain([ALIASES]).collect();
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();
-            if !known.contains(&name) {
+            if !FIELDS.contains(&name) {
                 let message = format!("unknown field `{}`", words::short(name));
-                self.at(Some(key.span()), message, words::known_words(name, &known, "fields"));
+                self.at(Some(key.span()), message, words::known_words(name, &FIELDS, "fields"));
             }
         }
     }
@@ -298,18 +299,15 @@ impl Fields<'_> {
 
     /// What is a name in a manifest of ours must be able to be one.
     fn check_names(&mut self, declared: &Declared) {
-        let odd = |name: &str| {
-            name.contains('/') || name.ends_with(".yaml") || name.starts_with('.') || name.chars().any(char::is_control)
-        };
-        if odd(&declared.name) {
-            let place = self.get("name").map(Spanned::span);
-            let message = format!("`{}` cannot name a harness", words::short(&declared.name));
-            self.at(place, message, "a name is a word without `/`, and does not end in .yaml");
+        let mut wrong = Vec::new();
+        // An empty name is told where it is read.
+        if no_name(&declared.name) && !declared.name.trim().is_empty() {
+            wrong.push(("name", &declared.name));
         }
-        if let Some(alias) = declared.aliases.iter().find(|alias| odd(alias) || alias.trim().is_empty()) {
-            let place = self.get(ALIASES).map(Spanned::span);
-            let message = format!("`{}` cannot name a harness", words::short(alias));
-            self.at(place, message, "a name is a word without `/`, and does not end in .yaml");
+        wrong.extend(declared.aliases.iter().filter(|alias| no_name(alias)).map(|alias| ("aliases", alias)));
+        for (key, name) in wrong {
+            let place = self.get(key).map(Spanned::span);
+            self.at(place, format!("`{}` cannot name a harness", words::short(name)), NAMES);
         }
     }
 }

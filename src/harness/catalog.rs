@@ -223,6 +223,18 @@ pub fn is_path(text: &str) -> bool {
     text.ends_with(".yaml") || text.contains('/')
 }
 
+/// Whether a word cannot name a harness: it would mean something else, or nothing, where a harness is named.
+pub(super) fn no_name(name: &str) -> bool {
+    name.trim().is_empty()
+        || is_path(name)
+        || name.starts_with('.')
+        || name.starts_with(REGISTRY)
+        || name.chars().any(char::is_control)
+}
+
+/// What can name one.
+pub(super) const NAMES: &str = "a name is a word without `/`, does not end in .yaml and does not begin with `acp:`";
+
 /// What the types cannot say of a manifest.
 fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Vec<YamlError> {
     use Step::{Item, Key};
@@ -231,21 +243,13 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
         errors.push(YamlError::at_steps(path, text, &left_out.written(steps), part, message).with_help(help));
     };
     let name = &manifest.name;
-    let no_name = |name: &str| {
-        name.trim().is_empty()
-            || is_path(name)
-            || name.starts_with('.')
-            || name.starts_with(REGISTRY)
-            || name.chars().any(char::is_control)
-    };
-    let way_out = "a name is a word without `/`, does not end in .yaml and does not begin with `acp:`";
     if no_name(name) {
         let message = format!("`{}` cannot name a harness", words::short(name));
-        add(&[Key("name")], Part::Value, message, way_out);
+        add(&[Key("name")], Part::Value, message, NAMES);
     }
     for (number, alias) in manifest.aliases.iter().enumerate().filter(|(_, alias)| no_name(alias)) {
         let message = format!("`{}` cannot name a harness", words::short(alias));
-        add(&[Key("aliases"), Item(number)], Part::Value, message, way_out);
+        add(&[Key("aliases"), Item(number)], Part::Value, message, NAMES);
     }
     if let Some(id) = manifest.registry_id.as_deref().filter(|id| no_name(id)) {
         let message = format!("`{}` is no id of the registry", words::short(id));

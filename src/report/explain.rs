@@ -2,17 +2,11 @@
 
 use std::io::{self, Write};
 
-use anstyle::{AnsiColor, Style};
-
 use super::event_line::{self, Names};
-use super::text::{Look, harmless, one_line};
+use super::text::{BLUE, DIM, Look, YELLOW, harmless, one_line};
 use crate::adapter::explain::Explained;
 use crate::trace::Body;
 use crate::wire::Dir;
-
-const DIM: Style = Style::new().dimmed();
-const BLUE: Style = AnsiColor::Blue.on_default();
-const YELLOW: Style = AnsiColor::Yellow.on_default();
 
 /// Shows lines to people, one after the other.
 pub struct Page<'a> {

@@ -75,6 +75,8 @@ pub const YELLOW: Style = AnsiColor::Yellow.on_default();
 pub const MAGENTA: Style = AnsiColor::Magenta.on_default();
 /// For what an agent does.
 pub const CYAN: Style = AnsiColor::Cyan.on_default();
+/// For the name of a rule.
+pub const BLUE: Style = AnsiColor::Blue.on_default();
 
 /// The colour of a verdict.
 pub fn verdict_style(verdict: Verdict) -> Style {

@@ -77,16 +77,19 @@ impl ScriptedModel {
     /// Ends the server, and writes what it was asked to `model.jsonl`.
     pub(super) fn end(self, attempt: &Attempt, masker: &Masker) -> Result<Ended, RunError> {
         let turns = self.turns;
-        let lines = self.running.stop();
+        let (lines, more) = self.running.stop();
         let part = write_part(&attempt.folder.join("model.jsonl"), |out| {
             lines.iter().try_for_each(|line| writeln!(out, "{}", masker.mask(&line.json())))
         })?;
         let not_played = lines.iter().find(|line| line.turn.is_some() && line.problem.is_some());
+        let mut warnings = problems(&lines);
+        warnings.extend(not_kept(lines.len(), more));
         Ok(Ended {
             part,
             not_played: not_played.and_then(|line| line.problem.as_ref()).map(|it| format!("the scripted model: {it}")),
-            warnings: problems(&lines),
-            left: left(&lines, turns),
+            warnings,
+            // What was played in requests that nobody kept is not known.
+            left: if more == 0 { left(&lines, turns) } else { Vec::new() },
         })
     }
 }
@@ -113,6 +116,14 @@ fn problems(lines: &[LogLine]) -> Vec<String> {
         }
     }
     warnings
+}
+
+/// That requests stand in no log, if some do.
+fn not_kept(kept: usize, more: u64) -> Option<String> {
+    (more > 0).then(|| {
+        let all = more.saturating_add(kept as u64);
+        format!("the scripted model was asked {all} times; `model.jsonl` holds the first {kept} requests")
+    })
 }
 
 /// How much of the script was not asked for, or how often more was.
@@ -142,4 +153,16 @@ pub(super) fn environment(
     let route = attempt.manifest.gateway.iter().flat_map(|route| &route.env);
     env.extend(route.map(|(name, value)| (name.clone(), placeholders.fill(value))));
     env
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_are_not_kept_are_told() {
+        assert_eq!(not_kept(20_000, 0), None);
+        let told = "the scripted model was asked 20003 times; `model.jsonl` holds the first 20000 requests";
+        assert_eq!(not_kept(20_000, 3).as_deref(), Some(told));
+    }
 }

@@ -64,13 +64,15 @@ def allowed(call):
 
 
 def tool(call, kind, title, given, act, asks=False):
+    if asks and DEFECT in ("disobeys-other", "calls-all-other"):
+        kind = "other"
     body = {"sessionUpdate": "tool_call", "toolCallId": call, "kind": kind, "title": title}
     if DEFECT != "no-input":
         body["rawInput"] = given
     update(body)
     done = {"sessionUpdate": "tool_call_update", "toolCallId": call, "status": "completed"}
     if asks and DEFECT != "never-asks" and not allowed(call):
-        if DEFECT == "disobeys":
+        if DEFECT in ("disobeys", "disobeys-other"):
             act()
         update({**done, "status": "failed"})
         return

@@ -9,7 +9,9 @@ fn fake(defect: &str, keys: &str) -> Project {
     let project = Project::new();
     let agent = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance/agent.py");
     let model = if keys.contains("model:") { "" } else { "model: {via: config-option}\n" };
-    let timeouts = if keys.contains("timeouts:") { "" } else { "timeouts: {grace: 300ms}\n" };
+    // Only what an agent does not do is waited for in vain; what it does may take a loaded machine its time.
+    let grace = if matches!(defect, "ignores-cancel" | "holds-on") { "300ms" } else { "20s" };
+    let timeouts = if keys.contains("timeouts:") { String::new() } else { format!("timeouts: {{grace: {grace}}}\n") };
     project.harness(
         "fake",
         &format!("adapter: acp\ncommand: [python3, -u, '{}', {defect}]\n{model}{timeouts}{keys}", agent.display()),
@@ -132,6 +134,10 @@ fn a_turn_that_is_not_what_it_should_be_is_found() {
         "of kind edit was rejected, and what it was to do was done",
         1,
     );
+    // Of a call that is neither an edit nor a command nobody knows which thing it was to do.
+    let cannot_tell = "of kind other was rejected; whether what it was to do was done cannot be told";
+    shows("disobeys-other", "", "permission-reject", "not-checked", cannot_tell, 3);
+    shows("calls-all-other", "", "permission-reject", "seen", "left what was rejected", 0);
 }
 
 #[test]

@@ -116,3 +116,26 @@ BENCHFLOW_PROVIDER_MODEL = 7
         .says("manifest.toml:3:14");
     project.evals(&["harness", "import", "nowhere.toml"]).exits(2).says("could not be read");
 }
+
+#[test]
+fn what_stands_in_comments_stays_in_them() {
+    let project = Project::new();
+    let odd = r#""one\rtwo: [\u0085three: {\u2028four\u0007""#;
+    let (yaml, _) = imported(&project, &PLAIN.replace("\"openai-completions\"", odd));
+    assert!(yaml.contains("# two: [\n# three: {\n# four\\u{7}"), "{yaml}");
+    project.write("harnesses/plain-agent.yaml", &yaml);
+    project.evals(&["harness", "show", "plain-agent"]).exits(0);
+}
+
+#[test]
+fn a_name_that_could_name_no_harness_is_refused_here_as_well() {
+    let project = Project::new();
+    for name in ["acp:x", ".x", "a/b", "x.yaml"] {
+        project.write("manifest.toml", &PLAIN.replace("name = \"plain-agent\"", &format!("name = \"{name}\"")));
+        let ran = project.evals(&["harness", "import", "manifest.toml"]).exits(2);
+        ran.says(&format!("`{name}` cannot name a harness"));
+        project.write("manifest.toml", &PLAIN.replace("[\"plain\",", &format!("[\"plain\", \"\", \"{name}\",")));
+        let ran = project.evals(&["harness", "import", "manifest.toml"]).exits(2);
+        ran.says(&format!("`{name}` cannot name a harness")).says("`` cannot name a harness").says("begin with `acp:`");
+    }
+}

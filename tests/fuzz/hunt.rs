@@ -24,7 +24,7 @@ pub enum Took {
 const SLOW: Duration = Duration::from_secs(2);
 /// An input that takes this long will not come back.
 const STUCK: Duration = Duration::from_secs(30);
-/// So many inputs are tried however slow the machine is.
+/// So many inputs beside the seeds are tried, however slow the machine is: the seeds alone are all taken.
 const LEAST: usize = 40;
 
 /// Feeds a target for `EVALS_FUZZ_MS`. What it says of an input is whether it was taken; an error is a broken promise.
@@ -41,7 +41,7 @@ pub fn hunt(target: &str, form: Form, seeds: &[Vec<u8>], feed: impl Fn(&[u8]) ->
     };
     let guard = watch(target.to_owned(), seed, current.clone(), over);
     let (begun, mut tried, mut rejected, mut slowest) = (Instant::now(), 0, 0, Duration::ZERO);
-    while tried < LEAST.max(seeds.len()) || begun.elapsed() < time {
+    while tried < seeds.len() + LEAST || begun.elapsed() < time {
         // What the seeds come to is seen first; then every input has a number of its own.
         let input = match seeds.get(tried) {
             Some(seed) => seed.clone(),

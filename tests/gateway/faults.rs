@@ -181,3 +181,52 @@ fn a_stream_that_was_cut_is_played_again_to_whom_asks_again() {
     let ids: Vec<Value> = gateway.log().iter().map(|line| line["calls"][0]["call"].clone()).collect();
     assert_eq!(ids, ["toolu_scripted_0_0", "toolu_scripted_0_0_again1"]);
 }
+
+/// How the end of an answer stands in the stream of each API.
+const ENDS: [&[&str]; 4] = [
+    &["message_delta", "message_stop"],
+    &["response.completed"],
+    &["\"finish_reason\":\"", "[DONE]"],
+    &["finishReason"],
+];
+
+#[test]
+fn an_answer_of_one_piece_breaks_before_its_end() {
+    let said = ["text: Hi.", "text: ''", "calls: [{execute: {command: ls}}]", "thinking: Hm."];
+    for fault in ["cut", "{error-event: {message: too much}}"] {
+        for said in said {
+            let script = format!("turns: [{{{said}, usage: {{input: 1, output: 1}}, fault: {fault}}}]");
+            for (api, ends) in APIS.into_iter().zip(ENDS) {
+                let (_, answer) = asked_of(&script, api, true);
+                assert_eq!((answer.status, answer.cut), (200, fault == "cut"), "{api} {said} {fault}: {answer:?}");
+                assert_eq!(answer.body.contains("too much"), fault != "cut", "{api} {said}: {answer:?}");
+                for end in ends {
+                    assert!(!answer.body.contains(end), "{api} {said} {fault}: {answer:?}");
+                }
+                // What is not broken does end so.
+                let (_, whole) = asked_of(&script.replace(&format!(", fault: {fault}"), ", stop: end-turn"), api, true);
+                assert!(ends.iter().all(|end| whole.body.contains(end)), "{api} {said}: {whole:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_list_that_breaks_is_no_list_and_one_with_an_error_is_one() {
+    for said in ["text: Hi.", "text: 'This is long enough to come in several pieces, of which some are lost.'"] {
+        let broken = |fault: &str| {
+            let gateway = Gateway::play(&format!("turns: [{{{said}, fault: {fault}}}]"));
+            let (path, body) = request("gemini", true, &USUAL, &[]);
+            gateway.post(path.trim_end_matches("?alt=sse"), &body)
+        };
+        let cut = broken("cut");
+        assert!(cut.cut && serde_json::from_str::<Value>(&cut.body).is_err(), "{cut:?}");
+        assert!(serde_json::from_str::<Value>(&format!("{}]", cut.body)).is_ok(), "{cut:?}");
+        assert!(!cut.body.contains("finishReason"), "{cut:?}");
+        let error = broken("{error-event: {message: too much}}");
+        let list = error.json();
+        let chunks = list.as_array().unwrap();
+        assert!(chunks.len() >= 2 && chunks[0]["candidates"].is_array() && !error.body.contains("finishReason"));
+        assert_eq!(chunks.last().unwrap()["error"]["message"], "too much", "{error:?}");
+    }
+}

@@ -118,3 +118,22 @@ fn what_cannot_be_meant_is_refused_before_it_runs() {
         serde_yaml::from_str::<GraderEntry>("expr: {cel: 'true', min: 0}").unwrap_err().to_string().contains("always")
     );
 }
+
+#[test]
+fn a_trace_that_would_fill_the_memory_is_not_held() {
+    let said = format!(r#"{{"seq":1,"type":"message","role":"agent","text":"{}"}}"#, "x".repeat(4 << 20));
+    let stop = r#"{"seq":2,"type":"stop","reason":"end_turn","output":"done"}"#;
+    let mut endless = Trial::of(&format!("{said}\n{stop}"));
+    endless.times = 60;
+    check(&endless, &[("expr: {cel: 'size(messages) == 60'}", Pass(&[]))]);
+    endless.times = 70;
+    check(
+        &endless,
+        &[
+            ("expr: {cel: 'size(messages) > 9'}", Ungraded("the trace holds more of it than 256 MiB")),
+            ("script: {run: ['true']}", Ungraded("was not run: the trace holds more of it than 256 MiB")),
+            // What the expression does not name is not held at all.
+            ("expr: {cel: 'size(calls) == 0'}", Pass(&[])),
+        ],
+    );
+}

@@ -42,6 +42,8 @@ fn an_expression_is_told_with_its_own_line_and_column() {
     let kept =
         "stream:\n  - {when: line.a == 'b', keep: {count: 1}, emit: {notice: {code: \"'x'\", text: kept.cuont}}}";
     tells(kept, "5:85", "no rule keeps `cuont`", "count");
+    let indexed = kept.replace("kept.cuont", "\"kept['cuont']\"");
+    tells(&indexed, "5:87", "no rule keeps `cuont`", "count");
     let nested =
         "stream:\n  - when: line.a == 'b'\n    for-each: line.list\n    rules:\n      - {when: item.x, ignore: true}";
     tells(nested, "8:16", "nothing is named `item` here", "it");

@@ -135,3 +135,26 @@ fn a_name_that_stands_for_two_protocols_takes_a_recording_of_either() {
     let acp = project.evals(&["import", "--harness", "gemini", &recording("gemini-acp/full.wire.jsonl")]).exits(0);
     assert!(acp.err.is_empty() && acp.out.contains("\"harness\":\"gemini\""), "{}{}", acp.err, acp.out);
 }
+
+#[test]
+fn a_pipe_that_gives_little_at_first_is_known_as_well() {
+    use std::io::Write;
+    use std::process::Stdio;
+
+    let project = Project::new();
+    let stream = format!("{}/tests/recordings/gemini/full.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let from_file = project.evals(&["import", "--harness", "gemini", &stream]).exits(0).out;
+    let text = std::fs::read(&stream).unwrap();
+    let mut command = project.command(&["import", "--harness", "gemini", "-"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    for part in [&text[..10], &text[10..]] {
+        input.write_all(part).unwrap();
+        // Long enough for what came first to be read for itself.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+    }
+    drop(input);
+    let done = child.wait_with_output().unwrap();
+    assert!(String::from_utf8_lossy(&done.stderr).contains("read as one of harness `gemini-stream`"));
+    assert_eq!(String::from_utf8(done.stdout).unwrap(), from_file);
+}

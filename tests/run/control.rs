@@ -193,8 +193,9 @@ fn several_turns_are_one_session_and_what_nobody_serves_is_refused() {
 
 #[test]
 fn a_limit_interrupts_the_turn() {
-    let project = project("timeouts: {grace: 2s}");
-    project.write("cases/a.yaml", "prompt: '[{\"wait\": {}}]'\nlimits: {time: 1500ms}\ngraders: [{use: finished}]\n");
+    // The program has begun its turn when its time is over, also on a machine that has much else to do.
+    let project = project("timeouts: {grace: 20s}");
+    project.write("cases/a.yaml", "prompt: '[{\"wait\": {}}]'\nlimits: {time: 5s}\ngraders: [{use: finished}]\n");
     let (trace, result) = run(&project);
     let stop = trace.last().unwrap();
     assert_eq!((&stop["reason"], &stop["exit"]["code"]), (&"timed_out".into(), &1.into()), "{stop}");
@@ -205,10 +206,10 @@ fn a_limit_interrupts_the_turn() {
 
 #[test]
 fn a_call_that_an_interrupt_ends_is_cancelled_and_not_denied() {
-    let project = project("timeouts: {grace: 2s}");
+    let project = project("timeouts: {grace: 20s}");
     project.write(
         "cases/a.yaml",
-        "prompt: '[{\"Bash\": {\"command\": \"tail\", \"hangs\": true}}]'\nlimits: {time: 1500ms}\ngraders: [{use: finished}]\n",
+        "prompt: '[{\"Bash\": {\"command\": \"tail\", \"hangs\": true}}]'\nlimits: {time: 5s}\ngraders: [{use: finished}]\n",
     );
     let (trace, _) = run(&project);
     // It was allowed; the program's word for an interrupt is that its user rejected the call.
@@ -217,11 +218,11 @@ fn a_call_that_an_interrupt_ends_is_cancelled_and_not_denied() {
 
 #[test]
 fn a_handshake_that_fails_is_told_as_one() {
-    for (env, says) in [
-        ("REFUSES: '1'", "initialize was refused: not today"),
-        ("SILENT: '1'", "initialize was not answered within 2 s"),
+    for (env, start, says) in [
+        ("REFUSES: '1'", "60s", "initialize was refused: not today"),
+        ("SILENT: '1'", "2s", "initialize was not answered within 2 s"),
     ] {
-        let project = project("timeouts: {start: 2s}");
+        let project = project(&format!("timeouts: {{start: {start}}}"));
         project.write("cases/a.yaml", &format!("{CALLS}\nenv: {{{env}}}\ngraders: [{{use: finished}}]\n"));
         let (_, result) = run(&project);
         assert_eq!((&result["verdict"], &result["error"]["category"]), (&"errored".into(), &"handshake".into()));

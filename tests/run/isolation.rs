@@ -1,6 +1,6 @@
 //! A trial's own workspace, home and environment; nothing of it outlives the trial.
 
-use crate::project::{Project, of_type};
+use crate::project::{Project, of_type, wait_for};
 
 fn output_of_call(project: &Project, trial: &str) -> String {
     let trace = project.trace(trial);
@@ -185,11 +185,15 @@ fn protected_files_are_put_back_before_they_are_judged() {
 #[test]
 fn processes_that_an_agent_left_behind_are_ended_with_its_trial() {
     let project = Project::new();
-    let mark = project.path("mark");
-    // The child lives on when its agent has gone, and would write after the trial.
-    let line = format!("setsid sh -c 'sleep 1; echo alive > {}' >/dev/null 2>&1 &", mark.display());
+    let pid = project.path("pid");
+    // The child lives on when its agent has gone; the agent goes once it is there.
+    let line = format!(
+        "setsid sh -c 'echo $$ > {0}; exec sleep 600' >/dev/null 2>&1 & while [ ! -s {0} ]; do sleep 0.01; done",
+        pid.display()
+    );
     project.case("a", "", &format!("steps:\n  - run:\n      command: |\n        {line}\n  - say: done\n"));
     project.evals(&["run"]).exits(0);
-    std::thread::sleep(std::time::Duration::from_millis(1300));
-    assert!(!mark.exists(), "a grandchild outlived the trial");
+    // One that is dead and that nobody has asked after has no command line any more.
+    let command = format!("/proc/{}/cmdline", project.read("pid").trim());
+    wait_for("the end of the grandchild", || std::fs::read(&command).unwrap_or_default().is_empty());
 }

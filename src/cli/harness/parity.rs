@@ -49,6 +49,9 @@ pub fn run(args: &ParityArgs) -> Result<u8, CliError> {
     let temporary = engine::temporary()?;
     let cases = cases(args, &temporary)?;
     refuse_unserved(&cases, [inside, &beside])?;
+    if let Some(model) = &args.model {
+        refuse_unasked(model, [(inside, format!("harness `{}`", inside.name)), (&beside, told.clone())])?;
+    }
     let runtime = engine::runtime()?;
     let done = runtime.block_on(compare_all(args, &temporary, &cases, inside, &beside));
     runtime.shutdown_background();
@@ -122,6 +125,16 @@ fn refuse_unserved(cases: &[Arc<Case>], manifests: [&Manifest; 2]) -> Result<(),
         }
     }
     Ok(())
+}
+
+/// Refuses a model that one of both could not be asked for: it would be compared with another one.
+fn refuse_unasked(model: &str, sides: [(&Manifest, String); 2]) -> Result<(), CliError> {
+    match sides.into_iter().find(|(manifest, _)| !manifest.model_selection()) {
+        Some((_, side)) => Err(CliError::unreadable(format!(
+            "{side} cannot be asked for the model `{model}`: put `{{model}}` where its command takes one, say under `model` how the harness does, or leave --model out"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Compares one case after the other; nothing where the user interrupted it.

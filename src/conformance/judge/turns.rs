@@ -6,7 +6,9 @@ use super::{About, end_of, finding, session, without_model};
 use crate::conformance::observed::Observed;
 use crate::conformance::probes::Probe;
 use crate::conformance::{Finding, Item, Outcome, Place};
-use crate::trace::{Body, CallStatus, PermissionOutcome, StopReason, ToolCall, ToolResult, Usage, UsageScope};
+use crate::trace::{
+    Body, CallStatus, PermissionOutcome, StopReason, ToolCall, ToolKind, ToolResult, Usage, UsageScope,
+};
 
 pub(super) fn prompt(about: &About<'_>, sessions: &[Observed]) -> Finding {
     let item = Item::Prompt;
@@ -158,6 +160,9 @@ pub(super) fn approve(about: &About<'_>, sessions: &[Observed]) -> Finding {
     }
 }
 
+/// The kinds of the calls that the probe wants, by which its graders are named.
+const KINDS_LOOKED_FOR: [ToolKind; 2] = [ToolKind::Edit, ToolKind::Execute];
+
 pub(super) fn reject(about: &About<'_>, sessions: &[Observed]) -> Finding {
     let item = Item::PermissionReject;
     if !about.manifest.seen().interaction {
@@ -174,12 +179,18 @@ pub(super) fn reject(about: &About<'_>, sessions: &[Observed]) -> Finding {
     };
     let shown: Vec<Place> = rejecting.naming(first);
     // What it did without asking it may do; what counts is what it asked for and was refused.
-    let done = calls(rejecting)
-        .into_iter()
-        .find(|(call, _)| rejected.contains(&call.call.as_str()) && rejecting.held(call.kind.word()) == Some(false));
-    if let Some((call, _)) = done {
+    let calls = calls(rejecting);
+    let refused = || calls.iter().map(|(call, _)| *call).filter(|call| rejected.contains(&call.call.as_str()));
+    if let Some(call) = refused().find(|call| rejecting.held(call.kind.word()) == Some(false)) {
         let text = format!("a call of kind {} was rejected, and what it was to do was done", call.kind);
         return finding(item, Outcome::Failed, text, rejecting.naming(&call.call));
+    }
+    // A call of another kind may have been for either thing: only where neither was done was it left.
+    let nothing_done = KINDS_LOOKED_FOR.iter().all(|kind| rejecting.held(kind.word()) == Some(true));
+    if let Some(call) = refused().find(|call| rejecting.held(call.kind.word()).is_none()).filter(|_| !nothing_done) {
+        let text =
+            format!("a call of kind {} was rejected; whether what it was to do was done cannot be told", call.kind);
+        return finding(item, Outcome::NotChecked, text, rejecting.naming(&call.call));
     }
     let text = format!("it asked {} times, and left what was rejected", rejected.len());
     finding(item, Outcome::Seen, text, shown)
