@@ -67,7 +67,7 @@ impl Expression {
     fn around(&self, node: &IdedExpr, range: &Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
         let (start, stop) = self.program.source_info().offset_for(node.id)?;
         let (start, stop) = (start as usize, stop as usize + 1);
-        (range.start <= start && stop <= range.end).then(|| (range.start..start, stop..range.end))
+        (range.start <= start && stop <= range.end).then_some((range.start..start, stop..range.end))
     }
 
     /// A part as it was written, without brackets that close or open elsewhere.

@@ -213,7 +213,7 @@ impl Follow {
             call.step = 0;
             call.fits = call.fits.iter().filter_map(|fit| fit.checked_sub(before)).collect();
         }
-        let items: Vec<Range<usize>> = (0..self.expected - before).map(|n| n..n + 1).collect();
+        let items: Vec<Range<usize>> = (0..self.expected.saturating_sub(before)).map(|n| n..n + 1).collect();
         let more = Compared::new(&open, &items).in_order();
         let items = items.get(..more).unwrap_or_default();
         let given = Compared::new(&open, items).matching();
