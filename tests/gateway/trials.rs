@@ -110,11 +110,11 @@ fn the_model_that_is_asked_for_is_asked_for() {
     let trial = "a/small/other/1";
     let asked = project.of_trial(trial, "model.jsonl");
     assert_eq!(lines(&asked)[0]["model"], "other");
-    // What is judged again has the same evidence.
-    let again = project.evals(&["grade", "latest", "--out", "again", "--format", "json"]).exits(0).json();
-    let derived = again["run"].as_str().unwrap();
-    assert_eq!(project.read(&format!("again/{derived}/trials/{trial}/model.jsonl")), asked);
     assert_eq!(project.trace(trial)[0]["model"]["effective"], "other");
+    // What is judged again has the same evidence.
+    let again = project.evals(&["grade", "latest", "--format", "json"]).exits(0).json();
+    let derived = again["run"].as_str().unwrap();
+    assert_eq!(project.read(&format!(".evals/runs/{derived}/trials/{trial}/model.jsonl")), asked);
 }
 
 #[test]
