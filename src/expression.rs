@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use cel::common::ast::IdedExpr;
 use cel::common::types::{CelBool, CelString};
 use cel::common::value::CowVal;
 use cel::context::VariableResolver;
@@ -13,8 +14,10 @@ mod functions;
 mod names;
 pub mod place;
 mod quick;
+mod told;
 mod value;
 
+pub use told::Untrue;
 use value::Json;
 pub use value::Work;
 
@@ -139,9 +142,19 @@ impl Expression {
         scope: &Scope<'_>,
         take: impl FnOnce(&(dyn cel::common::value::Val + '_)) -> Result<T, Failed>,
     ) -> Result<T, Failed> {
+        self.with_part(self.program.expression(), scope, take)
+    }
+
+    /// The same for a part of the expression.
+    fn with_part<T>(
+        &self,
+        part: &IdedExpr,
+        scope: &Scope<'_>,
+        take: impl FnOnce(&(dyn cel::common::value::Val + '_)) -> Result<T, Failed>,
+    ) -> Result<T, Failed> {
         let mut context = Context::with_env(functions::env());
         context.set_variable_resolver(scope);
-        let result = cel::Value::resolve_val(self.program.expression(), &context);
+        let result = cel::Value::resolve_val(part, &context);
         if scope.work.is_spent() {
             return Err(Failed::Broken("it looks at too many values".to_owned()));
         }

@@ -141,7 +141,27 @@ kinds! {
 impl Kind {
     /// Whether it looks into the workspace, and so has nothing to say where that is gone.
     pub fn looks_into_workspace(&self) -> bool {
-        LOOK_INTO_WORKSPACE.contains(&self.word())
+        Self::word_looks_into_workspace(self.word())
+    }
+
+    /// The same of a kind by its word.
+    pub fn word_looks_into_workspace(word: &str) -> bool {
+        LOOK_INTO_WORKSPACE.contains(&word)
+    }
+
+    /// Whether it looks into the workspace and can judge without one, too: a script is told whether there is one.
+    pub fn judges_without_workspace(&self) -> bool {
+        Self::word_judges_without_workspace(self.word())
+    }
+
+    /// The same of a kind by its word.
+    pub fn word_judges_without_workspace(word: &str) -> bool {
+        word == "script"
+    }
+
+    /// Whether it passes for what it does not find in the workspace.
+    pub fn asks_what_is_absent(&self) -> bool {
+        matches!(self, Kind::Files(files) if !files.absent.is_empty())
     }
 
     /// Whether it judges what came of a session, and not how it went.
@@ -298,7 +318,8 @@ pub struct Evidence<'a> {
     pub trace: Option<&'a Path>,
     /// The file that says how the workspace changed; absent where nobody measured it.
     pub patch: Option<&'a Path>,
-    /// Runs grading commands in the workspace.
+    /// Runs grading commands in the workspace, or in an empty folder where there was none. Without a folder nothing can be
+    /// run: the workspace is lost.
     pub shell: &'a Shell,
 }
 

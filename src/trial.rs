@@ -47,7 +47,7 @@ pub mod trace_file;
 
 use after::{After, after_the_agent};
 use before::set_up;
-use confined::{confine, graders_shell, inside, outside, shell};
+use confined::{confine, graders_shell, inside, nowhere, outside, shell};
 use ending::{finish_without_agent, mark_flaky, mask_result, no_stop, tail_worth_keeping, warn_after, write_result};
 use judging::{Over, Site};
 use metrics::Observed;
@@ -308,11 +308,14 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     };
     let After { change, patch, touched, warnings: more } = after;
     warnings.extend(more);
-    let graders_shell = graders_shell(&shell, folders, &case.judges)?;
+    let mut graders_shell = graders_shell(&shell, folders, &case.judges)?;
     // A grading command works in the workspace, so what it is to read is named from the root.
     let [trace_path, patch_path] = [trace.written(), patch.written()].map(|path| std::path::absolute(path).ok());
     // A recording was made in another workspace; of this one it says nothing.
     let live = task.recording.is_none();
+    if !live {
+        graders_shell = nowhere(&graders_shell, folders)?;
+    }
     let site = Site {
         workspace: live.then_some(&*folders.workspace),
         change: live.then_some(&change),

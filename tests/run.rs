@@ -8,6 +8,8 @@ mod project;
 
 #[path = "run/again.rs"]
 mod again;
+#[path = "run/again_lacks.rs"]
+mod again_lacks;
 #[path = "run/audit.rs"]
 mod audit;
 #[path = "run/bundled.rs"]

@@ -1,5 +1,6 @@
 //! What every command that runs or judges trials begins with: a runtime, a private folder, and the engine in it.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tokio::sync::watch;
@@ -44,10 +45,8 @@ pub fn engine(
         .map_err(|error| CliError::unreadable(format!("could not make {}: {error}", empty.display())))?;
     let this_program = std::env::current_exe()
         .map_err(|error| CliError::unreadable(format!("could not find this program itself: {error}")))?;
-    let env =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     Ok(Engine {
-        env: env.collect(),
+        env: environment(),
         this_program,
         keep: Keep::Never,
         interrupt,
@@ -57,6 +56,13 @@ pub fn engine(
         sandbox: None,
         person: None,
     })
+}
+
+/// The environment of this program, as far as it is text.
+pub fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
 }
 
 /// What no agent has to see: the cases and what they keep for judging, named graders, and runs.

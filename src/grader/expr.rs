@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::account::{self, Account};
 use super::lists::said;
 use super::{Body, Evidence, Judge, Subject, WrongExpression, words};
-use crate::expression::{Expression, Failed, Scope, Work, Wrong};
+use crate::expression::{Expression, Failed, Scope, Untrue, Work, Wrong};
 use crate::grade::{Grade, Score};
 use crate::trace::{Body as EventBody, Event};
 use crate::values::Fraction;
@@ -191,7 +191,10 @@ impl Judge for ExprJudge {
         match expression.run(&scope) {
             Err(Failed::Absent(why) | Failed::Broken(why)) => ungraded(&why),
             Ok(Value::Bool(true)) => Grade::pass(format!("{shown} is true")),
-            Ok(Value::Bool(false)) => Grade::fail(format!("{shown} is false")),
+            Ok(Value::Bool(false)) => {
+                let (why, events) = why_untrue(&expression.untrue(&scope), cel.text.trim());
+                Grade::fail(format!("{shown} is false{why}")).pointing_at(events)
+            }
             Ok(Value::Number(number)) => match number.as_f64().and_then(Fraction::new) {
                 Some(value) => {
                     let min = min.unwrap_or(Fraction::ONE);
@@ -204,6 +207,40 @@ impl Judge for ExprJudge {
             },
             Ok(other) => ungraded(&format!("it gives {}, not true, false or a number", kind_of(&other))),
         }
+    }
+}
+
+/// What the parts that are not true came to, and the events that they are about.
+fn why_untrue(parts: &[Untrue], whole: &str) -> (String, Vec<u64>) {
+    let (mut told, mut events) = (Vec::new(), Vec::new());
+    for part in parts {
+        let mut why = part.told();
+        if let Some(members) = &part.members {
+            events.extend(members.first.iter().filter_map(|member| member["seq"].as_u64()));
+            why = format!("not so for {} of {}", members.count, members.of);
+            if let Some(first) = members.first.first() {
+                why.push_str(&format!(", first {}", member(first)));
+            }
+        }
+        let alone = parts.len() == 1 && part.text == whole.split_whitespace().collect::<Vec<_>>().join(" ");
+        match (alone, why.is_empty()) {
+            (true, true) => {}
+            (true, false) => told.push(why),
+            (false, true) => told.push(format!("`{}` is false", words::short(&part.text, 200))),
+            (false, false) => told.push(format!("`{}` is false ({why})", words::short(&part.text, 200))),
+        }
+    }
+    let told = if told.is_empty() { String::new() } else { format!(": {}", told.join("; ")) };
+    (told, events)
+}
+
+/// A member of a list: an event where it is one, else what it is.
+fn member(value: &Value) -> String {
+    let seq = value["seq"].as_u64().map(|seq| format!(" (event {seq})"));
+    let name = ["name", "role", "kind"].iter().find_map(|key| value[*key].as_str());
+    match (name, seq) {
+        (Some(name), Some(seq)) => format!("{}{seq}", words::short(name, 80)),
+        _ => words::short(&value.to_string(), 120),
     }
 }
 

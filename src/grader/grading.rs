@@ -8,7 +8,7 @@ use crate::grade::{Grade, GradeRecord, Outcome};
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::{Event, Header};
 
-/// The judgement of one Trial. What it keeps does not grow with the session.
+/// The judgement of one Trial. It keeps what its graders keep: most of them an amount that does not grow with the session.
 pub struct Grading {
     /// Absent where no grader looks at calls.
     joiner: Option<Joiner>,

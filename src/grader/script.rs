@@ -110,6 +110,9 @@ impl Script {
     }
 
     async fn run(&self, evidence: &Evidence<'_>, account: Account) -> Result<Vec<Named>, String> {
+        if evidence.shell.folder.as_os_str().is_empty() {
+            return Err("could not be judged, because the workspace is not there".to_owned());
+        }
         let (command, files) = self.command(evidence.case_folder);
         let shown = format!("`{}`", words::short(&self.run.to_string(), 200));
         if let Some(why) = account.too_large() {

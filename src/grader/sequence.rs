@@ -171,6 +171,56 @@ impl<'a> Compared<'a> {
     }
 }
 
+/// Follows calls that go by through a list of expected ones, each to be made after the one before it or in one step with it.
+#[derive(Debug, Default)]
+pub struct Follow {
+    expected: usize,
+    /// `seq` of the calls that were made in order so far.
+    found: Vec<u64>,
+    /// The calls of the step that goes on: they have no order.
+    open: Vec<Made>,
+}
+
+impl Follow {
+    /// So many calls are expected.
+    pub fn new(expected: usize) -> Self {
+        Self { expected, ..Self::default() }
+    }
+
+    /// Takes the next call that fits at least one of them.
+    pub fn call(&mut self, call: Made) {
+        if self.open.first().is_some_and(|first| first.step < call.step) {
+            self.close();
+        }
+        // More calls of a kind than are expected at all never help.
+        let alike = self.open.iter().filter(|known| known.fits == call.fits).count();
+        if alike < self.expected {
+            self.open.push(call);
+        }
+    }
+
+    /// The calls that were made in order, of the first expected ones, when all have gone by.
+    pub fn finish(mut self) -> Vec<u64> {
+        self.close();
+        self.found
+    }
+
+    fn close(&mut self) {
+        let mut open = std::mem::take(&mut self.open);
+        let before = self.found.len();
+        for call in &mut open {
+            // Speakers take turns within their steps.
+            call.step = 0;
+            call.fits = call.fits.iter().filter_map(|fit| fit.checked_sub(before)).collect();
+        }
+        let items: Vec<Range<usize>> = (0..self.expected.saturating_sub(before)).map(|n| n..n + 1).collect();
+        let more = Compared::new(&open, &items).in_order();
+        let items = items.get(..more).unwrap_or_default();
+        let given = Compared::new(&open, items).matching();
+        self.found.extend(given.into_iter().flatten().filter_map(|n| open.get(n)).map(|call| call.seq));
+    }
+}
+
 fn given(candidates: &[Vec<u64>]) -> Vec<Option<usize>> {
     let wants: Vec<Want<'_>> = candidates.iter().map(|candidates| Want { demand: 1, candidates }).collect();
     assign(&wants).into_iter().map(|calls| calls.and_then(|calls| calls.first().map(|n| *n as usize))).collect()
@@ -261,6 +311,17 @@ mod tests {
             prop_assert_eq!(compared.exact(), orders.iter().any(exact));
             prop_assert_eq!(compared.in_order() == expected, orders.iter().any(|order| subsequence(order, expected)));
             prop_assert_eq!(compared.common(), orders.iter().map(|order| common(order, expected)).max().unwrap());
+        }
+
+        #[test]
+        fn what_follows_calls_that_go_by_finds_as_many_as_one_who_sees_all((made, expected) in calls()) {
+            let mut follow = Follow::new(expected);
+            made.iter().filter(|call| !call.fits.is_empty()).for_each(|call| follow.call(call.clone()));
+            let found = follow.finish();
+            prop_assert_eq!(found.len(), Compared::new(&made, &singles(expected)).in_order());
+            for (wanted, seq) in found.iter().enumerate() {
+                prop_assert!(made[*seq as usize].fits.contains(&wanted));
+            }
         }
 
         #[test]

@@ -14,6 +14,7 @@ use super::checks::Checks;
 use super::entry::add_properties;
 use super::lists::{filled, said};
 use super::matcher::{Matcher, refuse_list};
+use super::sequence::{Follow, Made};
 use super::{Body, Evidence, Judge, Subject, words};
 use crate::grade::Grade;
 use crate::trace::ToolKind;
@@ -180,7 +181,7 @@ impl Body for ToolCalls {
             forbid: self.forbid.iter().map(|_| Found::default()).collect(),
             kept: usize::try_from(demand).unwrap_or(usize::MAX),
             wanted: self.clone(),
-            order: Vec::new(),
+            order: Follow::new(self.order.len()),
             attempts: Found::default(),
             carried_out: 0,
             by_kind: BTreeMap::new(),
@@ -226,8 +227,7 @@ struct CallsJudge {
     kept: usize,
     require: Vec<Found>,
     forbid: Vec<Found>,
-    /// `seq` of the calls that fit `order` so far.
-    order: Vec<u64>,
+    order: Follow,
     attempts: Found,
     carried_out: u64,
     by_kind: BTreeMap<ToolKind, Found>,
@@ -262,18 +262,18 @@ impl Judge for CallsJudge {
                 found.add(call, Some(0));
             }
         }
-        // The earliest call that fits leaves the most for those that follow.
-        if let Some(next) = self.wanted.order.get(self.order.len())
-            && next.finds(call)
-        {
-            self.order.push(call.seq);
+        let order = self.wanted.order.iter().enumerate();
+        let fits: Vec<usize> = order.filter(|(_, matcher)| matcher.finds(call)).map(|(n, _)| n).collect();
+        if !fits.is_empty() {
+            self.order.call(Made { seq: call.seq, step: call.call.step, fits });
         }
     }
 
-    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+    fn finish(mut self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
         if let Some(ungraded) = evidence.without_tracing() {
             return ungraded;
         }
+        let in_order = std::mem::take(&mut self.order).finish();
         let mut checks = Checks::default();
         self.check_required(&mut checks);
         for (matcher, found) in self.wanted.forbid.iter().zip(&self.forbid) {
@@ -285,7 +285,7 @@ impl Judge for CallsJudge {
                 ),
             }
         }
-        self.check_order(&mut checks);
+        self.check_order(&in_order, &mut checks);
         self.check_counts(&mut checks);
         checks.grade()
     }
@@ -336,20 +336,20 @@ impl CallsJudge {
         }
     }
 
-    fn check_order(&self, checks: &mut Checks) {
+    fn check_order(&self, found: &[u64], checks: &mut Checks) {
         let order = &self.wanted.order;
-        match order.get(self.order.len()) {
+        match order.get(found.len()) {
             _ if order.is_empty() => {}
             None => {
-                checks.held(format!("the calls came in order ({})", words::events(&self.order)), self.order.clone())
+                checks.held(format!("the calls came in order ({})", words::events(found)), found.iter().copied());
             }
             Some(missing) => {
-                let after = match self.order.last() {
-                    Some(seq) => format!("after event {seq}, where {} was called, ", order[self.order.len() - 1]),
-                    None => String::new(),
+                let after = match (found.last(), order.get(found.len().wrapping_sub(1))) {
+                    (Some(seq), Some(before)) => format!("after event {seq}, where {before} was called, "),
+                    _ => String::new(),
                 };
                 let reason = format!("the order is broken: {after}{missing} was not called; {}", self.told_calls());
-                checks.violated(reason, self.order.clone());
+                checks.violated(reason, found.iter().copied());
             }
         }
     }

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use super::after::{lay_hidden, lay_over};
 use super::before::{Before, set_up};
-use super::confined::{graders_shell, inside, shell};
+use super::confined::{graders_shell, inside, nowhere, shell};
 use super::ending::{error_of, mask_result};
 use super::judging::{Site, decide, judge};
 use super::{Attempt, Engine, Folders, Outcome, TrialError, aside, io, lost, protected, stored, unless_interrupted};
 use crate::environment;
 use crate::grade::Outcome as Graded;
+use crate::grader::{Kind, unique_names};
 use crate::result::{Metrics, TrialResult, Was};
 use crate::run::TrialRecord;
 use crate::secrets::Masker;
@@ -71,14 +72,19 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     let errored = over.observed.stop.as_ref().is_some_and(|stop| error_of(stop).is_some());
     // A recording was made in another workspace, and of an errored trial nobody judges it.
     let has_workspace = !errored && attempt.manifest.recording.is_none();
-    let looked_into = case.judges.iter().any(|judge| judge.kind.looks_into_workspace());
-    let folders = if has_workspace && looked_into { Some(Folders::make(&engine.temporary)?) } else { None };
+    let looked_into = !errored && case.judges.iter().any(|judge| judge.kind.looks_into_workspace());
+    let folders = if looked_into { Some(Folders::make(&engine.temporary)?) } else { None };
     let ready = async {
         if has_workspace { ready(engine, attempt, left, folders.as_ref()).await } else { Ok(Ready::default()) }
     };
     let Some(ready) = unless_interrupted(engine, ready).await else { return Ok(Outcome::Interrupted) };
-    let ready = ready?;
-    let bare = Shell::default();
+    let mut ready = ready?;
+    // What never had a workspace, a script judges without one. One whose workspace is lost is not the same judgement.
+    let never_had_one = !has_workspace || (left.was.is_none() && ready.shell.is_none());
+    let nowhere = match &folders {
+        Some(folders) if never_had_one => ready.judges_without(engine, attempt, folders)?,
+        _ => Shell::default(),
+    };
     let from_root = |path: &Option<PathBuf>| path.as_deref().and_then(|path| std::path::absolute(path).ok());
     let (trace, patch) = (from_root(&left.trace), from_root(&left.patch));
     let site = Site {
@@ -87,7 +93,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
         trace: trace.as_deref(),
         patch: patch.as_deref().filter(|_| has_workspace),
         touched: !ready.touched.is_empty(),
-        shell: ready.shell.as_ref().unwrap_or(&bare),
+        shell: ready.shell.as_ref().unwrap_or(&nowhere),
     };
     let observed = over.observed.clone();
     let Some(mut result) = unless_interrupted(engine, judge(attempt, over, &site)).await else {
@@ -125,7 +131,8 @@ fn done(mut result: TrialResult, left: &Left, masker: &Masker) -> Outcome {
 
 /// What was said of the session itself holds as it did.
 fn carried(left: &Left) -> Vec<String> {
-    let anew = |line: &&String| !line.starts_with("limit `") && !line.starts_with("flaky: ") && !protected::tells(line);
+    let of_grading = |line: &str| tells_of_a_lack(line) || protected::tells(line);
+    let anew = |line: &&String| !line.starts_with("limit `") && !line.starts_with("flaky: ") && !of_grading(line);
     left.was.iter().flat_map(|was| was.warnings.iter().filter(anew).cloned()).collect()
 }
 
@@ -162,6 +169,7 @@ pub fn ungraded(trial: &TrialRecord, attempt: u32, left: &Left, why: &str) -> Tr
     };
     let mut result = was.unwrap_or_else(blank);
     (result.verdict, result.score, result.grades) = (Verdict::Ungraded, None, Vec::new());
+    result.warnings.retain(|line| !tells_of_a_lack(line));
     result.warnings.push(format!("{NOT_AGAIN}{why}"));
     if let Some(was) = &left.was {
         result.was = Was::of(was, &result);
@@ -178,11 +186,13 @@ pub fn without_case(trial: &TrialRecord, attempt: u32, left: &Left, why: &str) -
 const NOT_AGAIN: &str = "it could not be graded again: ";
 const NO_WORKSPACE: &str = "graders that need the workspace could not judge: ";
 const NOT_WHOLE: &str = "the workspace was made again and is not whole: ";
-const NO_SETUP: &str = "graders may miss what setup leaves: ";
+const SETUP_CHANGED: &str =
+    "what setup leaves beside it may be something else: setup, or what it works on, has changed since";
+const KEPT_NOT_WHOLE: &str = "the workspace was kept and is not whole: ";
 
 /// Whether a line of a result tells what a stored trial cannot answer.
 pub fn tells_of_a_lack(line: &str) -> bool {
-    [NOT_AGAIN, NO_WORKSPACE, NOT_WHOLE, NO_SETUP].iter().any(|start| line.starts_with(start))
+    [NOT_AGAIN, NO_WORKSPACE, NOT_WHOLE, KEPT_NOT_WHOLE].iter().any(|start| line.starts_with(start))
 }
 
 /// A workspace that is ready for the graders, or why there is none.
@@ -191,43 +201,76 @@ struct Ready {
     /// In which graders run their commands; absent where there is no workspace.
     shell: Option<Shell>,
     change: Option<Change>,
-    /// Protected files that were put back.
+    /// Protected files that the agent changed.
     touched: Vec<String>,
     /// What the workspace lacks.
     lost: Vec<String>,
     /// Why there is none.
     none: Option<String>,
+    /// Whether scripts judged without one.
+    without: bool,
     warnings: Vec<String>,
 }
 
 impl Ready {
-    fn none(change: Option<Change>, why: impl Into<String>) -> Self {
+    /// No workspace. What is known of protected files stays known, but nothing was put back.
+    fn none((change, touched): Known, why: impl Into<String>) -> Self {
         let why = why.into();
         let warnings = vec![format!("{NO_WORKSPACE}{why}")];
-        Self { change, none: Some(why), warnings, ..Self::default() }
+        let touched = touched.iter().map(|line| protected::without_putting_back(line)).collect();
+        Self { change, touched, none: Some(why), warnings, ..Self::default() }
     }
 
-    /// Takes back what a workspace that lacks something cannot show: that it is not as it has to be. Says whether it did.
+    /// The workspace is there, and is ready but for what it lacks.
+    fn there(shell: Shell, (change, touched): Known, lost: Vec<String>, not_whole: &str) -> Self {
+        let warnings = if lost.is_empty() { Vec::new() } else { vec![format!("{not_whole}{}", lost.join("; "))] };
+        Self { shell: Some(shell), change, touched, lost, warnings, ..Self::default() }
+    }
+
+    /// In what scripts judge that have no workspace to look into: an empty folder.
+    fn judges_without(&mut self, engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Shell, TrialError> {
+        let judges = &attempt.case.judges;
+        let Ok(inside) = inside(engine, attempt, folders) else { return Ok(Shell::default()) };
+        self.without = true;
+        if !judges.iter().any(|judge| judge.kind.looks_into_workspace() && !judge.kind.judges_without_workspace()) {
+            self.warnings.clear();
+        }
+        nowhere(&graders_shell(&shell(engine, attempt, folders, &inside)?, folders, judges)?, folders)
+    }
+
+    /// Takes back what a workspace that lacks something cannot show: that it is not as it has to be, and that something is
+    /// not in it. Says whether it did.
     fn says_less_than_before(&self, result: &mut TrialResult, attempt: &Attempt) -> bool {
+        let judges = &attempt.case.judges;
+        let named = unique_names(judges.iter().map(AsRef::as_ref));
+        let of_absence = |name: &str| {
+            named.iter().zip(judges).any(|(named, judge)| named == name && judge.kind.asks_what_is_absent())
+        };
         let mut changed = false;
-        for (grade, judge) in result.grades.iter_mut().zip(&attempt.case.judges) {
-            if !judge.kind.looks_into_workspace() {
-                continue;
-            }
-            if let (Some(why), Graded::Ungraded) = (&self.none, grade.outcome) {
+        for grade in result.grades.iter_mut().filter(|grade| Kind::word_looks_into_workspace(&grade.grader)) {
+            let judged_without = self.without && Kind::word_judges_without_workspace(&grade.grader);
+            if let (Some(why), Graded::Ungraded, false) = (&self.none, grade.outcome, judged_without) {
                 grade.reason = format!("{}: {why}", grade.reason);
             }
-            if let (Some(lost), Some(false)) = (self.lost.first(), grade.passed) {
-                grade.outcome = Graded::Ungraded;
-                (grade.value, grade.passed) = (None, None);
-                grade.reason =
-                    format!("failed in a workspace that is not whole ({lost}), so nobody can tell: {}", grade.reason);
-                changed = true;
-            }
+            let how = match grade.passed {
+                Some(false) => "failed",
+                Some(true) if of_absence(&grade.name) => "found nothing that has to be absent",
+                _ => continue,
+            };
+            let Some(lost) = self.lost.first() else { continue };
+            grade.outcome = Graded::Ungraded;
+            (grade.value, grade.passed) = (None, None);
+            grade.evidence = Vec::new();
+            grade.reason =
+                format!("{how} in a workspace that is not whole ({lost}), so nobody can tell: {}", grade.reason);
+            changed = true;
         }
         changed
     }
 }
+
+/// What a stored trial tells of the change of its workspace: all of it, and what of it was protected.
+type Known = (Option<Change>, Vec<String>);
 
 /// Makes the workspace ready for the graders that need it.
 async fn ready(
@@ -247,18 +290,20 @@ async fn ready(
         None => (None, Some("its workspace.patch is not there".to_owned())),
     };
     let change = pieces.as_deref().map(read::change);
-    let warnings = left.was.as_ref().map(|was| was.warnings.as_slice()).unwrap_or_default();
-    let touched = protected::touched_before(&case.workspace.protect, change.as_ref(), warnings);
+    let touched = protected::touched_before(&case.workspace.protect, change.as_ref(), warnings_of(left));
     let Some(folders) = folders else { return Ok(Ready { change, touched, ..Ready::default() }) };
+    let known = (change, touched);
     let inside = match inside(engine, attempt, folders) {
         Ok(inside) => inside,
-        Err(error) => return Ok(Ready::none(change, error.to_string())),
+        Err(error) => return Ok(Ready::none(known, error.to_string())),
     };
+    if left.kept.is_none() && (pieces.is_none() || left.no_source.is_some()) {
+        return Ok(Ready::none(known, left.no_source.clone().or(unread).unwrap_or_default()));
+    }
     let shell = shell(engine, attempt, folders, &inside)?;
     match (&left.kept, pieces) {
-        (Some(kept), _) => kept_again(engine, attempt, left, folders, shell, kept, (change, touched)).await,
-        (None, Some(pieces)) => rebuilt(engine, attempt, left, folders, shell, pieces, change).await,
-        (None, None) => Ok(Ready::none(change, left.no_source.clone().or(unread).unwrap_or_default())),
+        (Some(kept), _) => kept_again(engine, attempt, left, folders, shell, kept, known).await,
+        (None, pieces) => rebuilt(engine, attempt, left, folders, shell, pieces.unwrap_or_default(), known).await,
     }
 }
 
@@ -280,15 +325,26 @@ async fn kept_again(
     folders: &Folders,
     shell: Shell,
     kept: &Path,
-    (change, touched): (Option<Change>, Vec<String>),
+    known: Known,
 ) -> Result<Ready, TrialError> {
     let case = &attempt.case;
-    let mut ready = Ready { change, touched, ..Ready::default() };
-    let mut before: Option<Before> = None;
-    if !ready.touched.is_empty() || !case.workspace.setup.is_empty() {
+    let (mut before, mut lost): (Option<Before>, Vec<String>) = (None, Vec::new());
+    let put_back = !known.1.is_empty();
+    if put_back || !case.workspace.setup.is_empty() {
+        // A single trace was kept beside its workspace, and the case is the one that the user named for both.
+        let changed = left.no_source.as_ref().filter(|_| left.was.is_some());
+        if let (true, Some(changed)) = (put_back, changed) {
+            return Ok(Ready::none(known, format!("protected files could not be put back: {changed}")));
+        }
         match set_up(engine, attempt, folders, &shell).await {
-            Ok(made) => before = Some(made),
-            Err(why) => ready.warnings.push(format!("{NO_SETUP}{why}")),
+            Ok(made) => {
+                before = Some(made);
+                lost.extend(changed.map(|_| SETUP_CHANGED.to_owned()).or_else(|| left.doubt.clone()));
+            }
+            Err(why) if put_back => {
+                return Ok(Ready::none(known, format!("protected files could not be put back: {why}")));
+            }
+            Err(why) => lost.push(format!("what setup leaves beside it is not there: {why}")),
         }
     }
     let (from, to) = (kept.to_owned(), folders.workspace.clone());
@@ -297,21 +353,27 @@ async fn kept_again(
         copy_as_it_is(&from, &to).map_err(|error| error.to_string())
     });
     if let Err(error) = copied.await? {
-        return Ok(Ready::none(ready.change, format!("the kept workspace could not be copied: {error}")));
+        return Ok(Ready::none(known, format!("the kept workspace could not be copied: {error}")));
     }
     if let Some(before) = &before {
         let globs: Vec<crate::values::PathGlob> =
             case.workspace.protect.iter().filter_map(|glob| glob.parse().ok()).collect();
-        for (path, _) in
-            ready.change.iter().flat_map(Change::all).filter(|(path, _)| globs.iter().any(|g| g.is_match(path)))
+        for (path, _) in known.0.iter().flat_map(Change::all).filter(|(path, _)| globs.iter().any(|g| g.is_match(path)))
         {
-            put_back(&before.path, &folders.workspace, Path::new(path)).map_err(io("put protected files back"))?;
+            put_back_in(before, folders, path)?;
         }
     }
     lay_hidden(case, &folders.workspace)?;
-    ready.lost = lost::of_kept(left.was.as_ref().map(|was| was.warnings.as_slice()).unwrap_or_default());
-    ready.shell = Some(graders_shell(&shell, folders, &case.judges)?);
-    Ok(ready)
+    lost.extend(lost::of_kept(warnings_of(left)));
+    Ok(Ready::there(graders_shell(&shell, folders, &case.judges)?, known, lost, KEPT_NOT_WHOLE))
+}
+
+fn put_back_in(before: &Before, folders: &Folders, path: &str) -> Result<(), TrialError> {
+    put_back(&before.path, &folders.workspace, Path::new(path)).map_err(io("put protected files back"))
+}
+
+fn warnings_of(left: &Left) -> &[String] {
+    left.was.as_ref().map(|was| was.warnings.as_slice()).unwrap_or_default()
 }
 
 /// The workspace, made again: its source, its setup, and the patch of what the agent did.
@@ -322,15 +384,12 @@ async fn rebuilt(
     folders: &Folders,
     shell: Shell,
     pieces: Vec<Piece>,
-    change: Option<Change>,
+    known: Known,
 ) -> Result<Ready, TrialError> {
     let case = &attempt.case;
-    if let Some(why) = &left.no_source {
-        return Ok(Ready::none(change, why.clone()));
-    }
     let before = match set_up(engine, attempt, folders, &shell).await {
         Ok(before) => before,
-        Err(why) => return Ok(Ready::none(change, format!("the workspace could not be made again: {why}"))),
+        Err(why) => return Ok(Ready::none(known, format!("the workspace could not be made again: {why}"))),
     };
     let patched = {
         let (case, workspace, before) = (case.clone(), folders.workspace.clone(), before.path.clone());
@@ -352,19 +411,15 @@ async fn rebuilt(
             let why = format!(
                 "the workspace could not be made again: {why}; its source is not what it was, or workspace.patch was masked"
             );
-            return Ok(Ready::none(change, why));
+            return Ok(Ready::none(known, why));
         }
     };
-    let warnings = left.was.as_ref().map(|was| was.warnings.as_slice()).unwrap_or_default();
+    let warnings = warnings_of(left);
     let mut touched = put_back;
     touched.extend(protected::touched_before(&case.workspace.protect, None, warnings));
     touched.sort();
     touched.dedup();
-    let mut ready = Ready { change, touched, lost: lost::of_rebuilt(warnings, &unknown, ignored), ..Ready::default() };
-    ready.lost.extend(left.doubt.clone());
-    if !ready.lost.is_empty() {
-        ready.warnings.push(format!("{NOT_WHOLE}{}", ready.lost.join("; ")));
-    }
-    ready.shell = Some(graders_shell(&shell, folders, &case.judges)?);
-    Ok(ready)
+    let mut lost = lost::of_rebuilt(warnings, &unknown, ignored);
+    lost.extend(left.doubt.clone());
+    Ok(Ready::there(graders_shell(&shell, folders, &case.judges)?, (known.0, touched), lost, NOT_WHOLE))
 }

@@ -68,6 +68,17 @@ pub(super) fn graders_shell(shell: &Shell, folders: &Folders, judges: &[Arc<Grad
     Ok(shell)
 }
 
+/// The graders' shell in an empty folder, where there is no workspace to judge in.
+pub(super) fn nowhere(shell: &Shell, folders: &Folders) -> Result<Shell, TrialError> {
+    let mut shell = shell.clone();
+    shell.folder = folders.beside("nowhere");
+    fs::create_dir_all(&shell.folder).map_err(io("make an empty folder for the graders"))?;
+    if let Some(inside) = &mut shell.inside {
+        inside.places.workspace.clone_from(&shell.folder);
+    }
+    Ok(shell)
+}
+
 /// Without a sandbox nothing keeps an agent from looking around; that it did is to be known.
 pub(super) fn outside(inside: &Inside, folders: &Folders) -> Outside {
     match inside.sandbox {

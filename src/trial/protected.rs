@@ -57,17 +57,22 @@ pub(super) fn touched_before(globs: &[String], change: Option<&Change>, warnings
     let is_protected = |path: &str| globs.iter().any(|glob| glob.is_match(path) && means(glob, Path::new(path)));
     // Of ignored files only the earlier result tells.
     let said = warnings.iter().filter(|line| {
-        let path = line.split_once(PROTECTED).and_then(|(_, rest)| rest.strip_suffix(PUT_BACK));
+        let path = line.split_once(PROTECTED).map(|(_, rest)| rest.strip_suffix(PUT_BACK).unwrap_or(rest));
         path.is_some_and(is_protected)
     });
     let mut told: Vec<String> = said.cloned().collect();
     for (path, how) in change.iter().flat_map(|change| change.all()).filter(|(path, _)| is_protected(path)) {
         let line = told_of(how, path);
-        if !told.contains(&line) {
+        if !told.iter().any(|known| without_putting_back(known) == without_putting_back(&line)) {
             told.push(line);
         }
     }
     told
+}
+
+/// The same line where nothing was put back.
+pub(super) fn without_putting_back(line: &str) -> String {
+    line.strip_suffix(PUT_BACK).unwrap_or(line).to_owned()
 }
 
 /// Whether a line of a result tells of protected files.

@@ -16,7 +16,7 @@ use crate::trace::{Body, ErrorCategory, Stop, StopReason};
 /// Bytes that are read at once.
 const PIECE: usize = 256 << 10;
 
-/// Shows a stored Trace to graders. What is kept of it does not grow with its length.
+/// Shows a stored Trace to graders, line by line. Of its events nothing is kept but what a grader keeps.
 ///
 /// # Errors
 /// It cannot be read.

@@ -108,8 +108,13 @@ fn the_model_that_is_asked_for_is_asked_for() {
     let project = project(SCRIPT, "");
     project.evals(&["run", "--model", "other"]).exits(0);
     let trial = "a/small/other/1";
-    assert_eq!(lines(&project.of_trial(trial, "model.jsonl"))[0]["model"], "other");
+    let asked = project.of_trial(trial, "model.jsonl");
+    assert_eq!(lines(&asked)[0]["model"], "other");
     assert_eq!(project.trace(trial)[0]["model"]["effective"], "other");
+    // What is judged again has the same evidence.
+    let again = project.evals(&["grade", "latest", "--format", "json"]).exits(0).json();
+    let derived = again["run"].as_str().unwrap();
+    assert_eq!(project.read(&format!(".evals/runs/{derived}/trials/{trial}/model.jsonl")), asked);
 }
 
 #[test]

@@ -39,6 +39,51 @@ fn an_expression_speaks_of_everything_that_is_known() {
 }
 
 #[test]
+fn a_false_one_tells_which_part_is_false_what_its_sides_are_and_for_which_events() {
+    let told = |cel: &'static str, evidence: &'static [u64], why: &'static str| (cel, Fail(0.0, evidence, why));
+    let told = [
+        told("expr: {cel: 'size(calls) < 5'}", &[], "is false: `size(calls)` is 5"),
+        told(
+            "expr: {cel: '(size(calls) <  4 && size(calls) > 1) && metrics.cost_usd < 1'}",
+            &[],
+            "false: `size(calls) < 4` is false (`size(calls)` is 5)",
+        ),
+        told(
+            "expr: {cel: '1 > metrics.cost_usd && stop.reason in [\"refusal\", \"cancelled\"]'}",
+            &[],
+            "`stop.reason` is \"end_turn\"",
+        ),
+        told(
+            "expr: {cel: 'output == \"é)\" || output.contains(\"nothing\")'}",
+            &[],
+            "`output == \"é)\"` is false (`output` is \"Done",
+        ),
+        told(
+            "expr: {cel: 'calls.all(c, c.status == \"ok\")'}",
+            &[3, 11],
+            "is false: not so for 2 of 5, first Delete (event 3)",
+        ),
+        told(
+            "expr: {cel: '!calls.exists(c, c.kind == \"edit\") && size(calls) == 5'}",
+            &[7],
+            "`!calls.exists(c, c.kind == \"edit\")` is false (not so for 1 of 5, first ",
+        ),
+        told(
+            "expr: {cel: 'calls.filter(c, c.kind == \"edit\").size() > 1'}",
+            &[],
+            "`calls.filter(c, c.kind == \"edit\").size()` is 1",
+        ),
+        told(
+            "expr: {cel: 'files.created.all(f, f.startsWith(\"src/\"))'}",
+            &[],
+            "is false: not so for 1 of 1, first \"new.rs\"",
+        ),
+        told("expr: {cel: 'output.contains(\"nothing\")'}", &[], "is false"),
+    ];
+    check(&Trial::session().changed(&["new.rs"], &["src/lib.rs"], &[]), &told);
+}
+
+#[test]
 fn what_is_not_known_leaves_it_ungraded() {
     check(
         &Trial::session(),
@@ -93,6 +138,11 @@ fn what_cannot_be_meant_is_refused_before_it_runs() {
         ("output - 1 > 0", "a text cannot be reckoned with"),
         ("metrics.tool_calls.exists(c, c)", "a list is wanted"),
         ("", "the expression is empty"),
+        ("true", "speaks of nothing that is known of a trial"),
+        ("1 < 2 && ['a'].exists(x, x == 'a')", "speaks of nothing that is known of a trial"),
+        ("output + 1 == 'x'", "a text and a number cannot be added"),
+        ("size(metrics.tool_calls) > 1", "a number has no size"),
+        ("output ? 1.0 : 0.5", "a text stands where true or false is wanted"),
     ] {
         let graders = read(&serde_json::json!([{"expr": {"cel": cel}}]).to_string());
         let error = refuse_empty(&graders).expect_err(cel);

@@ -370,3 +370,23 @@ fn what_expects_nothing_is_refused() {
     // A call without arguments may be expected.
     assert_eq!(read("[trajectory: {match-args: exact, expected: [{name: test, args: {}}]}]").len(), 1);
 }
+
+#[test]
+fn tool_calls_in_order_take_parallel_calls_in_any_order_too() {
+    let one = || json!({});
+    let session = session(&[
+        vec![("edit", one(), "ok"), ("read", one(), "ok"), ("test", one(), "denied")],
+        vec![("read", one(), "ok"), ("run", one(), "error")],
+    ]);
+    check(
+        &session,
+        &[
+            // The calls of a step were announced as edit, then read.
+            ("tool-calls: {order: [{kind: read}, {kind: edit}]}", Pass(&[0, 1])),
+            ("tool-calls: {order: [{kind: edit}, {kind: read}]}", Pass(&[0, 1])),
+            ("tool-calls: {order: [{kind: edit}, {kind: execute}, {kind: read}]}", Pass(&[0, 6, 7])),
+            ("tool-calls: {order: [{kind: execute}, {kind: edit}]}", Fail(0.0, &[7], "after event 7, where `execute`")),
+            ("tool-calls: {order: [{kind: edit}, {kind: edit}]}", Fail(0.0, &[0], "`edit` was not called")),
+        ],
+    );
+}

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::project::{Project, wait_for};
 
 /// A project whose agent is a script, which leaves a mark outside each time that it is started.
-fn project(script: &str) -> Project {
+pub fn project(script: &str) -> Project {
     let project = Project::new();
     let mark = project.path("started").display().to_string();
     project.write("agent.sh", &format!("echo x >> '{mark}'\n{script}\necho ok\n"));
@@ -20,11 +20,11 @@ fn project(script: &str) -> Project {
     project
 }
 
-const RUN: [&str; 3] = ["run", "--harness", "sh"];
+pub const RUN: [&str; 3] = ["run", "--harness", "sh"];
 
 /// Grades a run again, which must change nothing of it and start no agent. Gives the derived run as JSON.
 #[track_caller]
-fn grade(project: &Project, run: &str, more: &[&str], code: i32) -> Value {
+pub fn grade(project: &Project, run: &str, more: &[&str], code: i32) -> Value {
     let folder = format!(".evals/runs/{run}");
     let started = || std::fs::read(project.path("started")).unwrap_or_default().len();
     let (before, agents): (BTreeMap<_, _>, usize) = (project.files(&folder), started());
@@ -39,13 +39,13 @@ fn grade(project: &Project, run: &str, more: &[&str], code: i32) -> Value {
     ran.json()
 }
 
-fn only(report: &Value) -> &Value {
+pub fn only(report: &Value) -> &Value {
     let results = report["results"].as_array().unwrap();
     assert_eq!(results.len(), 1, "{report}");
     &results[0]
 }
 
-fn grader<'a>(result: &'a Value, name: &str) -> &'a Value {
+pub fn grader<'a>(result: &'a Value, name: &str) -> &'a Value {
     let grades = result["grades"].as_array().unwrap();
     grades.iter().find(|grade| grade["name"] == name).unwrap_or_else(|| panic!("no {name}: {result}"))
 }

@@ -108,6 +108,10 @@ fn every_bundled_case_passes_with_the_demo() {
     }
     let results = hold_to_the_contract(&project, "demo");
     assert_eq!(verdicts(&results, "pass").len(), 25);
+    for kind in evals::grader::Kind::WORDS {
+        let uses = |result: &&Value| result["grades"].as_array().unwrap().iter().any(|grade| grade["grader"] == *kind);
+        assert!(results.iter().filter(uses).count() >= 2, "`{kind}` occurs in fewer than two cases");
+    }
 
     // What was written is in `.evals/` alone, kept out of version control; fixtures are as they were.
     let mut after = project.files("");

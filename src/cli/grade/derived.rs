@@ -12,7 +12,7 @@ use crate::run::journal::{Journal, JournalEvent, JournalLine};
 use crate::run::{RunError, put_in_place, sync_folder, write_part};
 
 /// What of a trial a derived run has, too.
-const SAME: [&str; 4] = ["trace.jsonl", "wire.jsonl", "stderr.log", "workspace.patch"];
+const SAME: [&str; 5] = ["trace.jsonl", "wire.jsonl", "model.jsonl", "stderr.log", "workspace.patch"];
 
 /// Writes the run. Gives its folder and all of its results, those of skipped trials too, in the order of the plan.
 pub fn write(runs: &Path, plan: &Plan, judged: Vec<TrialResult>) -> Result<(RunFolder, Vec<TrialResult>), CliError> {

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use super::{GradeArgs, Plan, Work};
 use crate::adapter::Adapter;
 use crate::case::{Case, load_all};
-use crate::cli::engine::default_jobs;
+use crate::cli::engine::{self, default_jobs};
 use crate::cli::run::record;
 use crate::cli::{CliError, inputs};
+use crate::environment;
 use crate::harness::Manifest;
 use crate::run::{self, HarnessRecord, Keep, RunOptions, RunRecord, TrialRecord};
 use crate::sandbox;
@@ -64,7 +65,7 @@ pub fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError> {
     let mut harnesses: Vec<HarnessRecord> = Vec::new();
     let mut works: Vec<Work> = Vec::new();
     let mut taken: HashSet<(String, String, u32)> = HashSet::new();
-    let masker = masker(&case);
+    let env = engine::environment();
     for (number, name) in args.stored.iter().enumerate() {
         let beside = if name == STDIN { None } else { of_folder(name) };
         let copy = temporary.join(format!("trace-{number}.jsonl"));
@@ -74,9 +75,15 @@ pub fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError> {
                 "{shown}: {error}\nrecorded sessions become traces first: evals import --adapter A FILE | evals grade - --case FILE"
             ))
         };
-        copied(beside.as_deref(), &copy, &masker).map_err(|error| failed(&error))?;
+        let manifest_of = |header: &Header| manifest(header, catalog.as_ref());
+        // What is secret its harness's manifest says, too: no file of a run folder shows it.
+        let masker_of = |header: Option<&Header>| {
+            let bare = || Manifest::bare(Adapter::OutputOnly);
+            environment::masker(&env, &case.env, &header.map_or_else(bare, manifest_of), &case.mcp_servers)
+        };
+        copied(beside.as_deref(), &copy, masker_of).map_err(|error| failed(&error))?;
         let header = header(&copy).map_err(|error| failed(&error))?;
-        let manifest = manifest(&header, catalog.as_ref());
+        let manifest = manifest_of(&header);
         if !harnesses.iter().any(|known| known.name == manifest.name) {
             harnesses.push(HarnessRecord {
                 name: manifest.name.clone(),
@@ -158,36 +165,30 @@ fn case(args: &GradeArgs) -> Result<Case, CliError> {
     }
 }
 
-/// Masks what is secret here: no file of a run folder shows it.
-fn masker(case: &Case) -> Masker {
-    let env: Vec<(String, String)> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
-    let env = env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let own = case.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    Masker::of_env(env.chain(own), &[])
-}
-
-/// Copies a trace, line by line and masked.
-fn copied(from: Option<&Path>, to: &Path, masker: &Masker) -> io::Result<()> {
+/// Copies a trace, line by line and masked, by what its first line says of its harness.
+fn copied(from: Option<&Path>, to: &Path, masker: impl FnOnce(Option<&Header>) -> Masker) -> io::Result<()> {
     const PIECE: usize = 256 << 10;
     let input: Box<dyn Read> = match from {
         Some(path) => Box::new(File::open(path)?),
         None => Box::new(io::stdin()),
     };
-    let mut out = File::create(to)?;
-    if masker.is_empty() {
-        let mut input = input;
-        return io::copy(&mut input, &mut out).map(|_| ());
-    }
-    let (mut input, mut out) = (BufReader::with_capacity(PIECE, input), BufWriter::with_capacity(PIECE, out));
+    let mut input = BufReader::with_capacity(PIECE, input);
     let mut line = Vec::new();
-    while input.read_until(b'\n', &mut line)? > 0 {
+    input.read_until(b'\n', &mut line)?;
+    let masker = masker(Reader::new(&line[..]).ok().as_ref().map(Reader::header));
+    let mut out = BufWriter::with_capacity(PIECE, File::create(to)?);
+    if masker.is_empty() {
+        out.write_all(&line)?;
+        out.flush()?;
+        return io::copy(&mut input, out.get_mut()).map(|_| ());
+    }
+    while !line.is_empty() {
         match masker.mask_bytes(&line) {
             Cow::Borrowed(same) => out.write_all(same)?,
             Cow::Owned(masked) => out.write_all(&masked)?,
         }
         line.clear();
+        input.read_until(b'\n', &mut line)?;
     }
     out.flush()
 }

@@ -154,12 +154,20 @@ impl Shape {
     }
 }
 
+/// What an expression is about, for one that is about nothing.
+const KNOWN: &str = "name something, such as size(calls) < 10, or output.contains('done'), or metrics.cost_usd <= 0.5";
+
 /// Refuses an expression that asks for a field which is none, that compares what is never the same, or that gives
 /// neither true or false nor a number.
 pub fn check(text: &str, program: &Program) -> Result<(), Wrong> {
     let mut walk = Walk { text, program, bound: Vec::new() };
     let root = program.expression();
-    match walk.shape(root)? {
+    let shape = walk.shape(root)?;
+    if shape == Shape::Truth && !super::VARIABLES.iter().any(|name| names(program, name)) {
+        let message = "the expression speaks of nothing that is known of a trial, so it would check nothing".to_owned();
+        return Err(Wrong { range: 0..text.len(), message, help: Some(KNOWN.to_owned()) });
+    }
+    match shape {
         Shape::Truth | Shape::Number | Shape::Any => Ok(()),
         other => {
             let message = format!("the expression gives {}, not true, false or a number", other.told());
@@ -271,7 +279,13 @@ impl<'a> Walk<'a> {
                 }
                 Shape::Truth
             }
-            "_?_:_" => of(1).both(of(2)),
+            "_?_:_" => {
+                if let (false, Some(asked)) = (matches!(of(0), Shape::Truth | Shape::Any), call.args.first()) {
+                    let message = format!("{} stands where true or false is wanted", of(0).told());
+                    return Err(self.wrong(asked.id, "", message, None));
+                }
+                of(1).both(of(2))
+            }
             "_[_]" => match (of(0), call.args.get(1).map(|argument| &argument.expr)) {
                 (Shape::List(element), _) => *element,
                 (Shape::Record(record), Some(Expr::Literal(LiteralValue::String(key)))) => {
@@ -287,8 +301,24 @@ impl<'a> Walk<'a> {
                     None => Shape::Number,
                 }
             }
-            "_+_" => of(0).both(of(1)),
-            "size" | "indexOf" | "lastIndexOf" | "int" | "uint" | "double" => Shape::Number,
+            "_+_" => {
+                let (one, other) = (of(0), of(1));
+                let goes = |shape: &Shape| !matches!(shape, Shape::Truth | Shape::Record(_));
+                let alike = std::mem::discriminant(&one) == std::mem::discriminant(&other);
+                if !goes(&one) || !goes(&other) || !(alike || one == Shape::Any || other == Shape::Any) {
+                    let message = format!("{} and {} cannot be added", one.told(), other.told());
+                    return Err(self.wrong(id, "", message, None));
+                }
+                one.both(other)
+            }
+            "size" => {
+                let on = target.unwrap_or_else(|| of(0));
+                if matches!(on, Shape::Number | Shape::Truth) {
+                    return Err(self.wrong(id, "", format!("{} has no size", on.told()), None));
+                }
+                Shape::Number
+            }
+            "indexOf" | "lastIndexOf" | "int" | "uint" | "double" => Shape::Number,
             "contains" | "startsWith" | "endsWith" | "matches" => {
                 let on = target.unwrap_or_else(|| of(0));
                 if !matches!(on, Shape::Text | Shape::Any) {

@@ -1,0 +1,176 @@
+//! Why an expression is false: which of its parts are, what their sides came to, and for which members of a list.
+
+use std::ops::Range;
+
+use cel::common::ast::{Expr, IdedExpr};
+use serde_json::Value;
+
+use super::{Expression, Failed, Scope, quick, short, value};
+
+/// A part of an expression that is false, and makes the whole of it so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Untrue {
+    /// The part as it was written.
+    pub text: String,
+    /// The sides of its comparison that are not written out, with what they came to.
+    pub sides: Vec<(String, Value)>,
+    /// For which members of a list it is false, where it is about all of them or about none.
+    pub members: Option<Members>,
+}
+
+/// The members of a list for which something is not so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Members {
+    /// The first of them.
+    pub first: Vec<Value>,
+    /// How many they are.
+    pub count: usize,
+    /// How many the list has.
+    pub of: usize,
+}
+
+/// How many members are shown.
+const FIRST: usize = 20;
+
+impl Expression {
+    /// The parts that make an expression false that is known to be.
+    pub fn untrue(&self, scope: &Scope<'_>) -> Vec<Untrue> {
+        let mut found = Vec::new();
+        self.parts(self.program.expression(), 0..self.text.len(), scope, &mut found);
+        found
+    }
+
+    fn parts(&self, node: &IdedExpr, range: Range<usize>, scope: &Scope<'_>, found: &mut Vec<Untrue>) {
+        if self.json(node, scope) != Ok(Value::Bool(false)) {
+            return;
+        }
+        if let Expr::Call(call) = &node.expr
+            && let ("_&&_" | "_||_", [left, right]) = (call.func_name.as_str(), call.args.as_slice())
+            && let Some((before, after)) = self.around(node, &range)
+        {
+            self.parts(left, before, scope, found);
+            self.parts(right, after, scope, found);
+            return;
+        }
+        found.push(Untrue {
+            text: self.part(&range),
+            sides: self.sides(node, &range, scope),
+            members: self.members(node, scope),
+        });
+    }
+
+    fn json(&self, node: &IdedExpr, scope: &Scope<'_>) -> Result<Value, Failed> {
+        self.with_part(node, scope, |found| value::to_json(found))
+    }
+
+    /// What stands before an operator, and what behind it.
+    fn around(&self, node: &IdedExpr, range: &Range<usize>) -> Option<(Range<usize>, Range<usize>)> {
+        let (start, stop) = self.program.source_info().offset_for(node.id)?;
+        let (start, stop) = (start as usize, stop as usize + 1);
+        (range.start <= start && stop <= range.end).then_some((range.start..start, stop..range.end))
+    }
+
+    /// A part as it was written, without brackets that close or open elsewhere.
+    fn part(&self, range: &Range<usize>) -> String {
+        let mut part = self.text.get(range.clone()).unwrap_or_default().trim();
+        loop {
+            let open = outer_brackets(part);
+            part = match open {
+                Some(Wrong::Open) => part.strip_prefix('(').unwrap_or_default().trim(),
+                Some(Wrong::Close) => part.strip_suffix(')').unwrap_or_default().trim(),
+                None => return part.split_whitespace().collect::<Vec<_>>().join(" "),
+            };
+        }
+    }
+
+    fn sides(&self, node: &IdedExpr, range: &Range<usize>, scope: &Scope<'_>) -> Vec<(String, Value)> {
+        let Expr::Call(call) = &node.expr else { return Vec::new() };
+        let [left, right] = call.args.as_slice() else { return Vec::new() };
+        if !["_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "@in"].contains(&call.func_name.as_str()) {
+            return Vec::new();
+        }
+        let Some((before, after)) = self.around(node, range) else { return Vec::new() };
+        let sides = [(left, before), (right, after)].into_iter();
+        let sides = sides.filter(|(side, _)| !is_written_out(side));
+        sides.filter_map(|(side, range)| Some((self.part(&range), self.json(side, scope).ok()?))).collect()
+    }
+
+    /// Of `list.all(x, …)` those for which it does not hold, of `!list.exists(x, …)` those for which it does.
+    fn members(&self, node: &IdedExpr, scope: &Scope<'_>) -> Option<Members> {
+        let (each, wanted) = match &node.expr {
+            Expr::Comprehension(each) => (each, true),
+            Expr::Call(call) if call.func_name == "!_" => match call.args.first().map(|inner| &inner.expr) {
+                Some(Expr::Comprehension(each)) => (each, false),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let Expr::Call(step) = &each.loop_step.expr else { return None };
+        let joined = if wanted { "_&&_" } else { "_||_" };
+        let [_, holds] = step.args.as_slice() else { return None };
+        if step.func_name != joined || each.iter_var2.is_some() {
+            return None;
+        }
+        // The calls of a long session are looked at where they are.
+        let there = quick::path(&each.iter_range).and_then(|path| path.find(|name| scope.variable(name))?.ok());
+        let made = if there.is_none() { self.json(&each.iter_range, scope).ok() } else { None };
+        let list = there.or(made.as_ref())?.as_array()?;
+        let breaks = |member: &&Value| {
+            let within = Scope { variables: scope.variables.clone(), words: scope.words, work: scope.work };
+            self.json(holds, &within.with(&each.iter_var, member)) == Ok(Value::Bool(!wanted))
+        };
+        let mut members = Members { first: Vec::new(), count: 0, of: list.len() };
+        for member in list.iter().filter(breaks) {
+            members.count += 1;
+            if members.first.len() < FIRST {
+                members.first.push(member.clone());
+            }
+        }
+        Some(members)
+    }
+}
+
+/// Which bracket at an end of a text has no other one.
+enum Wrong {
+    Open,
+    Close,
+}
+
+fn outer_brackets(part: &str) -> Option<Wrong> {
+    let (mut depth, mut lowest, mut quote) = (0_i64, 0_i64, None);
+    for c in part.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(') => depth += 1,
+            (None, ')') => depth -= 1,
+            (None, _) => {}
+        }
+        lowest = lowest.min(depth);
+    }
+    match () {
+        () if lowest < 0 && part.ends_with(')') => Some(Wrong::Close),
+        () if depth - lowest > 0 && part.starts_with('(') => Some(Wrong::Open),
+        () => None,
+    }
+}
+
+/// Whether a side says itself what it is.
+fn is_written_out(node: &IdedExpr) -> bool {
+    match &node.expr {
+        Expr::Literal(_) => true,
+        Expr::List(list) => list.elements.iter().all(is_written_out),
+        Expr::Call(call) if call.func_name == "-_" => call.args.iter().all(is_written_out),
+        _ => false,
+    }
+}
+
+impl Untrue {
+    /// What its sides came to, in words.
+    pub fn told(&self) -> String {
+        let sides =
+            self.sides.iter().map(|(text, value)| format!("`{}` is {}", short(text), short(&value.to_string())));
+        sides.collect::<Vec<_>>().join(" and ")
+    }
+}
