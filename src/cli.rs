@@ -79,9 +79,12 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct RunsFolder {
     /// Folder of the runs
-    #[arg(long = "out", value_name = "DIR", default_value = ".evals/runs")]
+    #[arg(long = "out", value_name = "DIR", default_value = DEFAULT_RUNS)]
     runs: PathBuf,
 }
+
+/// Where runs are kept if nobody says otherwise.
+const DEFAULT_RUNS: &str = ".evals/runs";
 
 /// Runs the program with the arguments it was given.
 pub fn main() -> ExitCode {

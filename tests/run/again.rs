@@ -408,3 +408,15 @@ fn what_makes_no_sense_is_refused_and_nothing_is_written() {
     refused(&[&run, "--case", "other/x.yaml"], "has no case `x`");
     assert_eq!(project.runs(), [run]);
 }
+
+#[test]
+fn a_derived_run_goes_where_it_is_asked_to() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: ok}]");
+    project.evals(&["run"]).exits(0);
+    let run = project.runs()[0].clone();
+    project.evals(&["grade", &run, "--out", "apart"]).exits(0).says("apart/");
+    project.evals(&["grade", "latest", "--out", "apart"]).exits(0);
+    assert_eq!((project.runs().len(), std::fs::read_dir(project.path("apart")).unwrap().count()), (1, 2));
+    project.evals(&["grade", "nobody", "--out", "apart"]).exits(2).says("no run is called `nobody` in apart");
+}

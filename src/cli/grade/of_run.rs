@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::{GradeArgs, Plan, Work};
 use crate::case::{Case, GitSource, WorkspaceSource, load_all, load_known};
 use crate::cli::run::{override_limits, record, resume};
-use crate::cli::{CliError, inputs};
+use crate::cli::{CliError, DEFAULT_RUNS, inputs};
 use crate::harness::Manifest;
 use crate::interaction::Interaction;
 use crate::run::folder::{self, RunFolder};
-use crate::run::{CaseRecord, RunRecord, TrialRecord, journal, read_json};
+use crate::run::{CaseRecord, RunError, RunRecord, TrialRecord, journal, read_json};
 use crate::trial::Attempt;
 use crate::trial::again::Left;
 
@@ -20,7 +20,11 @@ pub fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     let [name] = args.stored.as_slice() else {
         return Err(CliError::unreadable("name one run, or the files of traces and a case with --case FILE"));
     };
-    let run = folder::find(&args.folder.runs, name)?;
+    // The folder that is named is where the derived run goes; its source may lie where runs lie.
+    let run = match folder::find(&args.folder.runs, name) {
+        Err(unknown @ RunError::Unknown { .. }) => folder::find(Path::new(DEFAULT_RUNS), name).map_err(|_| unknown)?,
+        found => found?,
+    };
     let source = run.record()?;
     let states = journal::read(&run.journal())?;
     let cases = cases(args, &source)?;
