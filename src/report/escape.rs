@@ -87,9 +87,9 @@ pub fn block(text: &str, most: usize) -> String {
     out
 }
 
-/// Text that an XML document may hold: what it may not is written out.
+/// Text that an XML document may hold, as what it may not is written out, and in which no CI server finds an attachment.
 pub fn xml(text: &str, most: usize) -> String {
-    harmless(&bounded(text, most)).replace('\u{fffe}', "\\u{fffe}").replace('\u{ffff}', "\\u{ffff}")
+    harmless(&bounded(text, most)).replace("[[ATTACHMENT|", "[ [ATTACHMENT|")
 }
 
 /// The message of a workflow command: one line, whatever the text is.
@@ -131,7 +131,7 @@ mod tests {
             let inner = block.strip_prefix("<pre>\n").and_then(|it| it.strip_suffix("\n</pre>"));
             prop_assert!(inner.is_some_and(|it| !it.contains(['<', '>'])), "{block:?}");
             let xml = xml(&text, 200);
-            prop_assert!(!xml.chars().any(|c| c.is_control() && c != '\n'), "{xml:?}");
+            prop_assert!(!xml.chars().any(|c| c.is_control() && c != '\n' || matches!(c, '\u{fffe}' | '\u{ffff}')), "{xml:?}");
             let data = command_property(&text);
             prop_assert!(!data.contains(['\n', '\r', ':', ',']), "{data:?}");
         }

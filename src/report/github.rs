@@ -45,7 +45,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 fn annotation(report: &Report, level: &str, problem: &CellProblem<'_>, out: &mut dyn Write) -> io::Result<()> {
     let cell = problem.cell;
     let of = column_name(&cell.harness, &cell.arm);
-    let title = one_line(&format!("{} {} with {of}", cell.case, problem.kind.word()), 200, &LOOK);
+    let title = one_line(&format!("{}: {} ({of})", problem.kind.word(), cell.case), 200, &LOOK);
     let mut lines = vec![problems::counts(cell)];
     if let Some(result) = problem.trials.first() {
         lines.extend(problems::reasons(result));

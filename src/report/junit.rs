@@ -93,7 +93,9 @@ fn test_case(report: &Report, column: &Column, cell: &Cell, trials: &[&TrialResu
     let (mut status, told) = status(cell, trials);
     let open: Vec<&TrialResult> =
         trials.iter().copied().filter(|it| !matches!(it.verdict, Verdict::Pass | Verdict::Skipped)).collect();
-    let others = open.iter().filter(|result| !told.is_some_and(|told| std::ptr::eq(told, **result)));
+    // Of a cell that is flaky all of them, as its failure alone does not say that.
+    let is_told = |result: &TrialResult| !cell.flaky() && told.is_some_and(|told| std::ptr::eq(told, result));
+    let others = open.iter().filter(|result| !is_told(result));
     status.add_reruns(others.take(TRIALS).map(|result| rerun(report, result)));
     for result in trials {
         status.add_reruns(before(report, result));
@@ -219,9 +221,7 @@ fn told_of(out: &mut String, report: &Report, result: &TrialResult) {
     out.push_str(&format!("trial {}: {}{score}\n", result.trial, result.verdict.word()));
     let Some(folder) = report.trial_folder(result) else { return };
     if let Some(answer) = stored::answer(&folder) {
-        // A line of the answer must not look like an attachment of ours.
-        let answer = xml(&answer, OUTPUT).replace("[[ATTACHMENT|", "[ [ATTACHMENT|");
-        out.push_str(&format!("{}\n", answer.trim_end()));
+        out.push_str(&format!("{}\n", xml(&answer, OUTPUT).trim_end()));
     }
     out.push_str(&attachment(&folder.join("trace.jsonl")));
 }

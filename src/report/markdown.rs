@@ -9,13 +9,14 @@ use super::figures::{completion, interval, score, taken};
 use super::problems::{self, CellProblem, ProblemKind};
 use super::text::plural;
 use super::{Report, commands, exit_code};
+use crate::result::TrialResult;
 
 /// The longest comment that services take, in characters. Bytes are counted, of which there are never fewer.
 pub const COMMENT: usize = 65_536;
 /// So many characters are kept of the reasons of one trial.
 const REASONS: usize = 1_500;
-/// So many trials of one cell are told of.
-const TRIALS: usize = 5;
+/// So many different reasons are told of one cell.
+const GROUPS: usize = 5;
 /// So many characters are kept of a name.
 const NAME: usize = 120;
 /// What is left free for the words that say what was cut.
@@ -187,18 +188,20 @@ fn told(report: &Report, problem: &CellProblem<'_>, several: bool) -> String {
         String::new()
     };
     let mut text = format!("**{}**{of} – {}\n", code(&cell.case, NAME), problems::counts(cell));
-    for result in problem.trials.iter().take(TRIALS) {
-        let mut lines = problems::reasons(result);
+    let groups = alike(&problem.trials);
+    for (reasons, trials) in groups.iter().take(GROUPS) {
+        let mut lines = reasons.clone();
         if cell.tally.trials > 1 {
-            lines.insert(0, format!("trial {}", result.trial));
+            let trials: Vec<String> = trials.iter().map(u32::to_string).collect();
+            lines.insert(0, format!("trial {}", trials.join(", ")));
         }
         if !lines.is_empty() {
             let _ = writeln!(text, "{}\n", block(&lines.join("\n"), REASONS));
         }
     }
-    let more = problem.trials.len().saturating_sub(TRIALS);
+    let more: usize = groups.iter().skip(GROUPS).map(|(_, trials)| trials.len()).sum();
     if more > 0 {
-        let _ = writeln!(text, "and {} more\n", plural(more, "trial"));
+        let _ = writeln!(text, "and {} for other reasons\n", plural(more, "trial"));
     }
     if !problem.same.is_empty() {
         let names: Vec<String> = problem.same.iter().take(10).map(|cell| code(&cell.case, NAME)).collect();
@@ -210,6 +213,19 @@ fn told(report: &Report, problem: &CellProblem<'_>, several: bool) -> String {
         let _ = writeln!(text, "{}\n", code(&commands::show(&report.run, &report.folder, result), 1_000));
     }
     text
+}
+
+/// Trials by what is said of them, in order.
+fn alike(trials: &[&TrialResult]) -> Vec<(Vec<String>, Vec<u32>)> {
+    let mut groups: Vec<(Vec<String>, Vec<u32>)> = Vec::new();
+    for result in trials {
+        let reasons = problems::reasons(result);
+        match groups.iter_mut().find(|(known, _)| *known == reasons) {
+            Some((_, trials)) => trials.push(result.trial),
+            None => groups.push((reasons, vec![result.trial])),
+        }
+    }
+    groups
 }
 
 /// Every case with what its cells came to.

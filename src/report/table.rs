@@ -95,7 +95,7 @@ fn one_column(report: &Report, column: &Column, look: &Look, out: &mut dyn Write
     let blank = String::new;
     if column.interval.is_some() {
         let interval = figures::interval(column.interval, look);
-        foot(["95 % interval".into(), blank(), interval, blank(), blank(), blank()]);
+        foot(["95 % interval".into(), interval, blank(), blank(), blank(), blank()]);
     }
     if column.score_with_errors.is_some() {
         let score = score(column.score_with_errors, look);
