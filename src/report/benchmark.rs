@@ -176,7 +176,7 @@ fn row(column: &Column, facts: &Facts, errors: bool) -> Vec<String> {
     let mut cells = vec![
         code(&column.harness, NAME),
         facts.agent.as_ref().map_or_else(|| "–".to_owned(), |agent| code(agent, NAME)),
-        facts.model.as_ref().map_or_else(|| "–".to_owned(), |model| code(model, NAME)),
+        model(facts),
         format!("{} of {}", column.cases_passed, column.cases),
         score(column.score, &LOOK),
         interval(column.interval, &LOOK),
@@ -188,12 +188,23 @@ fn row(column: &Column, facts: &Facts, errors: bool) -> Vec<String> {
     cells
 }
 
+/// The model that answered; where a script did in its place, the row says so, too.
+fn model(facts: &Facts) -> String {
+    let scripted = facts.scripted_model || facts.scripted_agent;
+    match &facts.model {
+        Some(model) if scripted => format!("a script, as {}", code(model, NAME)),
+        Some(model) => code(model, NAME),
+        None if scripted => "a script".to_owned(),
+        None => "–".to_owned(),
+    }
+}
+
 /// What the traces of a column tell.
 struct Facts {
     name: String,
     agent: Option<String>,
     model: Option<String>,
-    /// Trials in which a script answered in the model's place, of those that ran.
+    /// A script answered in the model's place.
     scripted_model: bool,
     /// The agent itself plays a script.
     scripted_agent: bool,

@@ -39,7 +39,7 @@ pub fn inline(text: &str, most: usize) -> String {
         return code(&line, most);
     }
     let parts: Vec<&str> = line.split('`').collect();
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return entities(&line);
     }
     let written = parts.iter().enumerate().map(|(number, part)| match number % 2 {

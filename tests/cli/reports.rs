@@ -109,7 +109,10 @@ fn a_benchmark_is_written_between_its_marks() {
         text.starts_with("# Benchmark\n\n<!-- evals:benchmark -->\n\nSuite `cases`, of 2 cases: digest `"),
         "{text}"
     );
-    assert!(text.contains("| `demo` | `evals-demo 0.1.0` |") && text.contains("| 1 of 2 | 0.83 | 0."), "{text}");
+    assert!(
+        text.contains("| `demo` | `evals-demo 0.1.0` | a script") && text.contains("| 1 of 2 | 0.83 | 0."),
+        "{text}"
+    );
     assert!(
         text.contains("- demo: the agent plays a script that stands beside each case; this says nothing of a model"),
         "{text}"
