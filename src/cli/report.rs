@@ -136,18 +136,22 @@ fn repository() -> Option<PathBuf> {
     fs::canonicalize(workspace).ok()
 }
 
-/// Adds to the summary of a step of GitHub Actions, if this is one.
+/// Adds to the summary of a step of GitHub Actions, if this is one. Without it the run is judged all the same.
 fn add_summary(report: &Report) -> Result<(), CliError> {
     let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return Ok(()) };
     let path = PathBuf::from(path);
-    let told =
-        |error: io::Error| CliError::unreadable(format!("the summary {} cannot be written: {error}", path.display()));
-    let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(told)?;
-    // What a step has written before counts, and one that is too long is not shown at all.
-    let before = file.metadata().map_err(told)?.len();
-    let room = (github::SUMMARY as u64).saturating_sub(before);
-    let text = markdown::text(report, usize::try_from(room).unwrap_or(github::SUMMARY));
-    file.write_all(text.as_bytes()).map_err(told)
+    let added = (|| {
+        let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+        // What a step has written before counts, and one that is too long is not shown at all.
+        let room = (github::SUMMARY as u64).saturating_sub(file.metadata()?.len());
+        let text = markdown::text(report, usize::try_from(room).unwrap_or(github::SUMMARY));
+        file.write_all(text.as_bytes())
+    })();
+    added.or_else(|error: io::Error| {
+        let path = path.display();
+        let told = writeln!(io::stderr(), "note: the summary of the step, {path}, could not be written: {error}");
+        super::import::ignore_closed_pipe(told)
+    })
 }
 
 /// Puts a benchmark between its marks in a file.

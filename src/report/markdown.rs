@@ -20,7 +20,7 @@ const GROUPS: usize = 5;
 /// So many characters are kept of a name.
 const NAME: usize = 120;
 /// What is left free for the words that say what was cut.
-const RESERVE: usize = 400;
+const RESERVE: usize = 500;
 
 /// Writes the report, at most so many bytes long.
 ///
@@ -30,9 +30,10 @@ pub fn write(report: &Report, most: usize, out: &mut dyn Write) -> io::Result<()
     out.write_all(text(report, most).as_bytes())
 }
 
-/// The report, at most so many bytes long.
+/// The report, at most so many bytes long; nothing where there is hardly room for a word.
 pub fn text(report: &Report, most: usize) -> String {
-    let mut page = Page { text: String::new(), room: most.saturating_sub(RESERVE), cut: false };
+    let Some(room) = most.checked_sub(RESERVE) else { return String::new() };
+    let mut page = Page { text: String::new(), room, cut: false };
     page.add(&verdict(report));
     table(report, &mut page);
     for note in &report.notes {
@@ -47,7 +48,7 @@ pub fn text(report: &Report, most: usize) -> String {
         section(report, kind, &of_kind, &mut page);
     }
     cases(report, &mut page);
-    let run = inline(&commands::run_word(&report.run, &report.folder), 200);
+    let run = inline(&commands::run_word(&report.run, &report.folder), 60);
     if page.cut {
         let _ =
             writeln!(page.text, "Some of it was left out for its length; `evals report` of run {run} has everything.");

@@ -15,6 +15,9 @@ use crate::verdict::Verdict;
 /// Names longer than this are wrapped even where there is room, so that figures stay near them.
 const LONGEST_NAME: usize = 60;
 
+/// From so many columns on a table of one column has figures beside each other; below, they stand under the verdict.
+const FIGURES_BESIDE: usize = 60;
+
 /// Writes the whole report.
 ///
 /// # Errors
@@ -59,7 +62,9 @@ fn heading(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> 
 }
 
 fn tables(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    if let [column] = report.columns.as_slice() {
+    if let [column] = report.columns.as_slice()
+        && look.columns() >= FIGURES_BESIDE
+    {
         return one_column(report, column, look, out);
     }
     // As many columns side by side as fit; the rest follow below, under the same cases.

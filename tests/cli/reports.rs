@@ -89,6 +89,9 @@ fn github_gets_annotations_on_lines_and_a_summary() {
     let again = project.evals(&["report", "--format", "github"]).exits(0);
     assert!(again.out.lines().all(|line| line.starts_with("::error ")), "{}", again.out);
     assert!(std::fs::metadata(&summary).unwrap().len() <= 1 << 20);
+    // A summary that has no place changes nothing but a note.
+    project.env("GITHUB_STEP_SUMMARY", &project.path("no-such-folder/summary.md").display().to_string());
+    project.evals(&["run", "--case", "good", "--reporter", "github"]).exits(0).says("could not be written");
     // Paths of a repository that is found by itself, and cases that lie in none.
     let mut project = two();
     std::fs::create_dir(project.path(".git")).unwrap();
