@@ -26,7 +26,7 @@ pub mod layer;
 mod load;
 mod paths;
 
-pub use graders::{GraderFolder, WrittenGrader};
+pub use graders::{GraderFolder, GraderPlace, WrittenGrader};
 pub use load::{LoadContext, LoadError, Loaded, case_files, check_harnesses, load, load_all, load_known};
 pub use paths::shown as shown_path;
 

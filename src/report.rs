@@ -1,7 +1,9 @@
 //! What a user sees of a Run: [`Report`] is the one model that every format is written from.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::result::TrialResult;
@@ -12,25 +14,33 @@ use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
 
 pub mod audit;
+pub mod benchmark;
 pub mod cells;
 pub mod changed;
 pub mod commands;
 pub mod conformance;
+pub mod escape;
 pub mod event_line;
 pub mod explain;
 pub mod failures;
+pub mod figures;
 pub mod format;
+pub mod github;
 pub mod grid;
 pub mod json;
+pub mod junit;
 pub mod list;
+pub mod markdown;
 pub mod parity;
+pub mod problems;
 pub mod progress;
 pub mod show;
 pub mod standing;
+pub mod stored;
 pub mod table;
 pub mod text;
 
-use cells::{Cell, Column};
+use cells::{Cell, Column, Key};
 use standing::Standing;
 
 /// A Run and what came of it.
@@ -52,10 +62,12 @@ pub struct Report {
     pub cases: Vec<Standing>,
     /// What a reader of the figures has to know.
     pub notes: Vec<String>,
+    /// The folder from which services count the paths of cases, where it is known: that of the repository.
+    pub root: Option<PathBuf>,
 }
 
 /// How many trials came to what.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Summary {
     /// Passed.
     pub pass: usize,
@@ -101,7 +113,7 @@ impl Report {
         let summary = Summary::of(&results, not_run);
         let cases = standing::of_cases(run, &results, &cells);
         let (run, folder) = (run.clone(), folder.to_owned());
-        let mut report = Self { run, folder, results, summary, cells, columns, cases, notes: Vec::new() };
+        let mut report = Self { run, folder, results, summary, cells, columns, cases, notes: Vec::new(), root: None };
         report.notes = notes(&report);
         report
     }
@@ -109,6 +121,31 @@ impl Report {
     /// Whether the policy of any trial is `manual`: comparisons leave such a run out.
     pub fn is_manual(&self) -> bool {
         self.run.manual || self.results.iter().any(|result| result.manual)
+    }
+
+    /// The results of each cell, in the order of the plan.
+    pub fn trials_by_cell(&self) -> HashMap<Key<'_>, Vec<&TrialResult>> {
+        let mut cells: HashMap<Key<'_>, Vec<&TrialResult>> = HashMap::new();
+        for result in &self.results {
+            cells.entry((&result.case, &result.harness, &result.arm)).or_default().push(result);
+        }
+        cells
+    }
+
+    /// The cells of each case, in the order of the plan.
+    pub fn cells_by_case(&self) -> Vec<(&str, Vec<&Cell>)> {
+        let mut cases: Vec<(&str, Vec<&Cell>)> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for cell in &self.cells {
+            let place = *places.entry(&cell.case).or_insert_with(|| {
+                cases.push((&cell.case, Vec::new()));
+                cases.len() - 1
+            });
+            if let Some((_, cells)) = cases.get_mut(place) {
+                cells.push(cell);
+            }
+        }
+        cases
     }
 
     /// The folder of a trial.
@@ -211,19 +248,16 @@ fn not_sandboxed(report: &Report) -> Option<String> {
         // Of a single trace nobody knows in what its agent ran.
         return None;
     }
-    let planned = |result: &&TrialResult| {
-        report.run.trials.iter().find(|trial| {
-            (&trial.case, &trial.harness, &trial.arm, trial.trial)
-                == (&result.case, &result.harness, &result.arm, result.trial)
-        })
-    };
+    let planned = report.run.trials.iter().filter(|trial| trial.sandbox == Kind::None);
+    let free: HashSet<_> = planned.map(|trial| (&*trial.case, &*trial.harness, &*trial.arm, trial.trial)).collect();
     // An agent that never started could read nothing.
     let began = |result: &&TrialResult| {
         let error = result.error.as_ref().map(|error| error.category);
         result.stop.is_some() && !matches!(error, Some(ErrorCategory::NotInstalled | ErrorCategory::StartFailed))
     };
     let ran: Vec<&TrialResult> = report.results.iter().filter(began).collect();
-    let free = ran.iter().filter(|result| planned(result).is_some_and(|trial| trial.sandbox == Kind::None)).count();
+    let ran_free = |it: &&&TrialResult| free.contains(&(&*it.case, &*it.harness, &*it.arm, it.trial));
+    let free = ran.iter().filter(ran_free).count();
     let who = match free {
         0 => return None,
         all if all == ran.len() => "agents were".to_owned(),

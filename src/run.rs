@@ -80,6 +80,9 @@ pub struct CaseRecord {
     /// `capability` or `regression`.
     #[serde(default)]
     pub kind: crate::case::CaseKind,
+    /// Where its graders are written; absent in runs of versions that did not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub graders: Vec<crate::case::GraderPlace>,
 }
 
 /// A harness in `run.json`.

@@ -10,11 +10,15 @@ use crate::gateway::script::Script;
 use crate::grader::GraderEntry;
 use crate::harness::Manifest;
 use crate::parity::ParityReport;
+use crate::report::Summary;
+use crate::report::cells::{Cell, Column};
+use crate::report::standing::Standing;
 use crate::result::TrialResult;
 use crate::trace::{Event, Header};
 
 /// The kinds of file that have a schema.
-pub const KINDS: [&str; 9] = ["case", "suite", "harness", "grader", "trace", "run", "check", "parity", "script"];
+pub const KINDS: [&str; 10] =
+    ["case", "suite", "harness", "grader", "trace", "run", "result", "check", "parity", "script"];
 
 /// The schema of a kind of file, draft 2020-12; nothing for a kind that is not one of [`KINDS`].
 pub fn schema(kind: &str) -> Option<Value> {
@@ -26,6 +30,7 @@ pub fn schema(kind: &str) -> Option<Value> {
         "grader" => ("A named grader", named_grader(&mut generator)),
         "trace" => ("A line of a Trace", trace(&mut generator)),
         "run" => ("The results of a run", run(&mut generator)),
+        "result" => ("A line of the results of a run", root::<TrialResult>(&mut generator)),
         "check" => ("What `evals harness check` tells", root::<Checks>(&mut generator)),
         "parity" => ("What `evals harness parity` tells", root::<ParityReport>(&mut generator)),
         "script" => ("The script of a scripted model", root::<Script>(&mut generator)),
@@ -93,22 +98,26 @@ fn trace(generator: &mut SchemaGenerator) -> Value {
     })
 }
 
+/// What `--reporter json` writes; a line of `--reporter jsonl` and of `results.jsonl` is one of its results.
 fn run(generator: &mut SchemaGenerator) -> Value {
-    let count = json!({"type": "integer", "minimum": 0});
+    let list = |items: schemars::Schema| json!({"type": "array", "items": items});
     json!({
         "type": "object",
         "properties": {
             "run": {"type": "string", "description": "the run's id"},
-            "version": {"description": "the version of this form"},
-            "summary": {
-                "type": "object",
-                "properties": {
-                    "pass": count, "fail": count, "ungraded": count,
-                    "errored": count, "skipped": count, "not_run": count
-                },
-                "required": ["pass", "fail", "ungraded", "errored", "skipped", "not_run"]
-            },
-            "results": {"type": "array", "items": generator.subschema_for::<TrialResult>()}
+            "version": {"type": "integer", "minimum": 1, "description": "the version of this form"},
+            "evals": {"type": "string", "description": "the version of the program that ran it"},
+            "started": {"type": "string", "description": "when it began, RFC 3339 in UTC"},
+            "label": {"type": "string", "description": "the user's name for it"},
+            "derived_from": {"type": "string", "description": "the run that it was made from"},
+            "manual": {"type": "boolean", "description": "whether a person answered what agents asked"},
+            "summary": generator.subschema_for::<Summary>(),
+            "exit_code": {"type": "integer", "enum": [0, 1, 3], "description": "what the command that made it exits with"},
+            "columns": list(generator.subschema_for::<Column>()),
+            "cells": list(generator.subschema_for::<Cell>()),
+            "cases": list(generator.subschema_for::<Standing>()),
+            "notes": {"type": "array", "items": {"type": "string"}, "description": "what a reader of the figures has to know"},
+            "results": list(generator.subschema_for::<TrialResult>())
         },
         "required": ["run", "version", "summary", "results"]
     })

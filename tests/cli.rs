@@ -6,5 +6,7 @@ mod project;
 
 #[path = "cli/commands.rs"]
 mod commands;
+#[path = "cli/reports.rs"]
+mod reports;
 #[path = "cli/wrong_input.rs"]
 mod wrong_input;

@@ -2,6 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "report/formats.rs"]
+mod formats;
+#[path = "report/hostile.rs"]
+mod hostile;
+
 use std::io::{BufReader, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -52,6 +57,7 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
                 limits: serde_json::json!({}),
                 interaction: "auto-approve".into(),
                 kind: CaseKind::Capability,
+                graders: vec![],
             });
         }
         if harnesses.iter().all(|known| known.name != *harness) {
@@ -248,13 +254,16 @@ fn rendered(format: Format, report: &Report, look: &Look) -> String {
 fn the_table_fits_terminals_of_any_width() {
     let folder = tempfile::tempdir().unwrap();
     let report = one_column(folder.path());
-    for width in [60, 100, 160] {
+    for width in [40, 60, 80, 100, 160, 200] {
         let text = rendered(Format::Table, &report, &look(width)).replace(&*folder.path().to_string_lossy(), "RUN");
         insta::assert_snapshot!(format!("one_column_{width}"), text);
-        insta::assert_snapshot!(
-            format!("three_columns_{width}"),
-            rendered(Format::Table, &three_columns(), &look(width))
-        );
+        let three = rendered(Format::Table, &three_columns(), &look(width));
+        // What is to be copied, a command or a path, stays on its line.
+        let copied = ["  show ", "  again ", "  trace ", "  workspace ", "run folder"];
+        for line in text.lines().chain(three.lines()).filter(|line| !copied.iter().any(|it| line.starts_with(it))) {
+            assert!(width_of(line) <= width, "{width}: {line}");
+        }
+        insta::assert_snapshot!(format!("three_columns_{width}"), three);
     }
 }
 

@@ -1,13 +1,16 @@
 //! Graders as cases name them: those written in a case, with their place, and those that stand in `graders/`.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Source, paths};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Case, Source, paths};
 use crate::embedded;
 use crate::expression::place;
-use crate::grader::{GraderEntry, Library, NamedGrader, What};
+use crate::grader::{GraderEntry, Library, NamedGrader, What, unique_names};
 use crate::yaml::{self, Part, Step, YamlError};
 
 /// A grader of a case, and where it is written: in the case itself or in one of its suites.
@@ -19,6 +22,31 @@ pub struct WrittenGrader {
     pub source: Arc<Source>,
     /// Its position among the graders of that file.
     pub number: usize,
+    /// How many judges it came to: one, or those of the named grader that it takes.
+    pub judges: usize,
+}
+
+/// Where a grader of a case stands, by the name it goes by in results.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GraderPlace {
+    /// Its name.
+    pub name: String,
+    /// The case, or the suite, that it is written in.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+impl Case {
+    /// Where each of its judges is written; those of a named grader stand where it is used.
+    pub fn grader_places(&self) -> Vec<GraderPlace> {
+        let names = unique_names(self.judges.iter().map(AsRef::as_ref));
+        let written = self.graders.iter().flat_map(|grader| {
+            let line = grader.line();
+            std::iter::repeat_n((grader.source.file.clone(), line), grader.judges)
+        });
+        names.into_iter().zip(written).map(|(name, (file, line))| GraderPlace { name, file, line }).collect()
+    }
 }
 
 impl WrittenGrader {
@@ -41,6 +69,14 @@ impl WrittenGrader {
         let steps = [Step::Key("graders"), Step::Item(self.number), Step::Key(self.entry.word()), Step::Key(found.key)];
         let Source { shown, text, .. } = &*self.source;
         Some(place::error(shown, text, &steps, found.text, found.wrong))
+    }
+
+    /// The line it begins in, from 1.
+    fn line(&self) -> usize {
+        let steps = [Step::Key("graders"), Step::Item(self.number)];
+        let text = &self.source.text;
+        let start = yaml::find(text, &steps, Part::Value).map_or(0, |found| found.start);
+        text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1
     }
 
     /// Something wrong with it, shown where it is written.

@@ -152,7 +152,12 @@ pub fn check_harnesses(cases: &[Case], catalog: &Catalog) -> Vec<LoadError> {
 }
 
 /// The graders of a case with every named one in its place; refused where they assert nothing.
-fn judges(written: &[WrittenGrader], folder: &GraderFolder, own: &Source, wrong: &mut Vec<YamlError>) -> Vec<Grader> {
+fn judges(
+    written: &mut [WrittenGrader],
+    folder: &GraderFolder,
+    own: &Source,
+    wrong: &mut Vec<YamlError>,
+) -> Vec<Grader> {
     let library = folder.library();
     let mut judges = Vec::new();
     let mut whole = !written.is_empty();
@@ -171,6 +176,7 @@ fn judges(written: &[WrittenGrader], folder: &GraderFolder, own: &Source, wrong:
             Ok(mut expanded) => {
                 // A suite's scripts lie beside the suite.
                 expanded.iter_mut().for_each(|judge| judge.count_from(grader.folder()));
+                grader.judges = expanded.len();
                 judges.extend(expanded);
             }
             Err(error) => {
@@ -281,7 +287,7 @@ impl Files {
             let layer = read.layer?;
             for (number, entry) in layer.graders.iter().cloned().enumerate() {
                 let number = written_number(&read.source, number);
-                graders.push(WrittenGrader { entry, source: read.source.clone(), number });
+                graders.push(WrittenGrader { entry, source: read.source.clone(), number, judges: 0 });
             }
             merged = merged.under(layer);
             sources.push(read.source);
@@ -297,7 +303,7 @@ impl Files {
             let message = "the case has no grader, so it asserts nothing";
             wrong.push(YamlError::at(&own.shown, &own.text, found, message).with_help(help));
         }
-        let judges = judges(&graders, &context.graders, &own, &mut wrong);
+        let judges = judges(&mut graders, &context.graders, &own, &mut wrong);
         let named_policy = named_policy(&mut merged, &sources, &context.policies, &mut wrong);
         // What one file of the case lacks may make another look wrong.
         wrong.retain(|error| !sources.iter().any(|source| error.doubted(&source.left_out)));

@@ -31,7 +31,7 @@ pub struct GradeArgs {
     /// The format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Also write a report: table, json, jsonl; repeatable
+    /// Also write a report: table, json, jsonl, junit, markdown, github or benchmark; repeatable
     #[arg(long = "reporter", value_name = "FORMAT[=PATH]")]
     reporters: Vec<ReporterArg>,
     /// A name for the derived run
@@ -71,7 +71,7 @@ struct Work {
 }
 
 pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
-    args.reporters.iter().filter_map(|it| it.path.as_deref()).try_for_each(super::report::make_place)?;
+    super::report::check_places(&args.reporters, args.label.as_deref())?;
     let temporary = engine::temporary()?;
     let plan = if of_traces::are_meant(&args.stored)? {
         of_traces::plan(args, temporary.path())?
@@ -95,13 +95,9 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     tell_what_is_missing(&results)?;
     let not_run = plan.record.trials.len() - results.len();
     let report = Report::new(&plan.record, results, not_run, &folder.path);
-    for reporter in &args.reporters {
-        super::report::write(&report, reporter)?;
-    }
-    if args.reporters.iter().all(|reporter| reporter.path.is_some()) {
-        super::report::write(&report, &ReporterArg { format: args.format, path: None })?;
-    }
-    Ok(report::exit_code(&report))
+    let code = report::exit_code(&report);
+    super::report::write_all(report, &args.reporters, Some(args.format))?;
+    Ok(code)
 }
 
 /// A sandbox that cannot be had stops it before anything is judged.

@@ -1,12 +1,14 @@
-//! `evals report`: the report of a run, in a format.
+//! `evals report`, and `--reporter` of the commands that judge: which report goes where.
 
-use std::io::Write;
+use std::fs::{self, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::{CliError, RunsFolder};
-use crate::report::Report;
+use super::{CliError, RunsFolder, terminal};
 use crate::report::format::{self, Format, ReporterArg};
 use crate::report::text::Look;
+use crate::report::{Report, benchmark, github, markdown};
 use crate::run::folder;
 use crate::run::write_whole;
 
@@ -18,7 +20,7 @@ pub struct ReportArgs {
     /// The format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Where it goes
+    /// Where it goes; for a benchmark the file with the marked block (default: BENCHMARK.md)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -26,35 +28,148 @@ pub struct ReportArgs {
 }
 
 pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
+    let path = args.output.clone().filter(|path| path != Path::new("-"));
+    let to_output = args.output.is_some() && path.is_none();
+    let reporter = ReporterArg { format: args.format, path };
     let folder = folder::find(&args.folder.runs, &args.run)?;
     let record = folder.record()?;
+    check_places(std::slice::from_ref(&reporter), record.label.as_deref())?;
     let results = folder.results(&record)?;
     let not_run = record.trials.len() - results.len();
     let report = Report::new(&record, results, not_run, &folder.path);
-    write(&report, &ReporterArg { format: args.format, path: args.output.clone() })?;
+    if to_output && reporter.format == Format::Benchmark {
+        print(&report, Format::Benchmark)?;
+    } else {
+        write_all(report, &[reporter], None)?;
+    }
     Ok(0)
+}
+
+/// Refuses reports that would write over each other, or that have no place: hours of work must not end with that.
+pub fn check_places(reporters: &[ReporterArg], label: Option<&str>) -> Result<(), CliError> {
+    for (number, reporter) in reporters.iter().enumerate() {
+        let word = reporter.format.word();
+        let Some(path) = place_of(reporter) else {
+            let beside =
+                |other: &&ReporterArg| place_of(other).is_none() && fills_output(other) && fills_output(reporter);
+            if let Some(other) = reporters.iter().take(number).find(beside) {
+                return Err(CliError::unreadable(format!(
+                    "two reports would go to standard output, {} and {word}; give one of them a file: {word}=FILE",
+                    other.format.word()
+                )));
+            }
+            continue;
+        };
+        if reporters.iter().take(number).any(|other| place_of(other) == Some(path)) {
+            return Err(CliError::unreadable(format!("two reports would be written to {}", path.display())));
+        }
+        if path.is_dir() {
+            let path = path.display();
+            return Err(CliError::unreadable(format!("{path} is a folder; write {word}=FILE for a file in it")));
+        }
+        make_place(path)?;
+        if reporter.format == Format::Benchmark {
+            with_block(path, label, "")?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a report wants the whole output; annotations are lines between others.
+fn fills_output(reporter: &ReporterArg) -> bool {
+    reporter.format != Format::Github
+}
+
+/// The file that a report goes to; nothing for standard output.
+fn place_of(reporter: &ReporterArg) -> Option<&Path> {
+    let default = (reporter.format == Format::Benchmark).then(|| Path::new(benchmark::FILE));
+    reporter.path.as_deref().or(default)
 }
 
 /// Makes the folder that a report is wanted in.
 pub fn make_place(path: &Path) -> Result<(), CliError> {
     let folder = path.parent().unwrap_or(Path::new(""));
-    std::fs::create_dir_all(folder)
+    fs::create_dir_all(folder)
         .map_err(|error| CliError::unreadable(format!("no report can be written to {}: {error}", path.display())))
 }
 
-/// Writes a report to where it is wanted.
-pub fn write(report: &Report, reporter: &ReporterArg) -> Result<(), CliError> {
-    match &reporter.path {
-        Some(path) => {
-            make_place(path)?;
-            write_whole(path, |out| format::write(reporter.format, report, &Look::PLAIN, out))?;
+/// Writes reports to where they are wanted, and the other one where none of them fills standard output.
+pub fn write_all(mut report: Report, reporters: &[ReporterArg], otherwise: Option<Format>) -> Result<(), CliError> {
+    report.root = repository();
+    let annotated = reporters.iter().any(|reporter| reporter.format == Format::Github && reporter.path.is_none());
+    let show = |format| if annotated { fenced(&report, format) } else { print(&report, format) };
+    for reporter in reporters {
+        match place_of(reporter) {
+            Some(path) if reporter.format == Format::Benchmark => into_block(&report, path)?,
+            Some(path) => write_whole(path, |out| format::write(reporter.format, &report, &Look::PLAIN, out))?,
+            None if fills_output(reporter) => show(reporter.format)?,
+            None => print(&report, reporter.format)?,
         }
-        None => {
-            let look = super::terminal::stdout_look();
-            let mut out = std::io::stdout().lock();
-            let written = format::write(reporter.format, report, &look, &mut out).and_then(|()| out.flush());
-            super::import::ignore_closed_pipe(written)?;
+        if reporter.format == Format::Github {
+            add_summary(&report)?;
         }
     }
-    Ok(())
+    let filled = reporters.iter().any(|reporter| place_of(reporter).is_none() && fills_output(reporter));
+    otherwise.filter(|_| !filled).map_or(Ok(()), show)
+}
+
+fn print(report: &Report, format: Format) -> Result<(), CliError> {
+    let look = terminal::stdout_look();
+    let mut out = io::stdout().lock();
+    let written = format::write(format, report, &look, &mut out).and_then(|()| out.flush());
+    super::import::ignore_closed_pipe(written)
+}
+
+/// A report in whose lines the service looks for no commands: what an agent said must not be one.
+fn fenced(report: &Report, format: Format) -> Result<(), CliError> {
+    let token = format!("evals-{:016x}", RandomState::new().hash_one(std::process::id()));
+    let say = |line: String| super::import::ignore_closed_pipe(writeln!(io::stdout(), "{line}"));
+    say(format!("::stop-commands::{token}"))?;
+    let written = print(report, format);
+    say(format!("::{token}::"))?;
+    written
+}
+
+/// The folder from which GitHub counts paths.
+fn repository() -> Option<PathBuf> {
+    let workspace = std::env::var_os("GITHUB_WORKSPACE").filter(|path| !path.is_empty())?;
+    fs::canonicalize(workspace).ok()
+}
+
+/// Adds to the summary of a step of GitHub Actions, if this is one. Without it the run is judged all the same.
+fn add_summary(report: &Report) -> Result<(), CliError> {
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return Ok(()) };
+    let path = PathBuf::from(path);
+    let added = (|| {
+        let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+        // What a step has written before counts, and one that is too long is not shown at all.
+        let room = (github::SUMMARY as u64).saturating_sub(file.metadata()?.len());
+        let text = markdown::text(report, usize::try_from(room).unwrap_or(github::SUMMARY));
+        file.write_all(text.as_bytes())
+    })();
+    added.or_else(|error: io::Error| {
+        let path = path.display();
+        let told = writeln!(io::stderr(), "note: the summary of the step, {path}, could not be written: {error}");
+        super::import::ignore_closed_pipe(told)
+    })
+}
+
+/// Puts a benchmark between its marks in a file.
+fn into_block(report: &Report, path: &Path) -> Result<(), CliError> {
+    let text = with_block(path, report.run.label.as_deref(), &benchmark::block(report))?;
+    // A link stays one.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    write_whole(&path, |out| out.write_all(text.as_bytes()))?;
+    super::import::ignore_closed_pipe(writeln!(io::stderr(), "note: wrote the benchmark into {}", path.display()))
+}
+
+/// The text of a file with a block between its marks. A file that is not there begins with nothing else.
+fn with_block(path: &Path, label: Option<&str>, block: &str) -> Result<String, CliError> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => benchmark::fresh_file(),
+        Err(error) => return Err(CliError::unreadable(format!("could not read {}: {error}", path.display()))),
+    };
+    benchmark::replaced(&text, label, block)
+        .map_err(|error| CliError::unreadable(format!("no benchmark can be written to {}: {error}", path.display())))
 }

@@ -75,7 +75,7 @@ pub struct RunArgs {
     /// With --resume: run these again, too
     #[arg(long, value_name = "WHICH", requires = "resume")]
     rerun: Option<resume::Rerun>,
-    /// Also write a report: table, json, jsonl; repeatable
+    /// Write a report: table, json, jsonl, junit, markdown, github or benchmark; repeatable
     #[arg(long = "reporter", value_name = "FORMAT[=PATH]")]
     reporters: Vec<ReporterArg>,
     /// Which workspaces to keep (default: failed)
@@ -135,7 +135,7 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
         dry::print_plan(prepared.manifests.values().map(AsRef::as_ref), &trials)?;
         return Ok(0);
     }
-    make_places(&args)?;
+    make_places(&args, prepared.record.label.as_deref())?;
     let runtime = engine::runtime()?;
     let done = runtime.block_on(carry_out(&args, &prepared));
     // What an agent's process left running in the background of the runtime must not hold the program.
@@ -161,8 +161,8 @@ fn with_policy(mut args: RunArgs) -> Result<RunArgs, CliError> {
 }
 
 /// Hours of work must not end with a report that has no place.
-fn make_places(args: &RunArgs) -> Result<(), CliError> {
-    args.reporters.iter().filter_map(|reporter| reporter.path.as_deref()).try_for_each(super::report::make_place)
+fn make_places(args: &RunArgs, label: Option<&str>) -> Result<(), CliError> {
+    super::report::check_places(&args.reporters, label)
 }
 
 /// A run that is ready to be carried out.
@@ -210,7 +210,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         dry::print_plan(manifests, &trials.iter().collect::<Vec<_>>())?;
         return Ok(None);
     }
-    make_places(args)?;
+    make_places(args, args.label.as_deref())?;
     let record = record::of(args, &inputs, trials)?;
     let folder = RunFolder::create(&args.folder.runs, &record)?;
     Ok(Some(ready(folder, record, inputs, args.interaction.clone(), HashSet::new())))
@@ -347,14 +347,8 @@ fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran) -> Result<u8, CliEr
     prepared.folder.write_results(&results)?;
     let not_run = prepared.record.trials.len() - results.len();
     let report = Report::new(&prepared.record, results, not_run, &prepared.folder.path);
-    let mut shown = false;
-    for reporter in &args.reporters {
-        shown |= reporter.path.is_none();
-        super::report::write(&report, reporter)?;
-    }
-    if !shown {
-        super::report::write(&report, &ReporterArg { format: Format::Table, path: None })?;
-    }
+    let code = report::exit_code(&report);
+    super::report::write_all(report, &args.reporters, Some(Format::Table))?;
     let mut err = std::io::stderr().lock();
     if ran.untold_costs > 0 {
         writeln!(err, "note: {} trials told no cost, so --max-cost could not count them", ran.untold_costs)?;
@@ -363,7 +357,7 @@ fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran) -> Result<u8, CliEr
         let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
         if not_run == 0 && ran.not_retried == 0 {
             writeln!(err, "{why}; every trial had finished")?;
-            return Ok(report::exit_code(&report));
+            return Ok(code);
         }
         let trials = |count| if count == 1 { "1 trial was".to_owned() } else { format!("{count} trials were") };
         let left =
@@ -376,5 +370,5 @@ fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran) -> Result<u8, CliEr
             report::commands::run_word(&prepared.record, &prepared.folder.path)
         )?;
     }
-    Ok(report::exit_code(&report))
+    Ok(code)
 }

@@ -2,16 +2,19 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::result::{Metrics, TrialResult};
 use crate::run::RunRecord;
+use crate::statistics::LEVEL;
+use crate::statistics::means::{self, IntervalMethod};
 use crate::trace::ErrorCategory;
 use crate::values::Fraction;
 use crate::verdict::{PassTrials, Verdict, of_trials};
 
 /// Case × Harness × arm, with what its trials came to.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Cell {
     /// Id of the case.
     pub case: String,
@@ -42,6 +45,11 @@ impl Cell {
         self.tally.passed > 0 && self.tally.failed > 0
     }
 
+    /// Case, harness and arm.
+    pub fn key(&self) -> Key<'_> {
+        (&self.case, &self.harness, &self.arm)
+    }
+
     /// Its name for people.
     pub fn name(&self) -> String {
         format!("{} ({})", self.case, column_name(&self.harness, &self.arm))
@@ -49,7 +57,7 @@ impl Cell {
 }
 
 /// Harness × arm, with what its cells came to.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Column {
     /// Name of the harness.
     pub harness: String,
@@ -65,6 +73,9 @@ pub struct Column {
     /// Mean over its cases of the mean over their trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
+    /// Where that score would lie over cases like these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<ScoreInterval>,
     /// The same with errored trials as 0; absent where there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_with_errors: Option<f64>,
@@ -83,13 +94,35 @@ impl Column {
     }
 }
 
+/// Where a score would lie over cases like these: the case is the unit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct ScoreInterval {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// The share of such intervals that hold the true score.
+    pub level: f64,
+    /// How it was made.
+    pub method: IntervalMethod,
+}
+
+impl ScoreInterval {
+    fn of(cells: &[&Cell]) -> Option<Self> {
+        let scores: Vec<f64> = cells.iter().filter_map(|cell| cell.score).collect();
+        let one_trial_each = cells.iter().all(|cell| cell.tally.passed + cell.tally.failed <= 1);
+        let (interval, method) = means::score_interval(&scores, one_trial_each, LEVEL)?;
+        Some(Self { low: interval.low, high: interval.high, level: LEVEL, method })
+    }
+}
+
 /// A column's name for people: the harness, and the model where one was asked for.
 pub fn column_name(harness: &str, arm: &str) -> String {
     if arm == "default" { harness.to_owned() } else { format!("{harness} / {arm}") }
 }
 
 /// How trials came out.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Tally {
     /// Trials that were planned and not skipped.
     pub trials: usize,
@@ -121,7 +154,7 @@ impl Tally {
 }
 
 /// What trials took. A sum is over those that told; how many did not is beside it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Figures {
     /// Median length of the trials that were not errored, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,7 +217,8 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-type Key<'a> = (&'a str, &'a str, &'a str);
+/// Case, harness and arm.
+pub type Key<'a> = (&'a str, &'a str, &'a str);
 
 /// The trials of a cell.
 #[derive(Default)]
@@ -269,6 +303,7 @@ fn column(harness: &str, arm: &str, results: &[TrialResult], cells: &[Cell]) -> 
         cases_passed: cells.iter().filter(|cell| cell.verdict == Some(Verdict::Pass)).count(),
         cases: cells.iter().filter(|cell| cell.verdict != Some(Verdict::Skipped)).count(),
         score: over(|cell| cell.score),
+        interval: ScoreInterval::of(&cells),
         score_with_errors: (tally.errored > 0).then(|| over(|cell| cell.score_with_errors)).flatten(),
         completion: (tally.trials > 0).then(|| tally.completed() as f64 / tally.trials as f64),
         tally,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::Report;
 use super::cells::column_name;
+use super::problems::{self, TrialGroup};
 use super::text::{BOLD, DIM, Look, duration, harmless, one_line, plural, shell_word, verdict_style, wrap};
 use super::{commands, event_line};
 use crate::grade::GradeRecord;
@@ -24,7 +25,7 @@ const LINES: usize = 12;
 /// # Errors
 /// The output could not be written.
 pub fn write(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    let groups = groups(report);
+    let groups = problems::trials(report);
     for group in groups.iter().take(WHOLE) {
         one(report, group, look, out)?;
         writeln!(out)?;
@@ -38,34 +39,7 @@ pub fn write(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()
     Ok(())
 }
 
-/// A trial that did not pass, and those that ended with the very same error.
-struct Group<'a> {
-    result: &'a TrialResult,
-    same: Vec<&'a TrialResult>,
-}
-
-fn groups(report: &Report) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    for verdict in [Verdict::Fail, Verdict::Errored, Verdict::Ungraded] {
-        for result in report.results.iter().filter(|result| result.verdict == verdict) {
-            // One missing program or one refused key is one thing to read, however many trials met it.
-            let same = result.error.as_ref().and_then(|error| {
-                groups.iter_mut().find(|group| {
-                    group.result.error.as_ref() == Some(error)
-                        && group.result.harness == result.harness
-                        && group.result.arm == result.arm
-                })
-            });
-            match same {
-                Some(group) => group.same.push(result),
-                None => groups.push(Group { result, same: Vec::new() }),
-            }
-        }
-    }
-    groups
-}
-
-fn one(report: &Report, group: &Group<'_>, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+fn one(report: &Report, group: &TrialGroup<'_>, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     let result = group.result;
     title(result, look, out)?;
     let folder = report.trial_folder(result);

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::ValueEnum;
 
 use super::text::Look;
-use super::{Report, json, table};
+use super::{Report, benchmark, github, json, junit, markdown, table};
 
 /// A format. A further one is a file beside this one, a variant here and a line in [`write`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -18,6 +18,14 @@ pub enum Format {
     Json,
     /// One result a line.
     Jsonl,
+    /// JUnit XML, for CI servers.
+    Junit,
+    /// For pull requests.
+    Markdown,
+    /// Annotations and a step summary, for GitHub Actions.
+    Github,
+    /// A block of scores in a BENCHMARK.md.
+    Benchmark,
 }
 
 impl Format {
@@ -27,6 +35,8 @@ impl Format {
             "txt" => Some(Format::Table),
             "json" => Some(Format::Json),
             "jsonl" => Some(Format::Jsonl),
+            "xml" => Some(Format::Junit),
+            "md" => Some(Format::Markdown),
             _ => None,
         }
     }
@@ -36,6 +46,11 @@ impl Format {
             .iter()
             .copied()
             .find(|format| format.to_possible_value().is_some_and(|value| value.matches(word, false)))
+    }
+
+    /// Its word.
+    pub fn word(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     fn words() -> String {
@@ -53,6 +68,10 @@ pub fn write(format: Format, report: &Report, look: &Look, out: &mut dyn Write) 
         Format::Table => table::write(report, look, out),
         Format::Json => json::write(report, out),
         Format::Jsonl => json::write_lines(report, out),
+        Format::Junit => junit::write(report, out),
+        Format::Markdown => markdown::write(report, markdown::COMMENT, out),
+        Format::Github => github::write(report, out),
+        Format::Benchmark => out.write_all(benchmark::block(report).as_bytes()),
     }
 }
 
@@ -84,7 +103,7 @@ impl FromStr for ReporterArg {
         match Format::of_path(Path::new(text)) {
             Some(format) => Ok(Self { format, path: Some(PathBuf::from(text)) }),
             None => Err(format!(
-                "`{text}` is no report; write FORMAT or FORMAT=PATH with one of {}, or a path that ends in .json or .jsonl",
+                "`{text}` is no report; write FORMAT or FORMAT=PATH with one of {}, or a path that ends in .txt, .json, .jsonl, .xml or .md",
                 Format::words()
             )),
         }
@@ -104,7 +123,8 @@ mod tests {
         assert_eq!(read("jsonl=out"), Ok((Format::Jsonl, Some("out".into()))));
         assert_eq!(read("out.json"), Ok((Format::Json, Some("out.json".into()))));
         assert_eq!(read("a=b/out.jsonl"), Ok((Format::Jsonl, Some("a=b/out.jsonl".into()))));
-        assert!(read("xml").unwrap_err().contains("table, json, jsonl"));
+        assert_eq!(read("out.xml"), Ok((Format::Junit, Some("out.xml".into()))));
+        assert!(read("xml").unwrap_err().contains("table, json, jsonl, junit, markdown, github, benchmark"));
         assert!(read("json=").is_err() && read("").is_err());
     }
 }

@@ -1,5 +1,8 @@
 //! What a run says of its cases themselves: saturated, broken, flaky. Pure.
 
+use std::collections::{HashMap, HashSet};
+
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cells::Cell;
@@ -9,7 +12,7 @@ use crate::run::RunRecord;
 use crate::verdict::Verdict;
 
 /// A case of a run, and what its trials say of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Standing {
     /// Id of the case.
     pub case: String,
@@ -20,7 +23,7 @@ pub struct Standing {
 }
 
 /// Something that a reader of the figures has to know of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Flag {
     /// A capability case that every planned trial of every harness and model passed: it tells nobody apart any more.
@@ -33,18 +36,22 @@ pub enum Flag {
 
 /// What a run says of each of its cases, in the order of its plan.
 pub fn of_cases(run: &RunRecord, results: &[TrialResult], cells: &[Cell]) -> Vec<Standing> {
+    let mut by_case: HashMap<&str, Vec<&Cell>> = HashMap::new();
+    for cell in cells {
+        by_case.entry(&cell.case).or_default().push(cell);
+    }
+    let again = results.iter().filter(|result| result.flaky && result.verdict == Verdict::Pass);
+    let again: HashSet<&str> = again.map(|result| &*result.case).collect();
     run.cases
         .iter()
         .map(|case| {
-            let cells: Vec<&Cell> = cells.iter().filter(|cell| cell.case == case.id).collect();
-            let results = results.iter().filter(|result| result.case == case.id);
+            let cells: &[&Cell] = by_case.get(&*case.id).map(Vec::as_slice).unwrap_or_default();
             let mut flags = Vec::new();
             // A run of what failed before says nothing of the case as a whole.
             if run.derived_from.is_none() || run.graded {
-                flags.extend(over_all(case.kind, &cells));
+                flags.extend(over_all(case.kind, cells));
             }
-            let again = results.filter(|result| result.flaky && result.verdict == Verdict::Pass).count();
-            if again > 0 || cells.iter().any(|cell| cell.flaky()) {
+            if again.contains(&*case.id) || cells.iter().any(|cell| cell.flaky()) {
                 flags.push(Flag::Flaky);
             }
             Standing { case: case.id.clone(), kind: case.kind, flags }

@@ -6,13 +6,17 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use super::cells::{Cell, Column, Figures};
+use super::figures::{self, completion, passed, score};
 use super::grid::{Grid, GridCell};
-use super::text::{BOLD, DIM, Look, count, duration, harmless, money, one_line, plural, verdict_style, width_of, wrap};
+use super::text::{BOLD, DIM, Look, harmless, one_line, plural, verdict_style, width_of, wrap};
 use super::{Report, Summary, changed, failures};
 use crate::verdict::Verdict;
 
 /// Names longer than this are wrapped even where there is room, so that figures stay near them.
 const LONGEST_NAME: usize = 60;
+
+/// From so many columns on a table of one column has figures beside each other; below, they stand under the verdict.
+const FIGURES_BESIDE: usize = 60;
 
 /// Writes the whole report.
 ///
@@ -58,7 +62,9 @@ fn heading(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> 
 }
 
 fn tables(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    if let [column] = report.columns.as_slice() {
+    if let [column] = report.columns.as_slice()
+        && look.columns() >= FIGURES_BESIDE
+    {
         return one_column(report, column, look, out);
     }
     // As many columns side by side as fit; the rest follow below, under the same cases.
@@ -82,16 +88,20 @@ fn one_column(report: &Report, column: &Column, look: &Look, out: &mut dyn Write
     let head = ["case".to_owned(), name, "score".into(), "time".into(), "cost".into(), "tokens".into()];
     let mut grid = Grid::new(head).right(2..6);
     for cell in &report.cells {
-        let [time, cost, tokens] = figures(&cell.figures, look);
+        let [time, cost, tokens] = figures::taken(&cell.figures, look);
         let (word, style) = verdict(cell);
         let verdict = GridCell::styled(style, word);
         let score = score(cell.score, look);
         grid.row(vec![case_name(&cell.case), verdict, score.into(), time.into(), cost.into(), tokens.into()]);
     }
     let mut foot = |cells: [String; 6]| grid.foot(cells.map(GridCell::from).into());
-    let [time, cost, tokens] = figures(&column.figures, look);
+    let [time, cost, tokens] = figures::taken(&column.figures, look);
     foot(["all".into(), passed(column), score(column.score, look), time, cost, tokens]);
     let blank = String::new;
+    if column.interval.is_some() {
+        let interval = figures::interval(column.interval, look);
+        foot(["95 % interval".into(), interval, blank(), blank(), blank(), blank()]);
+    }
     if column.score_with_errors.is_some() {
         let score = score(column.score_with_errors, look);
         foot(["errors as failures".into(), blank(), score, blank(), blank(), blank()]);
@@ -129,6 +139,9 @@ fn side_by_side(report: &Report, columns: &[Column], look: &Look) -> Grid {
     };
     foot("all", &|column| with_figures(passed(column).into(), &column.figures, look));
     foot("score", &|column| score(column.score, look).into());
+    if columns.iter().any(|column| column.interval.is_some()) {
+        foot("95 % interval", &|column| figures::interval(column.interval, look).into());
+    }
     if columns.iter().any(|column| column.score_with_errors.is_some()) {
         foot("errors as failures", &|column| score(column.score_with_errors.or(column.score), look).into());
     }
@@ -137,8 +150,8 @@ fn side_by_side(report: &Report, columns: &[Column], look: &Look) -> Grid {
 }
 
 /// The same with what it took on a second line, as far as known.
-fn with_figures(cell: GridCell, figures: &Figures, look: &Look) -> GridCell {
-    let known = self::figures(figures, look).into_iter().filter(|figure| figure != look.unknown());
+fn with_figures(cell: GridCell, took: &Figures, look: &Look) -> GridCell {
+    let known = figures::taken(took, look).into_iter().filter(|figure| figure != look.unknown());
     let known = known.collect::<Vec<_>>().join(" ");
     if known.is_empty() { cell } else { cell.below(DIM, known) }
 }
@@ -156,36 +169,6 @@ fn verdict(cell: &Cell) -> (String, Style) {
     let passed =
         if cell.tally.trials == 0 { String::new() } else { format!(" {}/{}", cell.tally.passed, cell.tally.trials) };
     (format!("{word}{passed}"), style)
-}
-
-fn passed(column: &Column) -> String {
-    format!("{}/{} passed", column.cases_passed, column.cases)
-}
-
-fn score(score: Option<f64>, look: &Look) -> String {
-    score.map_or_else(|| look.unknown().to_owned(), |score| format!("{score:.2}"))
-}
-
-fn completion(column: &Column, look: &Look) -> String {
-    column.completion.map_or_else(
-        || look.unknown().to_owned(),
-        |share| {
-            // Only everything is 100 %.
-            let percent = if share < 1.0 { (share * 100.0).floor() } else { 100.0 };
-            format!("{}/{} ({percent:.0}%)", column.tally.completed(), column.tally.trials)
-        },
-    )
-}
-
-/// Time, cost and tokens. A sum that some trials are missing from is at least that much.
-fn figures(figures: &Figures, look: &Look) -> [String; 3] {
-    let at_least = |unknown: usize| if unknown > 0 { look.sign("≥", ">=") } else { "" };
-    let unknown = || look.unknown().to_owned();
-    [
-        figures.median_duration_ms.map_or_else(unknown, duration),
-        figures.cost_usd.map_or_else(unknown, |cost| format!("{}{}", at_least(figures.cost_unknown), money(cost))),
-        figures.tokens.map_or_else(unknown, |tokens| format!("{}{}", at_least(figures.tokens_unknown), count(tokens))),
-    ]
 }
 
 fn closing(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {

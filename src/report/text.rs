@@ -122,6 +122,7 @@ pub fn harmless(text: &str) -> String {
             | '\u{2060}'..='\u{206f}'
             | '\u{feff}'
             | '\u{fff9}'..='\u{fffb}'
+            | '\u{fffe}'..='\u{ffff}'
             | '\u{e0000}'..='\u{e007f}' => {
                 let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
             }

@@ -127,5 +127,6 @@ pub fn case_record(case: &Case, interaction: Option<&Interaction>) -> Result<Cas
         limits: serde_json::to_value(case.limits).unwrap_or_default(),
         interaction: interaction.unwrap_or(&case.interaction).word().to_owned(),
         kind: case.kind,
+        graders: case.grader_places(),
     })
 }

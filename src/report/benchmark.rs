@@ -1,0 +1,300 @@
+//! The report for a `BENCHMARK.md`: scores with their intervals, between two marks, beside which everything stays as it is.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::cells::Column;
+use super::escape::{LOOK, code, inline};
+use super::figures::{completion, interval, score, taken};
+use super::text::plural;
+use super::{Report, stored};
+use crate::result::TrialResult;
+
+/// The file that is written where none is named.
+pub const FILE: &str = "BENCHMARK.md";
+
+/// So many characters are kept of a name.
+const NAME: usize = 120;
+/// So many traces of a column are asked who the agent was.
+const ASKED: usize = 20;
+
+/// Why a block could not be put into a file.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MarkError {
+    /// There is no block for it.
+    #[error("there is no place for it{also}; add these two lines where the figures shall stand:\n{begin}\n{end}", begin = begin(.name.as_deref()), end = end(.name.as_deref()), also = also(.others))]
+    Missing {
+        /// The name of the block that would take it.
+        name: Option<String>,
+        /// The names of the blocks that are there.
+        others: Vec<String>,
+    },
+    /// A block begins and does not end, or the other way round.
+    #[error("line {line}: `{mark}` {wrong}; each block begins with a line `{begin}` and ends with `{end}`", begin = begin(.name.as_deref()), end = end(.name.as_deref()))]
+    Damaged {
+        /// The line of the mark, from 1.
+        line: usize,
+        /// The mark.
+        mark: String,
+        /// What is wrong with it.
+        wrong: &'static str,
+        /// The block's name.
+        name: Option<String>,
+    },
+}
+
+fn also(names: &[String]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    format!(" (there are blocks for runs with the label {})", names.join(", "))
+}
+
+/// The line before a block; a block with a name is for runs with that label.
+pub fn begin(name: Option<&str>) -> String {
+    name.map_or_else(|| "<!-- evals:benchmark -->".to_owned(), |name| format!("<!-- evals:benchmark {name} -->"))
+}
+
+/// The line after a block.
+pub fn end(name: Option<&str>) -> String {
+    name.map_or_else(|| "<!-- /evals:benchmark -->".to_owned(), |name| format!("<!-- /evals:benchmark {name} -->"))
+}
+
+/// A mark: whether it begins a block, and which.
+fn mark(line: &str) -> Option<(bool, Option<String>)> {
+    let inner = line.trim().strip_prefix("<!--")?.strip_suffix("-->")?.trim();
+    let (begins, inner) = inner.strip_prefix('/').map_or((true, inner), |rest| (false, rest));
+    let name = inner.strip_prefix("evals:benchmark")?;
+    if !name.is_empty() && !name.starts_with(char::is_whitespace) {
+        return None;
+    }
+    Some((begins, Some(name.trim().to_owned()).filter(|name| !name.is_empty())))
+}
+
+/// The text of a file with the block for a run of this label in its place: the block of that name, else the one
+/// without a name. Everything outside of it stays as it is, byte for byte.
+///
+/// # Errors
+/// The marks are not there, or do not fit together.
+pub fn replaced(text: &str, label: Option<&str>, block: &str) -> Result<String, MarkError> {
+    let place = place(text, label)?;
+    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let block = block.trim_end().replace('\n', newline);
+    let (before, after) = (text.get(..place.0).unwrap_or_default(), text.get(place.1..).unwrap_or_default());
+    Ok(format!("{before}{newline}{block}{newline}{newline}{after}"))
+}
+
+/// From the end of the line that begins the block to the start of the line that ends it.
+fn place(text: &str, label: Option<&str>) -> Result<(usize, usize), MarkError> {
+    let mut open: Option<(usize, usize, String, Option<String>)> = None;
+    let mut blocks: Vec<(Option<String>, (usize, usize))> = Vec::new();
+    let mut at = 0;
+    let damaged = |line: usize, mark: &str, wrong, name: &Option<String>| MarkError::Damaged {
+        line,
+        mark: mark.trim().to_owned(),
+        wrong,
+        name: name.clone(),
+    };
+    for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+        let start = at;
+        at += line.len();
+        match (mark(line), &open) {
+            (None, _) => {}
+            (Some((true, name)), None) => {
+                if blocks.iter().any(|(known, _)| *known == name) {
+                    return Err(damaged(number, line, "begins a second block of that name", &name));
+                }
+                open = Some((at, number, line.to_owned(), name));
+            }
+            (Some((true, name)), Some(_)) => {
+                return Err(damaged(number, line, "stands within another block", &name));
+            }
+            (Some((false, name)), Some((begun, _, _, of))) if *of == name => {
+                blocks.push((name, (*begun, start)));
+                open = None;
+            }
+            (Some((false, name)), _) => return Err(damaged(number, line, "ends no block that was begun", &name)),
+        }
+    }
+    if let Some((_, number, line, name)) = open {
+        return Err(damaged(number, &line, "begins a block that does not end", &name));
+    }
+    let of = |name: Option<&str>| blocks.iter().find(|(known, _)| known.as_deref() == name).map(|(_, place)| *place);
+    of(label).or_else(|| of(None)).ok_or_else(|| MarkError::Missing {
+        // A label that would end the comment is no name for a block.
+        name: label.filter(|label| !label.contains("--") && !label.contains('\n')).map(str::to_owned),
+        others: blocks.into_iter().filter_map(|(name, _)| name).collect(),
+    })
+}
+
+/// A new file with an empty block.
+pub fn fresh_file() -> String {
+    format!("# Benchmark\n\n{}\n{}\n", begin(None), end(None))
+}
+
+/// What stands between the marks.
+pub fn block(report: &Report) -> String {
+    let run = &report.run;
+    let mut text = String::new();
+    let label = run.label.as_ref().map(|label| format!(" ({})", inline(label, NAME))).unwrap_or_default();
+    let _ = writeln!(
+        text,
+        "Suite {}, of {}: digest `{}`. Run {}{label} of {}, with evals {}: {}, {} a case.\n",
+        code(&suite(report), NAME),
+        plural(run.cases.len(), "case"),
+        digest(report),
+        code(&run.run, NAME),
+        inline(run.started.get(..10).unwrap_or(&run.started), 40),
+        inline(&run.evals, 40),
+        plural(report.summary.trials(), "trial"),
+        trials_a_case(report),
+    );
+    let errors = report.columns.iter().any(|column| column.score_with_errors.is_some());
+    let mut heads = vec!["harness", "agent", "model", "cases passed", "score", "95 % interval"];
+    if errors {
+        heads.push("errors as failures");
+    }
+    heads.extend(["completed", "errored", "cost", "tokens", "median time"]);
+    let rule: Vec<&str> = heads.iter().enumerate().map(|(n, _)| if n < 3 { "---" } else { "---:" }).collect();
+    let _ = writeln!(text, "| {} |\n| {} |", heads.join(" | "), rule.join(" | "));
+    let facts: Vec<Facts> = report.columns.iter().map(|column| Facts::of(report, column)).collect();
+    for (column, facts) in report.columns.iter().zip(&facts) {
+        let _ = writeln!(text, "| {} |", row(column, facts, errors).join(" | "));
+    }
+    let notes = notes(report, &facts);
+    if !notes.is_empty() {
+        let notes: Vec<String> = notes.iter().map(|note| format!("- {}", inline(note, 500))).collect();
+        let _ = writeln!(text, "\n{}", notes.join("\n"));
+    }
+    text
+}
+
+fn row(column: &Column, facts: &Facts, errors: bool) -> Vec<String> {
+    let [time, cost, tokens] = taken(&column.figures, &LOOK);
+    let mut cells = vec![
+        code(&column.harness, NAME),
+        facts.agent.as_ref().map_or_else(|| "–".to_owned(), |agent| code(agent, NAME)),
+        model(facts),
+        format!("{} of {}", column.cases_passed, column.cases),
+        score(column.score, &LOOK),
+        interval(column.interval, &LOOK),
+    ];
+    if errors {
+        cells.push(score(column.score_with_errors.or(column.score), &LOOK));
+    }
+    cells.extend([completion(column, &LOOK), column.tally.errored.to_string(), cost, tokens, time]);
+    cells
+}
+
+/// The model that answered; where a script did in its place, the row says so, too.
+fn model(facts: &Facts) -> String {
+    let scripted = facts.scripted_model || facts.scripted_agent;
+    match &facts.model {
+        Some(model) if scripted => format!("a script, as {}", code(model, NAME)),
+        Some(model) => code(model, NAME),
+        None if scripted => "a script".to_owned(),
+        None => "–".to_owned(),
+    }
+}
+
+/// What the traces of a column tell.
+struct Facts {
+    name: String,
+    agent: Option<String>,
+    model: Option<String>,
+    /// A script answered in the model's place.
+    scripted_model: bool,
+    /// The agent itself plays a script.
+    scripted_agent: bool,
+}
+
+impl Facts {
+    fn of(report: &Report, column: &Column) -> Self {
+        let here = |it: &&TrialResult| (&it.harness, &it.arm) == (&column.harness, &column.arm);
+        let results: Vec<&TrialResult> = report.results.iter().filter(here).collect();
+        let folders: Vec<PathBuf> = results.iter().filter_map(|result| report.trial_folder(result)).collect();
+        let agents = folders.iter().filter_map(|folder| stored::agent(folder)).take(ASKED);
+        let agents: BTreeSet<String> = agents
+            .map(|agent| match agent.version {
+                Some(version) => format!("{} {version}", agent.name),
+                None => agent.name,
+            })
+            .filter(|agent| !agent.is_empty())
+            .collect();
+        let told: BTreeSet<&str> = results.iter().filter_map(|result| result.model.effective.as_deref()).collect();
+        let asked = results.iter().find_map(|result| result.model.requested.clone());
+        let manifest = report.run.harnesses.iter().find(|harness| harness.name == column.harness);
+        Self {
+            name: column.name(),
+            agent: listed(agents.iter().map(String::as_str)),
+            model: listed(told.into_iter()).or(asked),
+            scripted_model: folders.iter().any(|folder| stored::model_was_scripted(folder)),
+            scripted_agent: manifest.is_some_and(|it| !it.manifest.script_variants().is_empty()),
+        }
+    }
+}
+
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let names: Vec<&str> = names.collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+fn notes(report: &Report, facts: &[Facts]) -> Vec<String> {
+    let named =
+        |holds: fn(&Facts) -> bool| listed(facts.iter().filter(|facts| holds(facts)).map(|facts| facts.name.as_str()));
+    let mut notes = Vec::new();
+    if let Some(names) = named(|facts| facts.scripted_agent) {
+        notes.push(format!(
+            "{names}: the agent plays a script that stands beside each case; this says nothing of a model"
+        ));
+    }
+    if let Some(names) = named(|facts| facts.scripted_model && !facts.scripted_agent) {
+        notes.push(format!(
+            "{names}: a script answered in the place of the model, so the figures tell of the agent's program and say nothing of a model"
+        ));
+    }
+    notes.extend(report.notes.iter().cloned());
+    notes
+}
+
+/// The folder that all cases lie in, as it is reached from where the command runs; its last name elsewhere.
+fn suite(report: &Report) -> String {
+    let mut folder: Option<PathBuf> = None;
+    for case in &report.run.cases {
+        let own = case.path.parent().unwrap_or(Path::new(""));
+        folder = Some(match folder {
+            None => own.to_owned(),
+            Some(known) => known.ancestors().find(|folder| own.starts_with(folder)).unwrap_or(Path::new("")).to_owned(),
+        });
+    }
+    let folder = folder.unwrap_or_default();
+    let here = std::env::current_dir().ok();
+    let below =
+        here.and_then(|here| folder.strip_prefix(here).map(Path::to_owned).ok()).filter(|it| *it != Path::new(""));
+    let shown = below.unwrap_or_else(|| folder.file_name().map(PathBuf::from).unwrap_or_default());
+    shown.to_string_lossy().into_owned()
+}
+
+/// A digest of the cases as they were, so that two tables can be seen to be of the same suite.
+fn digest(report: &Report) -> String {
+    let mut cases: Vec<(&str, &str)> = report.run.cases.iter().map(|case| (&*case.id, &*case.digest)).collect();
+    cases.sort_unstable();
+    let mut hasher = blake3::Hasher::new();
+    for (id, digest) in cases {
+        hasher.update(&(id.len() as u64).to_le_bytes()).update(id.as_bytes());
+        hasher.update(&(digest.len() as u64).to_le_bytes()).update(digest.as_bytes());
+    }
+    hasher.finalize().to_hex().chars().take(12).collect()
+}
+
+fn trials_a_case(report: &Report) -> String {
+    let trials: BTreeSet<usize> =
+        report.cells.iter().map(|cell| cell.tally.trials).filter(|trials| *trials > 0).collect();
+    match (trials.first(), trials.last()) {
+        (Some(least), Some(most)) if least != most => format!("{least} to {most}"),
+        (Some(one), _) => one.to_string(),
+        _ => "none".to_owned(),
+    }
+}

@@ -1,0 +1,139 @@
+//! Text of agents and cases for Markdown, XML and workflow commands, so that it stays text: it opens no tag, breaks no
+//! table, names nobody and starts no command.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use super::text::{Look, harmless, one_line};
+
+/// How text for services is written: no colours, every sign.
+pub const LOOK: Look = Look { width: 100, colour: false, unicode: true };
+
+/// Text cut to so many characters, with a word about what is gone.
+pub fn bounded(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => {
+            let (head, rest) = text.split_at(end);
+            Cow::Owned(format!("{head}… ({} more characters)", rest.chars().count()))
+        }
+    }
+}
+
+/// One line of Markdown, for a table or a heading: a code span where the text is plain, else the same in HTML. In code
+/// nobody is mentioned and nothing is linked.
+pub fn code(text: &str, most: usize) -> String {
+    let line = one_line(text, most, &LOOK);
+    match line.as_str() {
+        "" => String::new(),
+        plain if is_plain(plain) => format!("`{plain}`"),
+        other => format!("<code>{}</code>", entities(other)),
+    }
+}
+
+/// One line of Markdown in running text, whose own code spans stay where they are plain. Where a service could find a
+/// name or a link in it, all of it is code.
+pub fn inline(text: &str, most: usize) -> String {
+    let line = one_line(text, most, &LOOK);
+    if ["@", "#", "://", "www.", "WWW.", "GH-"].iter().any(|sign| line.contains(sign)) {
+        return code(&line, most);
+    }
+    let parts: Vec<&str> = line.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return entities(&line);
+    }
+    let written = parts.iter().enumerate().map(|(number, part)| match number % 2 {
+        0 => entities(part),
+        _ if is_plain(part) && !part.is_empty() => format!("`{part}`"),
+        _ => format!("&#96;{}&#96;", entities(part)),
+    });
+    written.collect()
+}
+
+/// Whether a code span can hold a text as it is, in a table too.
+fn is_plain(line: &str) -> bool {
+    line.chars().all(|c| c.is_alphanumeric() || " -_./()[],=+%…≥".contains(c))
+}
+
+/// Every sign that means something in Markdown or HTML, written as a number.
+fn entities(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for c in line.chars() {
+        match c {
+            '&' | '<' | '>' | '`' | '*' | '_' | '[' | ']' | '#' | '|' | '~' | '\\' | '@' | '$' => {
+                let _ = write!(out, "&#{};", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    // Services link an address as it stands, in code as well.
+    out.replace("://", "&#58;//").replace("www.", "www&#46;").replace("WWW.", "WWW&#46;")
+}
+
+/// Lines of text as a block of Markdown, in which nothing is markup.
+pub fn block(text: &str, most: usize) -> String {
+    let text = harmless(&bounded(text.trim_end(), most));
+    let mut out = String::with_capacity(text.len() + 16);
+    out.push_str("<pre>\n");
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            c => out.push(c),
+        }
+    }
+    out.push_str("\n</pre>");
+    out
+}
+
+/// Text that an XML document may hold, as what it may not is written out, and in which no CI server finds an attachment.
+pub fn xml(text: &str, most: usize) -> String {
+    harmless(&bounded(text, most)).replace("[[ATTACHMENT|", "[ [ATTACHMENT|")
+}
+
+/// The message of a workflow command: one line, whatever the text is.
+pub fn command_data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A property of a workflow command.
+pub fn command_property(text: &str) -> String {
+    command_data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn plain_words_stay_readable() {
+        assert_eq!(code("fixing/off-by-one", 80), "`fixing/off-by-one`");
+        assert_eq!(code("a|b", 80), "<code>a&#124;b</code>");
+        assert_eq!(inline("ask @someone, see www.a.org", 80), "<code>ask &#64;someone, see www&#46;a.org</code>");
+        assert_eq!(inline("a*b: `--rerun failed` and `a|b`", 80), "a&#42;b: `--rerun failed` and &#96;a&#124;b&#96;");
+        assert_eq!(bounded("abcdef", 4), "abcd… (2 more characters)");
+        assert_eq!(command_property("a:b,c%\n"), "a%3Ab%2Cc%25%0A");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_an_agent_says_is_markup(text in "\\PC*|[\\x00-\\u{2fff}]*|[|`<>@#:&\\\\/*_\n\r -]*") {
+            let spans = regex::Regex::new("`[^`|<>@\\\\]+`").unwrap();
+            for line in [code(&text, 200), inline(&text, 200)] {
+                let inner = line.strip_prefix("<code>").and_then(|it| it.strip_suffix("</code>")).unwrap_or(&line);
+                let inner = spans.replace_all(inner, "");
+                prop_assert!(!inner.contains(['<', '>', '|', '`', '@', '\n', '\r', '\\']), "{line:?}");
+            }
+            let block = block(&text, 200);
+            let inner = block.strip_prefix("<pre>\n").and_then(|it| it.strip_suffix("\n</pre>"));
+            prop_assert!(inner.is_some_and(|it| !it.contains(['<', '>'])), "{block:?}");
+            let xml = xml(&text, 200);
+            prop_assert!(!xml.chars().any(|c| c.is_control() && c != '\n' || matches!(c, '\u{fffe}' | '\u{ffff}')), "{xml:?}");
+            let data = command_property(&text);
+            prop_assert!(!data.contains(['\n', '\r', ':', ',']), "{data:?}");
+        }
+    }
+}

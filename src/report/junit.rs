@@ -1,0 +1,282 @@
+//! The report for CI servers: JUnit XML, a suite for each harness and model, a test case for each cell.
+//!
+//! A cell is one test case, whatever the number of its trials, so that names stay the same from run to run and the file
+//! is red where the exit code is 1 or 3 (adr/0026). Trials that did not pass in a cell that did are its flaky runs.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use quick_junit::{FlakyOrRerun, NonSuccessKind, TestCase, TestCaseStatus, TestRerun, TestSuite};
+
+use super::cells::{Cell, Column};
+use super::escape::{LOOK, xml};
+use super::text::one_line;
+use super::{Report, figures, problems, stored};
+use crate::result::TrialResult;
+use crate::verdict::Verdict;
+
+/// So many characters are kept of a name or a message.
+const LINE: usize = 300;
+/// So many characters are kept of a description.
+const DESCRIPTION: usize = 4_000;
+/// So many characters are kept of an answer, and of a standard error.
+const OUTPUT: usize = 2_000;
+/// So many trials of a cell are written out.
+const TRIALS: usize = 50;
+
+/// Writes the report.
+///
+/// # Errors
+/// The output could not be written.
+pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let mut document = quick_junit::Report::new("evals");
+    let trials = report.trials_by_cell();
+    for column in &report.columns {
+        let mut suite = TestSuite::new(line(&column.name()));
+        suite.extra.insert("timestamp".into(), line(&report.run.started).into());
+        describe(&mut suite, report, column);
+        for cell in report.cells.iter().filter(|cell| (&cell.harness, &cell.arm) == (&column.harness, &column.arm)) {
+            let trials = trials.get(&cell.key()).map(Vec::as_slice).unwrap_or_default();
+            suite.add_test_case(test_case(report, column, cell, trials));
+        }
+        suite.time = sum(suite.test_cases.iter().map(|case| case.time));
+        document.add_test_suite(suite);
+    }
+    document.time = sum(document.test_suites.iter().map(|suite| suite.time));
+    let mut out = ToTheSchema { out, head: Some(Vec::new()), failed: None };
+    let done = document.serialize(&mut out);
+    match out.failed.take() {
+        Some(error) => Err(error),
+        None => done.map_err(io::Error::other),
+    }
+}
+
+/// The sum of the times that are known; nothing where none is.
+fn sum(times: impl Iterator<Item = Option<Duration>>) -> Option<Duration> {
+    times.flatten().reduce(Duration::saturating_add)
+}
+
+fn line(text: &str) -> String {
+    xml(&one_line(text, LINE, &LOOK), LINE)
+}
+
+/// What holds for the whole column.
+fn describe(suite: &mut TestSuite, report: &Report, column: &Column) {
+    let run = &report.run;
+    let mut add = |name: &str, value: String| {
+        suite.add_property((name.to_owned(), line(&value)));
+    };
+    add("run", run.run.clone());
+    add("evals", run.evals.clone());
+    if let Some(label) = &run.label {
+        add("label", label.clone());
+    }
+    add("harness", column.harness.clone());
+    add("model", column.arm.clone());
+    let [_, cost, tokens] = figures::taken(&column.figures, &LOOK);
+    let score = |score: Option<f64>| score.map(|_| figures::score(score, &LOOK));
+    let known = [
+        ("score", score(column.score)),
+        ("score.interval", column.interval.map(|it| figures::interval(Some(it), &LOOK))),
+        ("score.errors-as-failures", score(column.score_with_errors)),
+        ("completed", column.completion.map(|_| figures::completion(column, &LOOK))),
+        ("cost", column.figures.cost_usd.map(|_| cost)),
+        ("tokens", column.figures.tokens.map(|_| tokens)),
+    ];
+    for (name, value) in known {
+        value.into_iter().for_each(|value| add(name, value));
+    }
+}
+
+fn test_case(report: &Report, column: &Column, cell: &Cell, trials: &[&TrialResult]) -> TestCase {
+    let (mut status, told) = status(cell, trials);
+    let open: Vec<&TrialResult> =
+        trials.iter().copied().filter(|it| !matches!(it.verdict, Verdict::Pass | Verdict::Skipped)).collect();
+    // Of a cell that is flaky all of them, as its failure alone does not say that.
+    let is_told = |result: &TrialResult| !cell.flaky() && told.is_some_and(|told| std::ptr::eq(told, result));
+    let others = open.iter().filter(|result| !is_told(result));
+    status.add_reruns(others.take(TRIALS).map(|result| rerun(report, result)));
+    for result in trials {
+        status.add_reruns(before(report, result));
+    }
+    if cell.flaky() {
+        status.set_rerun_kind(FlakyOrRerun::Flaky);
+    }
+    let mut case = TestCase::new(line(&cell.case), status);
+    case.set_classname(line(&column.name()));
+    case.time = sum(trials.iter().map(|result| result.metrics.duration_ms.map(Duration::from_millis)));
+    let mut out = String::new();
+    for result in trials.iter().take(TRIALS) {
+        told_of(&mut out, report, result);
+    }
+    if let Some(more) = trials.len().checked_sub(TRIALS).filter(|more| *more > 0) {
+        out.push_str(&format!("and {more} more trials\n"));
+    }
+    if !out.is_empty() {
+        case.set_system_out(out);
+    }
+    let tail = open.iter().find_map(|result| result.stop.as_ref()?.stderr_tail.as_deref());
+    if let Some(tail) = tail.filter(|tail| !tail.trim().is_empty()) {
+        case.set_system_err(xml(tail, OUTPUT));
+    }
+    case
+}
+
+/// What the cell came to, and the trial that it is told by. Unknown is no pass: what could not be judged is an error,
+/// with a type that says so.
+fn status<'a>(cell: &Cell, trials: &[&'a TrialResult]) -> (TestCaseStatus, Option<&'a TrialResult>) {
+    let first = |verdict: Verdict| trials.iter().copied().find(|result| result.verdict == verdict);
+    let (kind, told) = match cell.verdict {
+        Some(Verdict::Pass) => return (TestCaseStatus::success(), None),
+        Some(Verdict::Skipped) => {
+            let reason = trials.iter().find_map(|result| result.skipped.as_deref());
+            return (skipped("skipped", reason.unwrap_or("what its case demands is not there")), None);
+        }
+        Some(Verdict::Fail) => (NonSuccessKind::Failure, first(Verdict::Fail)),
+        Some(Verdict::Ungraded) => (NonSuccessKind::Error, first(Verdict::Ungraded)),
+        Some(Verdict::Errored) | None => (NonSuccessKind::Error, first(Verdict::Errored)),
+    };
+    let told = told.or_else(|| first(Verdict::Errored)).or_else(|| first(Verdict::Ungraded));
+    match (cell.verdict, told) {
+        // Nothing went wrong in what was run.
+        (None, None) => (skipped("not_run", &problems::counts(cell)), None),
+        _ => (not_passed(kind, cell, told), told),
+    }
+}
+
+fn not_passed(kind: NonSuccessKind, cell: &Cell, told: Option<&TrialResult>) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(kind);
+    let reasons = told.map(problems::reasons).unwrap_or_default();
+    let counts = if cell.tally.trials > 1 { problems::counts(cell) } else { String::new() };
+    let parts = [counts.as_str(), reasons.first().map_or("", String::as_str)];
+    let message = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+    status.set_message(line(&message));
+    status.set_type(told.map_or_else(|| "fail".to_owned(), type_of));
+    if !reasons.is_empty() {
+        status.set_description(xml(&reasons.join("\n"), DESCRIPTION));
+    }
+    status
+}
+
+fn skipped(kind: &str, message: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::skipped();
+    status.set_type(kind).set_message(line(message));
+    status
+}
+
+/// The kind of what is wrong with a trial: the grader that failed, the category of the error, or the verdict's word.
+fn type_of(result: &TrialResult) -> String {
+    let failed =
+        problems::open_grades(result).into_iter().find(|grade| grade.passed == Some(false) && !grade.diagnostic);
+    match (&result.error, failed, result.verdict) {
+        (Some(error), ..) => error.category.word().to_owned(),
+        (None, Some(grade), Verdict::Fail) => line(&grade.grader),
+        (None, _, verdict) => verdict.word().to_owned(),
+    }
+}
+
+/// A trial that did not pass beside others of its cell.
+fn rerun(report: &Report, result: &TrialResult) -> TestRerun {
+    let kind = if result.verdict == Verdict::Fail { NonSuccessKind::Failure } else { NonSuccessKind::Error };
+    let reasons = problems::reasons(result);
+    let mut rerun = TestRerun::new(kind);
+    let why = reasons.first().map_or_else(|| result.verdict.word(), String::as_str);
+    rerun.set_type(type_of(result)).set_message(line(&format!("trial {}: {why}", result.trial)));
+    rerun.set_stack_trace(xml(&reasons.join("\n"), DESCRIPTION));
+    if let Some(folder) = report.trial_folder(result) {
+        rerun.set_system_out(attachment(&folder.join("trace.jsonl")));
+    }
+    rerun
+}
+
+/// What came before a trial's last attempt, and the failure that a trial of a derived run made good.
+fn before(report: &Report, result: &TrialResult) -> Vec<TestRerun> {
+    let mut reruns = Vec::new();
+    if result.attempt > 1
+        && let Some(folder) = report.trial_folder(result)
+    {
+        for earlier in stored::earlier_attempts(&folder, result).iter().take(TRIALS) {
+            let mut attempt = rerun(report, earlier);
+            let reasons = problems::reasons(earlier);
+            let why = reasons.first().map_or_else(|| earlier.verdict.word(), String::as_str);
+            attempt.set_message(line(&format!("trial {}, attempt {}: {why}", earlier.trial, earlier.attempt)));
+            let place = folder.join("attempts").join(earlier.attempt.to_string());
+            attempt.set_system_out(attachment(&place.join("trace.jsonl")));
+            reruns.push(attempt);
+        }
+    }
+    if result.flaky && result.verdict == Verdict::Pass {
+        let mut failed = TestRerun::new(NonSuccessKind::Failure);
+        let why = result.warnings.iter().find(|warning| warning.starts_with("flaky"));
+        failed.set_type("flaky").set_message(line(why.map_or("it failed before and passed now", String::as_str)));
+        reruns.push(failed);
+    }
+    reruns
+}
+
+/// What a trial came to, what its agent answered at the end, and where its trace is.
+fn told_of(out: &mut String, report: &Report, result: &TrialResult) {
+    let score = result.score.map(|score| format!(", score {:.2}", score.get())).unwrap_or_default();
+    out.push_str(&format!("trial {}: {}{score}\n", result.trial, result.verdict.word()));
+    let Some(folder) = report.trial_folder(result) else { return };
+    if let Some(answer) = stored::answer(&folder) {
+        out.push_str(&format!("{}\n", xml(&answer, OUTPUT).trim_end()));
+    }
+    out.push_str(&attachment(&folder.join("trace.jsonl")));
+}
+
+/// The line by which CI servers find a file; nothing where it is not there.
+fn attachment(path: &Path) -> String {
+    if path.is_file() {
+        format!("[[ATTACHMENT|{}]]\n", xml(&path.to_string_lossy(), usize::MAX))
+    } else {
+        String::new()
+    }
+}
+
+/// Leaves out the one attribute that the crate writes and the common schema does not know: `skipped` of `testsuites`,
+/// whose suites each have their own.
+struct ToTheSchema<'a> {
+    out: &'a mut dyn Write,
+    /// The document's beginning, until that element is whole.
+    head: Option<Vec<u8>>,
+    /// Why the output could not be written, as the crate does not hand it on as it was.
+    failed: Option<io::Error>,
+}
+
+impl ToTheSchema<'_> {
+    fn pass_on(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(mut head) = self.head.take() else { return self.out.write_all(bytes) };
+        head.extend_from_slice(bytes);
+        let text = String::from_utf8_lossy(&head);
+        let whole = text.find("<testsuites").and_then(|start| Some((start, start + text.get(start..)?.find('>')?)));
+        let Some((start, end)) = whole else {
+            self.head = Some(head);
+            return Ok(());
+        };
+        let element = text.get(start..end).unwrap_or_default();
+        let without = element.find(" skipped=\"").and_then(|at| {
+            let rest = element.get(at + " skipped=\"".len()..)?;
+            Some(format!("{}{}", element.get(..at)?, rest.get(rest.find('"')? + 1..)?))
+        });
+        let rest = text.get(end..).unwrap_or_default();
+        let front = text.get(..start).unwrap_or_default();
+        write!(self.out, "{front}{}{rest}", without.as_deref().unwrap_or(element))
+    }
+}
+
+impl Write for ToTheSchema<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Err(error) = self.pass_on(bytes) {
+            let kind = error.kind();
+            self.failed = Some(error);
+            return Err(kind.into());
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

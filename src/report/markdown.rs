@@ -1,0 +1,261 @@
+//! The report for pull requests: a verdict, a row for each harness and model, and everything else folded below.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use super::cells::{Cell, Column};
+use super::escape::{LOOK, block, code, inline};
+use super::figures::{completion, interval, score, taken};
+use super::problems::{self, CellProblem, ProblemKind};
+use super::text::plural;
+use super::{Report, commands, exit_code};
+use crate::result::TrialResult;
+
+/// The longest comment that services take, in characters. Bytes are counted, of which there are never fewer.
+pub const COMMENT: usize = 65_536;
+/// So many characters are kept of the reasons of one trial.
+const REASONS: usize = 1_500;
+/// So many different reasons are told of one cell.
+const GROUPS: usize = 5;
+/// So many characters are kept of a name.
+const NAME: usize = 120;
+/// What is left free for the words that say what was cut.
+const RESERVE: usize = 500;
+
+/// Writes the report, at most so many bytes long.
+///
+/// # Errors
+/// The output could not be written.
+pub fn write(report: &Report, most: usize, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(text(report, most).as_bytes())
+}
+
+/// The report, at most so many bytes long; nothing where there is hardly room for a word.
+pub fn text(report: &Report, most: usize) -> String {
+    let Some(room) = most.checked_sub(RESERVE) else { return String::new() };
+    let mut page = Page { text: String::new(), room, cut: false };
+    page.add(&verdict(report));
+    table(report, &mut page);
+    for note in &report.notes {
+        page.add(&format!("- {}\n", inline(note, 500)));
+    }
+    if !report.notes.is_empty() {
+        page.add("\n");
+    }
+    let problems = problems::cells(report);
+    for kind in ProblemKind::ALL {
+        let of_kind: Vec<&CellProblem<'_>> = problems.iter().filter(|problem| problem.kind == kind).collect();
+        section(report, kind, &of_kind, &mut page);
+    }
+    cases(report, &mut page);
+    let run = inline(&commands::run_word(&report.run, &report.folder), 60);
+    if page.cut {
+        let _ =
+            writeln!(page.text, "Some of it was left out for its length; `evals report` of run {run} has everything.");
+    }
+    page.text
+}
+
+/// A text that ends before it is too long.
+struct Page {
+    text: String,
+    room: usize,
+    cut: bool,
+}
+
+impl Page {
+    /// Adds a part whole or not at all; whether it was.
+    fn add(&mut self, part: &str) -> bool {
+        let fits = self.text.len() + part.len() <= self.room;
+        if fits {
+            self.text.push_str(part);
+        } else {
+            self.cut = true;
+        }
+        fits
+    }
+
+    /// Adds parts between a head and a foot, as many as there is room for; a line says how many are missing.
+    fn fold(&mut self, head: &str, parts: impl ExactSizeIterator<Item = String>, foot: &str) {
+        let left_out = |count: usize| format!("… and {count} more\n");
+        let count = parts.len();
+        let around = foot.len() + left_out(count).len();
+        self.room = self.room.saturating_sub(around);
+        let begun = self.add(head);
+        let mut written = 0;
+        for part in parts {
+            if !begun || !self.add(&part) {
+                break;
+            }
+            written += 1;
+        }
+        self.room += around;
+        if begun {
+            if written < count {
+                self.text.push_str(&left_out(count - written));
+            }
+            self.text.push_str(foot);
+        }
+    }
+}
+
+fn verdict(report: &Report) -> String {
+    let (sign, word) = match exit_code(report) {
+        0 => ("✅", "everything passed"),
+        1 => ("❌", "failed"),
+        _ => ("⚠️", "nothing failed, and not everything could be judged"),
+    };
+    let run = &report.run;
+    let label = run.label.as_ref().map(|label| format!(" {}", code(label, NAME))).unwrap_or_default();
+    let summary = &report.summary;
+    let counts = [
+        (summary.pass, "passed"),
+        (summary.fail, "failed"),
+        (summary.ungraded, "ungraded"),
+        (summary.errored, "errored"),
+        (summary.skipped, "skipped"),
+        (summary.not_run, "not run"),
+    ];
+    let counts: Vec<String> = counts
+        .into_iter()
+        .filter(|(count, word)| *count > 0 || *word == "passed")
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    format!(
+        "### {sign} evals: {word}\n\nRun {}{label} of {}: {} of {}.\n\n",
+        code(&run.run, NAME),
+        inline(run.started.get(..10).unwrap_or(&run.started), 40),
+        counts.join(", "),
+        plural(summary.trials(), "trial")
+    )
+}
+
+/// The head of a table and the line below it, whose first column is for names and the others for figures.
+fn head(columns: &[String]) -> String {
+    let rule: Vec<&str> = columns.iter().enumerate().map(|(n, _)| if n == 0 { "---" } else { "---:" }).collect();
+    format!("| {} |\n| {} |\n", columns.join(" | "), rule.join(" | "))
+}
+
+fn table(report: &Report, page: &mut Page) {
+    if report.columns.is_empty() {
+        return;
+    }
+    let errors = report.columns.iter().any(|column| column.score_with_errors.is_some());
+    let mut heads = vec!["harness / model", "cases passed", "score", "95 % interval"];
+    if errors {
+        heads.push("errors as failures");
+    }
+    heads.extend(["completed", "cost", "tokens", "median time"]);
+    let head = head(&heads.into_iter().map(str::to_owned).collect::<Vec<_>>());
+    let rows = report.columns.iter().map(|column| row(column, errors));
+    page.fold(&head, rows, "\n");
+}
+
+fn row(column: &Column, errors: bool) -> String {
+    let [time, cost, tokens] = taken(&column.figures, &LOOK);
+    let mut cells = vec![
+        code(&column.name(), NAME),
+        format!("{} of {}", column.cases_passed, column.cases),
+        score(column.score, &LOOK),
+        interval(column.interval, &LOOK),
+    ];
+    if errors {
+        cells.push(score(column.score_with_errors.or(column.score), &LOOK));
+    }
+    cells.extend([completion(column, &LOOK), cost, tokens, time]);
+    format!("| {} |\n", cells.join(" | "))
+}
+
+fn section(report: &Report, kind: ProblemKind, problems: &[&CellProblem<'_>], page: &mut Page) {
+    if problems.is_empty() {
+        return;
+    }
+    let count: usize = problems.iter().map(|problem| 1 + problem.same.len()).sum();
+    let several = report.columns.len() > 1;
+    let what = if several { "cell" } else { "case" };
+    let summary = match kind {
+        ProblemKind::Flaky => format!("{} passed, though not with every trial", plural(count, what)),
+        kind => format!("{} {}", plural(count, what), kind.word()),
+    };
+    let head = format!("<details><summary>{summary}</summary>\n\n");
+    page.fold(&head, problems.iter().map(|problem| told(report, problem, several)), "\n</details>\n\n");
+}
+
+fn told(report: &Report, problem: &CellProblem<'_>, several: bool) -> String {
+    let cell = problem.cell;
+    let of = if several {
+        format!(" · {}", code(&super::cells::column_name(&cell.harness, &cell.arm), NAME))
+    } else {
+        String::new()
+    };
+    let mut text = format!("**{}**{of} – {}\n", code(&cell.case, NAME), problems::counts(cell));
+    let groups = alike(&problem.trials);
+    for (reasons, trials) in groups.iter().take(GROUPS) {
+        let mut lines = reasons.clone();
+        if cell.tally.trials > 1 {
+            let trials: Vec<String> = trials.iter().map(u32::to_string).collect();
+            lines.insert(0, format!("trial {}", trials.join(", ")));
+        }
+        if !lines.is_empty() {
+            let _ = writeln!(text, "{}\n", block(&lines.join("\n"), REASONS));
+        }
+    }
+    let more: usize = groups.iter().skip(GROUPS).map(|(_, trials)| trials.len()).sum();
+    if more > 0 {
+        let _ = writeln!(text, "and {} for other reasons\n", plural(more, "trial"));
+    }
+    if !problem.same.is_empty() {
+        let names: Vec<String> = problem.same.iter().take(10).map(|cell| code(&cell.case, NAME)).collect();
+        let more = problem.same.len().saturating_sub(names.len());
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let _ = writeln!(text, "The same error: {}{more}\n", names.join(", "));
+    }
+    if let Some(result) = problem.trials.first() {
+        let _ = writeln!(text, "{}\n", code(&commands::show(&report.run, &report.folder, result), 1_000));
+    }
+    text
+}
+
+/// Trials by what is said of them, in order.
+fn alike(trials: &[&TrialResult]) -> Vec<(Vec<String>, Vec<u32>)> {
+    let mut groups: Vec<(Vec<String>, Vec<u32>)> = Vec::new();
+    for result in trials {
+        let reasons = problems::reasons(result);
+        match groups.iter_mut().find(|(known, _)| *known == reasons) {
+            Some((_, trials)) => trials.push(result.trial),
+            None => groups.push((reasons, vec![result.trial])),
+        }
+    }
+    groups
+}
+
+/// Every case with what its cells came to.
+fn cases(report: &Report, page: &mut Page) {
+    if report.cells.is_empty() {
+        return;
+    }
+    let names = report.columns.iter().map(|column| code(&column.name(), NAME));
+    let head = head(&std::iter::once("case".to_owned()).chain(names).collect::<Vec<_>>());
+    let of_case = report.cells_by_case();
+    let rows: Vec<String> = of_case
+        .iter()
+        .map(|(case, cells)| {
+            let mut row = format!("| {} ", code(case, NAME));
+            for column in &report.columns {
+                let here = cells.iter().find(|cell| (&cell.harness, &cell.arm) == (&column.harness, &column.arm));
+                let _ = write!(row, "| {} ", here.map_or_else(String::new, |cell| in_table(cell)));
+            }
+            row + "|\n"
+        })
+        .collect();
+    let head = format!("<details><summary>{}</summary>\n\n{head}", plural(rows.len(), "case"));
+    page.fold(&head, rows.into_iter(), "\n</details>\n");
+}
+
+fn in_table(cell: &Cell) -> String {
+    let word = cell.verdict.map_or("not run", |verdict| verdict.word());
+    let passed =
+        if cell.tally.trials == 0 { String::new() } else { format!(" {}/{}", cell.tally.passed, cell.tally.trials) };
+    let score = cell.score.map(|score| format!(" {score:.2}")).unwrap_or_default();
+    format!("{word}{passed}{score}")
+}

@@ -1,0 +1,87 @@
+//! What reports take from the stored files of trials beside their results: final answers, earlier attempts, who the agent was.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use crate::result::TrialResult;
+use crate::run::read_json;
+use crate::trace::jsonl::{Reader, read_event};
+use crate::trace::{Agent, Body};
+
+/// A last line longer than this is not read for a report.
+const LONGEST_LINE: u64 = 32 << 20;
+/// So much is read at a time.
+const BLOCK: u64 = 8 << 10;
+
+/// The final answer of a trial, from the last line of its trace. Nothing where there is no trace, or no answer in it.
+pub fn answer(trial: &Path) -> Option<String> {
+    let mut file = File::open(trial.join("trace.jsonl")).ok()?;
+    let line = last_line(&mut file).ok()??;
+    match read_event(&line)?.body {
+        Body::Stop(stop) => stop.output.filter(|output| !output.trim().is_empty()),
+        _ => None,
+    }
+}
+
+/// The last line of a file that is not empty, read from its end; nothing where it is too long.
+fn last_line(file: &mut (impl Read + Seek)) -> io::Result<Option<Vec<u8>>> {
+    let end = file.seek(SeekFrom::End(0))?;
+    let mut start = end;
+    let mut tail: Vec<u8> = Vec::new();
+    while start > 0 && end - start < LONGEST_LINE {
+        // Ever more at a time, so that a long line is not copied once for each block.
+        let step = BLOCK.max(end - start).min(start);
+        start -= step;
+        file.seek(SeekFrom::Start(start))?;
+        let mut block = vec![0; usize::try_from(step).unwrap_or_default()];
+        file.read_exact(&mut block)?;
+        block.extend_from_slice(&tail);
+        tail = block;
+        let ended = tail.trim_ascii_end().len();
+        let line = tail.get(..ended).unwrap_or_default();
+        if let Some(at) = memchr::memrchr(b'\n', line) {
+            return Ok(line.get(at + 1..).map(<[u8]>::to_vec));
+        }
+    }
+    Ok((start == 0).then(|| tail.trim_ascii_end().to_vec()).filter(|line| !line.is_empty()))
+}
+
+/// The attempts that a trial's last one was preceded by, as far as their results can be read.
+pub fn earlier_attempts(trial: &Path, result: &TrialResult) -> Vec<TrialResult> {
+    let attempts = trial.join("attempts");
+    let read = |number: u32| read_json(&attempts.join(number.to_string()).join("result.json")).ok();
+    (1..result.attempt).filter_map(read).collect()
+}
+
+/// Who the agent of a trial said it was.
+pub fn agent(trial: &Path) -> Option<Agent> {
+    let file = File::open(trial.join("trace.jsonl")).ok()?;
+    Reader::new(BufReader::new(file)).ok()?.header().agent.clone()
+}
+
+/// Whether a script answered in the place of the agent's model.
+pub fn model_was_scripted(trial: &Path) -> bool {
+    trial.join("model.jsonl").is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    #[test]
+    fn the_last_line_is_found_however_long_the_lines_are() {
+        let read = |text: &str| last_line(&mut Cursor::new(text.as_bytes().to_vec())).unwrap();
+        assert_eq!(read(""), None);
+        assert_eq!(read("\n\n"), None);
+        assert_eq!(read("one"), Some(b"one".to_vec()));
+        assert_eq!(read("one\ntwo\n\n"), Some(b"two".to_vec()));
+        for length in [1, 8_190, 8_191, 8_192, 8_193, 40_000] {
+            let last = "x".repeat(length);
+            assert_eq!(read(&format!("first\n{last}\n")), Some(last.clone().into_bytes()), "{length}");
+            assert_eq!(read(&format!("{}\n{last}", "y".repeat(20_000))), Some(last.into_bytes()), "{length}");
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! How far two judges agree, and a judge with people.
+
+use serde::Serialize;
+
+use super::Interval;
+use super::distributions::{binomial_exactly, z_of_level};
+use super::means::mean;
+
+/// Agreement of two judges beyond chance.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Kappa {
+    /// The share on which they agree.
+    pub observed: f64,
+    /// The share on which they would by chance.
+    pub expected: f64,
+    /// `(po - pe) / (1 - pe)`; absent where chance explains everything.
+    pub kappa: Option<f64>,
+    /// Its standard error by Fleiss, Cohen & Everitt 1969.
+    pub se: Option<f64>,
+    /// By the normal distribution.
+    pub interval: Option<Interval>,
+}
+
+/// Cohen's kappa of a square table, rows the one judge, columns the other; absent where it is empty or not square.
+/// Cohen 1960.
+pub fn cohen(table: &[Vec<u64>], level: f64) -> Option<Kappa> {
+    let shares = shares(table)?;
+    let (rows, columns) = margins(&shares);
+    let observed: f64 = shares.iter().enumerate().filter_map(|(i, row)| row.get(i)).sum();
+    let expected: f64 = rows.iter().zip(&columns).map(|(row, column)| row * column).sum();
+    let kappa = (expected < 1.0).then(|| (observed - expected) / (1.0 - expected));
+    let total: u64 = table.iter().flatten().sum();
+    let se = kappa.map(|kappa| {
+        let mut sum = 0.0;
+        for (i, row) in shares.iter().enumerate() {
+            for (j, share) in row.iter().enumerate() {
+                sum += if i == j {
+                    share * (1.0 - (rows[i] + columns[i]) * (1.0 - kappa)).powi(2)
+                } else {
+                    share * (1.0 - kappa).powi(2) * (columns[i] + rows[j]).powi(2)
+                };
+            }
+        }
+        let less = (kappa - expected * (1.0 - kappa)).powi(2);
+        ((sum - less).max(0.0) / total as f64).sqrt() / (1.0 - expected)
+    });
+    let interval = kappa.zip(se).map(|(kappa, se)| Interval::around(kappa, z_of_level(level) * se));
+    Some(Kappa { observed, expected, kappa, se, interval })
+}
+
+/// Kappa with disagreements weighed by `weight(distance of the categories)`: `1 - sum w o / sum w e`. Cohen 1968.
+pub fn weighted(table: &[Vec<u64>], weight: impl Fn(f64) -> f64) -> Option<f64> {
+    let shares = shares(table)?;
+    let (rows, columns) = margins(&shares);
+    let (mut seen, mut chance) = (0.0, 0.0);
+    for (i, row) in shares.iter().enumerate() {
+        for (j, share) in row.iter().enumerate() {
+            let weight = weight(i.abs_diff(j) as f64);
+            seen += weight * share;
+            chance += weight * rows[i] * columns[j];
+        }
+    }
+    (chance > 0.0).then(|| 1.0 - seen / chance)
+}
+
+/// Gwet's AC1, which keeps its sense where one answer is rare: chance is `sum q (1 - q) / (k - 1)`. Gwet 2008.
+pub fn gwet(table: &[Vec<u64>]) -> Option<f64> {
+    let shares = shares(table)?;
+    let (rows, columns) = margins(&shares);
+    let observed: f64 = shares.iter().enumerate().filter_map(|(i, row)| row.get(i)).sum();
+    let each = rows.iter().zip(&columns).map(|(row, column)| (row + column) / 2.0);
+    let expected = each.map(|q| q * (1.0 - q)).sum::<f64>() / (table.len() as f64 - 1.0);
+    (table.len() > 1 && expected < 1.0).then(|| (observed - expected) / (1.0 - expected))
+}
+
+/// Agreement of several judges: a row for each item, a column for each answer, how many gave it. Fleiss 1971.
+pub fn fleiss(counts: &[Vec<u64>]) -> Option<f64> {
+    let judges = counts.first()?.iter().sum::<u64>();
+    if judges < 2 || counts.iter().any(|row| row.iter().sum::<u64>() != judges) {
+        return None;
+    }
+    let (n, items) = (judges as f64, counts.len() as f64);
+    let alike = |row: &Vec<u64>| (row.iter().map(|c| (c * c) as f64).sum::<f64>() - n) / (n * (n - 1.0));
+    let observed = mean(&counts.iter().map(alike).collect::<Vec<_>>())?;
+    let answers = counts.iter().map(Vec::len).max()?;
+    let share = |answer: usize| counts.iter().filter_map(|row| row.get(answer)).sum::<u64>() as f64 / (n * items);
+    let expected: f64 = (0..answers).map(|answer| share(answer).powi(2)).sum();
+    (expected < 1.0).then(|| (observed - expected) / (1.0 - expected))
+}
+
+fn shares(table: &[Vec<u64>]) -> Option<Vec<Vec<f64>>> {
+    let total: u64 = table.iter().flatten().sum();
+    let square = table.iter().all(|row| row.len() == table.len());
+    (total > 0 && square)
+        .then(|| table.iter().map(|row| row.iter().map(|count| *count as f64 / total as f64).collect()).collect())
+}
+
+fn margins(shares: &[Vec<f64>]) -> (Vec<f64>, Vec<f64>) {
+    let rows = shares.iter().map(|row| row.iter().sum()).collect();
+    let columns = (0..shares.len()).map(|j| shares.iter().filter_map(|row| row.get(j)).sum()).collect();
+    (rows, columns)
+}
+
+/// How a judge's verdicts stand against people's labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Confusion {
+    /// Passed by both.
+    pub true_pass: u64,
+    /// Passed by the judge alone.
+    pub false_pass: u64,
+    /// Failed by both.
+    pub true_fail: u64,
+    /// Failed by the judge alone.
+    pub false_fail: u64,
+}
+
+/// What follows from a confusion table. A share without a denominator is absent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Calibration {
+    /// Of what people passed, what the judge passed.
+    pub true_pass_rate: Option<f64>,
+    /// Of what people failed, what the judge failed.
+    pub true_fail_rate: Option<f64>,
+    /// Of what the judge passed, what people did.
+    pub precision: Option<f64>,
+    /// Of what the judge failed, what people did.
+    pub negative_precision: Option<f64>,
+    /// The share on which they agree; alone it hides a judge that passes everything.
+    pub accuracy: Option<f64>,
+    /// The mean of the first two.
+    pub balanced_accuracy: Option<f64>,
+    /// Matthews' correlation.
+    pub correlation: Option<f64>,
+}
+
+impl Confusion {
+    /// What follows from it.
+    pub fn calibration(&self) -> Calibration {
+        let share = |part: u64, rest: u64| (part + rest > 0).then(|| part as f64 / (part + rest) as f64);
+        let true_pass_rate = share(self.true_pass, self.false_fail);
+        let true_fail_rate = share(self.true_fail, self.false_pass);
+        let [tp, fp, tn, fnn] = [self.true_pass, self.false_pass, self.true_fail, self.false_fail].map(|it| it as f64);
+        let below = ((tp + fp) * (tp + fnn) * (tn + fp) * (tn + fnn)).sqrt();
+        Calibration {
+            true_pass_rate,
+            true_fail_rate,
+            precision: share(self.true_pass, self.false_pass),
+            negative_precision: share(self.true_fail, self.false_fail),
+            accuracy: share(self.true_pass + self.true_fail, self.false_pass + self.false_fail),
+            balanced_accuracy: true_pass_rate.zip(true_fail_rate).map(|(pass, fail)| (pass + fail) / 2.0),
+            correlation: (below > 0.0).then(|| (tp * tn - fp * fnn) / below),
+        }
+    }
+
+    /// As a table, rows the judge, columns the people, pass first.
+    pub fn table(&self) -> Vec<Vec<u64>> {
+        vec![vec![self.true_pass, self.false_pass], vec![self.false_fail, self.true_fail]]
+    }
+}
+
+/// A pass rate that a judge with known errors reports.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Judged {
+    /// The share that it passed.
+    pub rate: f64,
+    /// Of how many.
+    pub n: f64,
+    /// Its true fail rate (specificity), from so many labels.
+    pub specificity: (f64, f64),
+    /// Its true pass rate (sensitivity), from so many labels.
+    pub sensitivity: (f64, f64),
+}
+
+/// The true pass rate, `(p + TNR - 1) / (TPR + TNR - 1)`, not cut to 0 and 1, and its interval, which is. Absent where
+/// the judge is hardly better than chance (`TPR + TNR - 1 <= 0.1`). Rogan & Gladen 1978; interval by Lee et al. 2025
+/// (arXiv 2511.21140).
+pub fn corrected_rate(judged: Judged, level: f64) -> Option<(f64, Interval)> {
+    let ((q0, m0), (q1, m1)) = (judged.specificity, judged.sensitivity);
+    let better = q0 + q1 - 1.0;
+    if better <= 0.1 {
+        return None;
+    }
+    let theta = (judged.rate + q0 - 1.0) / better;
+    let z = z_of_level(level);
+    let n = judged.n + z * z;
+    let p = (judged.n * judged.rate + z * z / 2.0) / n;
+    let (s0, s1) = ((m0 * q0 + 1.0) / (m0 + 2.0), (m1 * q1 + 1.0) / (m1 + 2.0));
+    let (m0, m1) = (m0 + 2.0, m1 + 2.0);
+    let below = s0 + s1 - 1.0;
+    let middle = (p + s0 - 1.0) / below;
+    let (v0, v1) = (s0 * (1.0 - s0) / m0, s1 * (1.0 - s1) / m1);
+    let shift = 2.0 * z * z * (-(1.0 - middle) * v0 + middle * v1);
+    let variance = p * (1.0 - p) / n + (1.0 - middle).powi(2) * v0 + middle.powi(2) * v1;
+    Some((theta, Interval::around(middle + shift, z * variance.sqrt() / below).within(0.0, 1.0)))
+}
+
+/// The chance that a majority of independent judges is right where each is with chance `p`; ties are wrong. Condorcet.
+pub fn majority(p: f64, judges: u64) -> f64 {
+    (judges / 2 + 1..=judges).map(|right| binomial_exactly(right, judges, p)).sum()
+}

@@ -1,0 +1,69 @@
+//! What trials took: quantiles, medians, cost of a success, and which arms nothing beats.
+
+use super::Interval;
+use super::distributions::{binomial_at_most, binomial_exactly};
+
+/// The quantile by linear interpolation between order statistics (type 7 of Hyndman & Fan 1996, numpy's default).
+pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    quantile_of_sorted(&sorted, share)
+}
+
+/// The same, of values that are in order.
+pub fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
+    let place = share.clamp(0.0, 1.0) * sorted.len().checked_sub(1)? as f64;
+    let below = *sorted.get(place.floor() as usize)?;
+    let above = *sorted.get(place.ceil() as usize)?;
+    Some(below + (above - below) * (place - place.floor()))
+}
+
+/// The middle, an interval of it by order statistics, and how often such an interval holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Median {
+    /// The median.
+    pub median: f64,
+    /// From the k-th smallest to the k-th largest, and the share of repetitions in which that holds the true median;
+    /// absent where even all values are not enough: below 6 at 95 %.
+    pub interval: Option<(Interval, f64)>,
+}
+
+/// The median with its order-statistic interval; absent without a value.
+pub fn median(values: &[f64], level: f64) -> Option<Median> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    let outside = |k: usize| 2.0 * binomial_at_most(k as u64 - 1, n as u64, 0.5);
+    let k = first_outside(n, level);
+    let interval = k.and_then(|k| {
+        let (low, high) = (*sorted.get(k - 1)?, *sorted.get(n.checked_sub(k)?)?);
+        Some((Interval { low, high }, 1.0 - outside(k)))
+    });
+    Some(Median { median: quantile_of_sorted(&sorted, 0.5)?, interval })
+}
+
+/// The largest k for which less than the rest of the level lies outside the k-th values from both ends.
+fn first_outside(n: usize, level: f64) -> Option<usize> {
+    let (mut below, mut found) = (0.0, None);
+    for k in 1..=n / 2 {
+        below += binomial_exactly(k as u64 - 1, n as u64, 0.5);
+        if 2.0 * below > 1.0 - level {
+            break;
+        }
+        found = Some(k);
+    }
+    found
+}
+
+/// What a success cost: all that was spent over the successes; absent where there was none.
+pub fn cost_of_success(total: f64, successes: u64) -> Option<f64> {
+    (successes > 0).then(|| total / successes as f64)
+}
+
+/// Which points dominate each, by their places: one that costs no more and scores no less, and is better in one of
+/// them. Equal points do not dominate each other. Points are `(cost, score)`.
+pub fn dominated_by(points: &[(f64, f64)]) -> Vec<Vec<usize>> {
+    let beats = |a: (f64, f64), b: (f64, f64)| a.0 <= b.0 && a.1 >= b.1 && a != b;
+    let all = |point: (f64, f64)| points.iter().enumerate().filter(move |(_, other)| beats(**other, point));
+    points.iter().map(|point| all(*point).map(|(place, _)| place).collect()).collect()
+}

@@ -1,0 +1,219 @@
+//! A suite's score: mean over cases, its standard error and interval, and what of its variance trials can take away.
+
+use serde::Serialize;
+
+use super::Interval;
+use super::distributions::{t_quantile, z_of_level};
+
+/// The mean; absent where there is nothing.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The unbiased variance, `sum (x - mean)^2 / (n - 1)`; absent below two values.
+pub fn variance(values: &[f64]) -> Option<f64> {
+    let middle = mean(values).filter(|_| values.len() > 1)?;
+    let squares: f64 = values.iter().map(|value| (value - middle).powi(2)).sum();
+    // Equal values leave a rest of rounding that is no spread.
+    let noise = (1e-14 * middle.abs().max(1.0)).powi(2) * values.len() as f64;
+    Some(if squares <= noise { 0.0 } else { squares / (values.len() - 1) as f64 })
+}
+
+/// A mean over cases.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Mean {
+    /// The mean.
+    pub mean: f64,
+    /// `sqrt(variance / n)`; fractional scores are scores, so the shortcut for shares is not taken.
+    pub se: f64,
+    /// By the normal distribution; too narrow for few cases.
+    pub z: Interval,
+    /// By Student's t with `n - 1` degrees of freedom.
+    pub t: Interval,
+    /// How many there are.
+    pub n: usize,
+}
+
+/// Mean, standard error and intervals over cases; absent below two. Miller 2024, equation 1 (arXiv 2411.00640).
+pub fn of_cases(scores: &[f64], level: f64) -> Option<Mean> {
+    let (middle, n) = (mean(scores)?, scores.len());
+    let se = (variance(scores)? / n as f64).sqrt();
+    let t = t_quantile(0.5 + level / 2.0, (n - 1) as f64);
+    Some(Mean {
+        mean: middle,
+        se,
+        z: Interval::around(middle, z_of_level(level) * se),
+        t: Interval::around(middle, t * se),
+        n,
+    })
+}
+
+/// The standard error of a share of 0/1 scores, `sqrt(p (1 - p) / n)`. Miller 2024, equation 2.
+pub fn bernoulli_se(p: f64, n: u64) -> f64 {
+    (p * (1.0 - p) / n as f64).sqrt()
+}
+
+/// A mean over cases that come in clusters: they share a fixture, a repository, a template.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ClusteredMean {
+    /// The mean over cases.
+    pub mean: f64,
+    /// Cases.
+    pub n: usize,
+    /// Clusters.
+    pub clusters: usize,
+    /// As if they did not belong together.
+    pub se_naive: f64,
+    /// `sqrt(sum over clusters of (sum of (s - mean))^2) / n`.
+    pub se_uncorrected: f64,
+    /// The same times `sqrt(C / (C - 1))`; clusters of one give the plain standard error.
+    pub se: f64,
+    /// By Student's t with `C - 1` degrees of freedom.
+    pub t: Interval,
+    /// How many times the variance is what independent cases would have.
+    pub design_effect: Option<f64>,
+}
+
+/// Mean and cluster-robust interval; absent with one cluster, of which nothing can be known.
+/// Miller 2024, appendix A, with the correction of statsmodels and of Inspect AI.
+pub fn of_clusters(clusters: &[Vec<f64>], level: f64) -> Option<ClusteredMean> {
+    let clusters: Vec<&Vec<f64>> = clusters.iter().filter(|cluster| !cluster.is_empty()).collect();
+    let all: Vec<f64> = clusters.iter().flat_map(|cluster| cluster.iter().copied()).collect();
+    let (middle, count) = (mean(&all)?, clusters.len());
+    if count < 2 {
+        return None;
+    }
+    let n = all.len() as f64;
+    let spread = variance(&all)?;
+    let sums = clusters.iter().map(|cluster| cluster.iter().map(|score| score - middle).sum::<f64>().powi(2));
+    let uncorrected = sums.sum::<f64>().sqrt() / n;
+    let se = uncorrected * (count as f64 / (count - 1) as f64).sqrt();
+    let independent = spread * (n - 1.0) / n / n;
+    Some(ClusteredMean {
+        mean: middle,
+        n: all.len(),
+        clusters: count,
+        se_naive: (spread / n).sqrt(),
+        se_uncorrected: uncorrected,
+        se,
+        t: Interval::around(middle, t_quantile(0.5 + level / 2.0, (count - 1) as f64) * se),
+        design_effect: (independent > 0.0).then(|| uncorrected.powi(2) / independent),
+    })
+}
+
+/// Two means of different cases compared.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Unpaired {
+    /// The first less the second.
+    pub difference: f64,
+    /// `sqrt(se_a^2 + se_b^2)`.
+    pub se: f64,
+    /// The difference in standard errors.
+    pub z: f64,
+    /// Two-sided, by the normal distribution.
+    pub p: f64,
+    /// By the normal distribution.
+    pub interval: Interval,
+}
+
+/// The difference of two independent means; blind where the cases are the same. Miller 2024, equation 5.
+pub fn unpaired(mean_a: f64, se_a: f64, mean_b: f64, se_b: f64, level: f64) -> Unpaired {
+    let (difference, se) = (mean_a - mean_b, se_a.hypot(se_b));
+    let z = if se > 0.0 { difference / se } else { f64::NAN };
+    let interval = Interval::around(difference, z_of_level(level) * se);
+    Unpaired { difference, se, z, p: super::distributions::normal_two_sided(z), interval }
+}
+
+/// What the variance of a suite's score is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Components {
+    /// The suite's score: the mean of the case means.
+    pub mean: f64,
+    /// The variance of the case means.
+    pub of_means: f64,
+    /// Within cases: the mean variance of a case's trials. More trials make it matter less.
+    pub within: f64,
+    /// Between cases: `of_means - within / K`; below 0 by chance, and then 0 where it is shown. Only more cases help.
+    pub between: f64,
+    /// `sqrt(of_means / n)`.
+    pub se: f64,
+    /// How alike the trials of a case are, `(MSB - within) / (MSB + (K - 1) within)`.
+    pub icc: Option<f64>,
+    /// `1 + (K - 1) icc`.
+    pub design_effect: Option<f64>,
+    /// Of how many independent trials the information is.
+    pub effective_trials: Option<f64>,
+    /// What pooling all trials would claim, and be wrong.
+    pub se_pooled: Option<f64>,
+    /// Trials of a case; the harmonic mean where cases have different numbers.
+    pub trials: f64,
+    /// Cases.
+    pub cases: usize,
+}
+
+/// Variance within and between cases. Absent below two cases, or where no case has two trials.
+/// Miller 2024, section 3; ICC(1) by one-way analysis of variance. With unequal numbers of trials K is their harmonic
+/// mean, by which the variance of the case means is unbiased.
+pub fn components(trials: &[Vec<f64>]) -> Option<Components> {
+    let trials: Vec<&[f64]> = trials.iter().map(Vec::as_slice).filter(|case| !case.is_empty()).collect();
+    let means: Vec<f64> = trials.iter().filter_map(|case| mean(case)).collect();
+    let inner: Vec<f64> = trials.iter().filter_map(|case| variance(case)).collect();
+    let (of_means, within, middle) = (variance(&means)?, mean(&inner)?, mean(&means)?);
+    let n = means.len() as f64;
+    let k = n / trials.iter().map(|case| 1.0 / case.len() as f64).sum::<f64>();
+    let msb = k * of_means;
+    let below = msb + (k - 1.0) * within;
+    let icc = (below > 0.0).then(|| (msb - within) / below);
+    let design_effect = icc.map(|icc| 1.0 + (k - 1.0) * icc);
+    let pooled: Vec<f64> = trials.iter().flat_map(|case| case.iter().copied()).collect();
+    Some(Components {
+        mean: middle,
+        of_means,
+        within,
+        between: of_means - within / k,
+        se: (of_means / n).sqrt(),
+        icc,
+        design_effect,
+        effective_trials: design_effect.filter(|effect| *effect > 0.0).map(|effect| pooled.len() as f64 / effect),
+        se_pooled: variance(&pooled).map(|spread| (spread / pooled.len() as f64).sqrt()),
+        trials: k,
+        cases: means.len(),
+    })
+}
+
+/// The variance of a suite's score with `k` trials, as a share of that with one. Miller 2024, section 3.
+pub fn variance_left(between: f64, within: f64, k: u32) -> f64 {
+    (between + within / f64::from(k)) / (between + within)
+}
+
+/// Mean over cases of the mean over trials (the score), and the mean over all trials, which is never a score.
+pub fn macro_and_micro(trials: &[Vec<f64>]) -> Option<(f64, f64)> {
+    let means: Vec<f64> = trials.iter().filter_map(|case| mean(case)).collect();
+    let pooled: Vec<f64> = trials.iter().flatten().copied().collect();
+    Some((mean(&means)?, mean(&pooled)?))
+}
+
+/// How an interval of a suite's score was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IntervalMethod {
+    /// Wilson's score interval on the number of cases.
+    Wilson,
+    /// Student's t over the case means.
+    T,
+}
+
+/// The interval of a suite's score from the means of its cases, by the rule that held up in simulation (adr/0024):
+/// Wilson on the cases where each has one trial or none differs, or where the cases are fewer than 50 and the score
+/// is outside 0.1 to 0.9; Student's t otherwise, kept within 0 and 1. Trials are never pooled. Absent without a case.
+pub fn score_interval(case_means: &[f64], one_trial_each: bool, level: f64) -> Option<(Interval, IntervalMethod)> {
+    let (middle, n) = (mean(case_means)?, case_means.len());
+    let wilson = || (super::rates::wilson_of_share(middle, n as f64, level), IntervalMethod::Wilson);
+    let shares = case_means.iter().all(|score| *score == 0.0 || *score == 1.0);
+    let Some(over_cases) = of_cases(case_means, level).filter(|it| it.se > 0.0) else { return Some(wilson()) };
+    let at_the_edge = n < 50 && !(0.1..=0.9).contains(&middle);
+    if (one_trial_each && shares) || at_the_edge {
+        return Some(wilson());
+    }
+    Some((over_cases.t.within(0.0, 1.0), IntervalMethod::T))
+}
