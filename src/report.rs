@@ -15,6 +15,7 @@ pub mod audit;
 pub mod cells;
 pub mod changed;
 pub mod commands;
+pub mod compare;
 pub mod conformance;
 pub mod event_line;
 pub mod explain;

@@ -199,6 +199,17 @@ pub struct Metrics {
     pub permissions: Option<PermissionCounts>,
 }
 
+impl Metrics {
+    /// All tokens: as reported, else input and output (both needed) and what is known of the cache.
+    pub fn tokens(&self) -> Option<u64> {
+        self.total_tokens.or_else(|| {
+            let sum = self.input_tokens?.saturating_add(self.output_tokens?);
+            let cache = [self.cache_read_tokens, self.cache_write_tokens].into_iter().flatten();
+            Some(cache.fold(sum, u64::saturating_add))
+        })
+    }
+}
+
 /// How often an agent asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PermissionCounts {

@@ -52,6 +52,7 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
                 limits: serde_json::json!({}),
                 interaction: "auto-approve".into(),
                 kind: CaseKind::Capability,
+                critical: false,
             });
         }
         if harnesses.iter().all(|known| known.name != *harness) {

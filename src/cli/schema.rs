@@ -8,7 +8,7 @@ use crate::schema;
 #[derive(Debug, clap::Args)]
 pub struct SchemaArgs {
     /// Of what
-    #[arg(value_parser = ["case", "suite", "harness", "grader", "trace", "run", "check", "parity", "script"])]
+    #[arg(value_parser = ["case", "suite", "harness", "grader", "trace", "run", "check", "parity", "script", "compare", "baseline"])]
     kind: String,
 }
 
