@@ -1,6 +1,6 @@
 //! The baseline file: the scores of a run, small enough for version control, with what tells whether it still fits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -42,6 +42,9 @@ pub struct BaselineArm {
     pub manifest: String,
     /// The column: the model asked for, or `default`.
     pub model: String,
+    /// The agents that played it, with their versions.
+    #[serde(default)]
+    pub agents: BTreeSet<String>,
     /// What it did in each case.
     pub cases: BTreeMap<String, CaseTrials>,
 }
@@ -60,6 +63,7 @@ impl Baseline {
                 harness: arm.harness.clone(),
                 manifest: side.harnesses.get(&arm.harness).cloned().unwrap_or_default(),
                 model: arm.column.clone(),
+                agents: arm.agents.clone(),
                 cases: arm
                     .cases
                     .iter()
@@ -88,6 +92,7 @@ impl Baseline {
             harness: arm.harness.clone(),
             column: arm.model.clone(),
             cases: arm.cases.clone(),
+            agents: arm.agents.clone(),
             told: None,
         };
         Side {
@@ -139,9 +144,10 @@ impl Baseline {
         for (n, arm) in self.arms.iter().enumerate() {
             let comma = if n == 0 { "" } else { "," };
             let [harness, manifest, model] = [word(&arm.harness)?, word(&arm.manifest)?, word(&arm.model)?];
+            let agents = serde_json::to_string(&arm.agents)?;
             let _ = write!(
                 text,
-                "{comma}\n    {{\n      \"harness\": {harness},\n      \"manifest\": {manifest},\n      \"model\": {model},\n      \"cases\": {{{}\n      }}\n    }}",
+                "{comma}\n    {{\n      \"harness\": {harness},\n      \"manifest\": {manifest},\n      \"model\": {model},\n      \"agents\": {agents},\n      \"cases\": {{{}\n      }}\n    }}",
                 lines(&arm.cases, "        ")?
             );
         }

@@ -101,6 +101,7 @@ fn result(case: &str, harness: &str, arm: &str, trial: u32, verdict: Verdict) ->
         case: case.into(),
         harness: harness.into(),
         model: Model { requested: (arm != "default").then(|| arm.to_owned()), effective: None },
+        agent: None,
         trial,
         verdict,
         score,

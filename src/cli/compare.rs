@@ -22,7 +22,7 @@ const SEED: u64 = 1;
 pub struct CompareArgs {
     /// The old run and the new one; or one run, whose models are compared, or which is compared with its baseline
     #[arg(value_name = "RUN", num_args = 0..=2)]
-    runs: Vec<String>,
+    compared: Vec<String>,
     /// What the run is compared with: one of its own models, a baseline file, or another run
     #[arg(long, value_name = "MODEL|FILE|RUN")]
     baseline: Option<String>,
@@ -109,14 +109,14 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
 /// The old side, where it is not the new one itself, the new side, and the new run's seed.
 fn sides(args: &CompareArgs, words: &mut Words) -> Result<(Option<Side>, Side, Option<u64>), CliError> {
     let runs = &args.folder.runs;
-    if let [old, new] = args.runs.as_slice() {
+    if let [old, new] = args.compared.as_slice() {
         if args.baseline.is_some() {
             return Err(CliError::unreadable("two runs are compared with each other; leave --baseline out"));
         }
         let (new, record) = side_of_run(runs, new, words)?;
         return Ok((Some(old_side(runs, old, words)?), new, record.options.seed));
     }
-    let name = args.runs.first().map_or("latest", String::as_str);
+    let name = args.compared.first().map_or("latest", String::as_str);
     let (new, record) = side_of_run(runs, name, words)?;
     let old = match &args.baseline {
         Some(wanted) if !named(&new, wanted).is_empty() => None,

@@ -186,6 +186,8 @@ pub struct Arm {
     pub column: String,
     /// What it did in each case.
     pub cases: BTreeMap<String, CaseTrials>,
+    /// The agents that played it, with their versions.
+    pub agents: BTreeSet<String>,
     /// What only results tell; a baseline does not keep it.
     pub told: Option<Told>,
 }
@@ -259,6 +261,10 @@ impl Side {
         let arm = self.arm(&result.harness, &result.arm);
         let case = arm.cases.entry(result.case.clone()).or_default();
         case.add(result);
+        if let Some(agent) = &result.agent {
+            let version = agent.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+            arm.agents.insert(format!("{}{version}", agent.name));
+        }
         let Some(told) = &mut arm.told else { return };
         if result.manual {
             told.manual.insert(result.case.clone());

@@ -78,6 +78,8 @@ pub struct Doubt {
 pub enum About {
     /// The manifests of a harness differ.
     Harness,
+    /// Another version of the agent played.
+    Agent,
     /// The runs were made by different versions of the program.
     Version,
     /// Several models answered in one arm.
@@ -169,6 +171,12 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     let digest = |(side, arm): (&Side, &Arm)| side.harnesses.get(&arm.harness).cloned();
     if old.1.harness == new.1.harness && digest(old) != digest(new) {
         doubt(About::Harness, format!("the manifest of harness `{}` has changed", new.1.harness));
+    }
+    let agents = |arm: &Arm| arm.agents.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
+    let known = !old.1.agents.is_empty() && !new.1.agents.is_empty();
+    if old.1.harness == new.1.harness && known && old.1.agents != new.1.agents {
+        let text = format!("the agent is not the same: {} before, {} now", agents(old.1), agents(new.1));
+        doubt(About::Agent, text);
     }
     if old.0.evals != new.0.evals {
         let text = format!("evals {} wrote the old one, {} the new one", old.0.evals, new.0.evals);

@@ -42,7 +42,7 @@ pub fn write(format: Format, comparison: &Comparison, look: &Look, out: &mut dyn
         }
         Format::Table => {
             let blocks = page::blocks(comparison, look.sign("±", "+-"));
-            blocks.iter().try_for_each(|block| in_terminal(block, look, out))
+            all(&blocks, look, out)
         }
         Format::Markdown => markdown::write(&page::blocks(comparison, "±"), out),
     }
@@ -86,9 +86,22 @@ fn in_terminal(block: &Block, look: &Look, out: &mut dyn Write) -> io::Result<()
         }
         Block::Folded { title, blocks } => {
             writeln!(out, "\n{}", look.paint(BOLD, title))?;
-            blocks.iter().try_for_each(|block| in_terminal(block, look, out))
+            all(blocks, look, out)
         }
     }
+}
+
+fn all(blocks: &[Block], look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    let mut after_table = false;
+    for block in blocks {
+        let table = matches!(block, Block::Table { .. });
+        if table && after_table {
+            writeln!(out)?;
+        }
+        in_terminal(block, look, out)?;
+        after_table = table;
+    }
+    Ok(())
 }
 
 /// A baseline, for people.

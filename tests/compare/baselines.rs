@@ -22,7 +22,10 @@ fn a_later_run_is_compared_with_it() {
     }
     assert_eq!(found["pairs"][0]["old"], "baseline agent");
     assert_eq!(found["pairs"][0].get("behaviour"), None, "a baseline keeps no traces");
-    project.evals(&["compare", "second", "--baseline", "cases/baseline.json"]).exits(1).says("baseline agent: regressed");
+    project
+        .evals(&["compare", "second", "--baseline", "cases/baseline.json"])
+        .exits(1)
+        .says("baseline agent: regressed");
     project.evals(&["compare", "cases/baseline.json", "second"]).exits(1).says("baseline agent: regressed");
     project.evals(&["baseline", "show"]).exits(0).says("baseline of run first").says("c10 agent 1/2 50.0 % $0.50");
 }
@@ -32,7 +35,10 @@ fn the_file_is_small_whole_and_follows_its_schema() {
     let project = project();
     project.evals(&["baseline", "set", "first"]).exits(0);
     let text = project.read("cases/baseline.json");
-    insta::assert_snapshot!("baseline", text.lines().filter(|line| !line.contains("\"c0")).collect::<Vec<_>>().join("\n"));
+    insta::assert_snapshot!(
+        "baseline",
+        text.lines().filter(|line| !line.contains("\"c0")).collect::<Vec<_>>().join("\n")
+    );
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let schema = evals::schema::schema("baseline").unwrap();
     let errors: Vec<String> =

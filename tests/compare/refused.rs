@@ -24,7 +24,10 @@ fn what_cannot_be_compared_at_all_is_refused() {
     Stored::new("other").case("x", "default", "p").write(&project, 0);
     refused(&["old", "other"]).says("have no case in common");
     of_cases("half", &[(8, "pp")]).write(&project, 3);
-    refused(&["old", "half"]).says("run half is not finished").says("3 trials of 16 not run").says("evals run --resume half");
+    refused(&["old", "half"])
+        .says("run half is not finished")
+        .says("3 trials of 16 not run")
+        .says("evals run --resume half");
     refused(&["half", "old"]).says("run half is not finished");
     of_cases("newer", &[(8, "pp")]).with("version", 99.into()).write(&project, 0);
     refused(&["old", "newer"]).says("version 99").says("use a newer evals");
@@ -69,19 +72,26 @@ fn cases_that_are_not_the_same_are_left_out_and_named() {
 
 #[test]
 fn what_is_compared_all_the_same_is_flagged() {
-    let project = project();
+    let project = Project::new();
+    of_cases("old", &[(8, "pp")])
+        .results(|it| it["agent"] = json!({"name": "Agent", "version": "1.9"}))
+        .write(&project, 0);
     let mut harnesses = of_cases("x", &[]).record["harnesses"].clone();
     harnesses[0]["digest"] = "e".into();
     of_cases("new", &[(8, "pp")])
         .with("harnesses", harnesses)
         .with("evals", "0.2.0".into())
-        .results(|it| it["model"]["effective"] = if it["trial"] == 1 { "m-1".into() } else { "m-2".into() })
+        .results(|it| {
+            it["model"]["effective"] = if it["trial"] == 1 { "m-1".into() } else { "m-2".into() };
+            it["agent"] = json!({"name": "Agent", "version": "2.0"});
+        })
         .write(&project, 0);
     let found = project.evals(&["compare", "old", "new", "--format", "json"]).exits(3).json();
     let doubts = found["pairs"][0]["doubts"].as_array().unwrap();
     let about: Vec<&str> = doubts.iter().map(|doubt| doubt["about"].as_str().unwrap()).collect();
-    assert_eq!(about, ["harness", "version", "model"]);
+    assert_eq!(about, ["harness", "agent", "version", "model"]);
     let ran = project.evals(&["compare", "old", "new"]);
+    let ran = ran.says("the agent is not the same: Agent 1.9 before, Agent 2.0 now");
     ran.says("the manifest of harness `agent` has changed").says("several models answered: m-1, m-2");
 }
 

@@ -58,27 +58,25 @@ fn verdict_of(side: &Side, level: f64) -> Verdict {
 }
 
 /// The share of rounds with each verdict.
-fn shares(seed: u64, design: &Design) -> BTreeMap<&'static str, f64> {
+fn shares(seed: u64, rounds: u32, design: &Design) -> BTreeMap<&'static str, f64> {
     let mut generator = Generator::seeded(seed);
     let mut shares = BTreeMap::new();
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         let side = draw(&mut generator, design);
-        *shares.entry(verdict_of(&side, 0.95).word()).or_insert(0.0) += 1.0 / ROUNDS as f64;
+        *shares.entry(verdict_of(&side, 0.95).word()).or_insert(0.0) += 1.0 / f64::from(rounds);
     }
     shares
 }
 
 #[test]
 fn nothing_is_seldom_taken_for_something() {
-    for (seed, cases, trials, most) in [(11, 30, 4, 0.065), (12, 20, 1, 0.065), (13, 50, 1, 0.065), (14, 12, 8, 0.07)] {
-        let shares = shares(seed, &Design { cases, trials, better: 0.0 });
+    // With one trial a case few outcomes are possible, and the test is on the safe side of its level.
+    for (seed, cases, trials, least) in [(11, 30, 4, 0.038), (12, 20, 1, 0.02), (13, 50, 1, 0.03), (14, 12, 8, 0.038)] {
+        let shares = shares(seed, 4000, &Design { cases, trials, better: 0.0 });
         let of = |word| shares.get(word).copied().unwrap_or(0.0);
         let alarms = of("improved") + of("regressed");
         println!("A/A, {cases} cases x {trials} trials, seed {seed}: false alarms {alarms:.3} (nominal 0.050)");
-        assert!(alarms <= most, "{cases} cases x {trials}: {alarms}");
-        if trials > 1 {
-            assert!(alarms >= 0.03, "an alarm that never rings is no alarm: {alarms}");
-        }
+        assert!((least..=0.06).contains(&alarms), "{cases} cases x {trials}: {alarms}");
     }
 }
 

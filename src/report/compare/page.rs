@@ -9,6 +9,7 @@ use crate::compare::effect::{Method, Verdict};
 use crate::compare::join::About;
 use crate::compare::summary::ArmSummary;
 use crate::compare::{Comparison, Gates, Pair, gate};
+use crate::report::some_of;
 use crate::report::text::{GREEN, RED, YELLOW, count, duration, money, plural};
 use crate::statistics::gates::GateVerdict;
 
@@ -91,7 +92,7 @@ fn verdict_line(pair: &Pair) -> Block {
         format!("{} and {} trials", pair.trials_old, pair.trials_new)
     };
     let text = format!(
-        "{} vs {}: {}  {}{interval}  {test}  {}, {trials}",
+        "{} vs {}: {}, {}{interval}, {test}, {}, {trials}",
         pair.new,
         pair.old,
         pair.verdict.word(),
@@ -139,7 +140,7 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     let took: Vec<String> =
         took.iter().filter_map(|(what, it)| Some(format!("{what} {}", ratio(it.as_ref()?)))).collect();
     if !took.is_empty() {
-        lines.push(format!("the new one takes {}", took.join(", ")));
+        lines.push(format!("new over old: {}", took.join(", ")));
     }
     if let Some(power) = &pair.power {
         let share = power.share_within.map(|share| {
@@ -206,64 +207,64 @@ pub fn gate_word(verdict: GateVerdict) -> &'static str {
 }
 
 fn arms(arms: &[ArmSummary]) -> Block {
-    const UNKNOWN: &str = "-";
-    let or = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.to_owned());
-    let errors = arms.iter().any(|arm| arm.score_with_errors.is_some());
-    let mut head = vec!["", "score", "95 %"];
-    if errors {
-        head.push("errors as 0");
-    }
-    head.extend([
-        "pass@k",
-        "pass^k",
-        "k",
-        "cost/trial",
-        "cost/success",
-        "tokens",
-        "median",
-        "p95",
-        "calls",
-        "errored",
-        "completed",
-    ]);
-    let rows = arms.iter().map(|arm| {
-        let beaten = arm.dominated_by.as_ref().is_some_and(|by| !by.is_empty());
-        let mark = if beaten {
-            ""
-        } else if arm.dominated_by.is_some() {
-            " *"
-        } else {
-            ""
-        };
-        let least = if arm.cost_unknown > 0 { ">=" } else { "" };
-        let mut row =
-            vec![format!("{}{mark}", arm.name), or(arm.score.map(percent)), or(arm.interval.map(percent_interval))];
-        if errors {
-            row.push(or(arm.score_with_errors.map(percent)));
-        }
-        row.extend([
-            or(arm.pass_at_k.map(percent)),
-            or(arm.pass_hat_k.map(percent)),
-            arm.k.to_string(),
-            or(arm.cost_per_trial.map(|cost| format!("{least}{}", money(cost)))),
-            or(arm.cost_per_success.map(money)),
-            or(arm.tokens_per_trial.map(|tokens| count(tokens.round() as u64))),
-            or(arm.median_duration_ms.map(|ms| duration(ms.round() as u64))),
-            or(arm.p95_duration_ms.map(|ms| duration(ms.round() as u64))),
-            or(arm.calls_per_trial.map(|calls| format!("{calls:.1}"))),
-            arm.errored.to_string(),
-            or(arm.completion.map(percent)),
-        ]);
-        row
-    });
-    let rows = rows.collect();
-    let mut blocks = vec![Block::Table { right: (1..head.len()).collect(), head, rows }];
+    let mut blocks = vec![scores(arms), takings(arms)];
     if arms.iter().any(|arm| arm.dominated_by.as_ref().is_some_and(Vec::is_empty)) {
         blocks.push(Block::Lines(vec![
             "* no other arm scores as much for less, or more for as much (Pareto)".to_owned(),
         ]));
     }
     Block::Folded { title: "arms".to_owned(), blocks }
+}
+
+/// What stands for a figure that nobody knows.
+fn or_unknown(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".to_owned())
+}
+
+fn scores(arms: &[ArmSummary]) -> Block {
+    let errors = arms.iter().any(|arm| arm.score_with_errors.is_some());
+    let mut head = vec!["", "score", "95 %"];
+    if errors {
+        head.push("errors as 0");
+    }
+    head.extend(["pass@k", "pass^k", "k", "errored", "completed"]);
+    let rows = arms.iter().map(|arm| {
+        let first = arm.dominated_by.as_ref().is_some_and(Vec::is_empty);
+        let name = format!("{}{}", arm.name, if first { " *" } else { "" });
+        let mut row = vec![name, or_unknown(arm.score.map(percent)), or_unknown(arm.interval.map(percent_interval))];
+        if errors {
+            row.push(or_unknown(arm.score_with_errors.map(percent)));
+        }
+        row.extend([
+            or_unknown(arm.pass_at_k.map(percent)),
+            or_unknown(arm.pass_hat_k.map(percent)),
+            arm.k.to_string(),
+            arm.errored.to_string(),
+            or_unknown(arm.completion.map(percent)),
+        ]);
+        row
+    });
+    let rows = rows.collect();
+    Block::Table { right: (1..head.len()).collect(), head, rows }
+}
+
+fn takings(arms: &[ArmSummary]) -> Block {
+    let head = vec!["", "cost/trial", "cost/success", "tokens", "median", "p95", "calls"];
+    let time = |ms: Option<f64>| or_unknown(ms.map(|ms| duration(ms.round() as u64)));
+    let rows = arms.iter().map(|arm| {
+        let least = if arm.cost_unknown > 0 { ">=" } else { "" };
+        vec![
+            arm.name.clone(),
+            or_unknown(arm.cost_per_trial.map(|cost| format!("{least}{}", money(cost)))),
+            or_unknown(arm.cost_per_success.map(money)),
+            or_unknown(arm.tokens_per_trial.map(|tokens| count(tokens.round() as u64))),
+            time(arm.median_duration_ms),
+            time(arm.p95_duration_ms),
+            or_unknown(arm.calls_per_trial.map(|calls| format!("{calls:.1}"))),
+        ]
+    });
+    let rows = rows.collect();
+    Block::Table { right: (1..head.len()).collect(), head, rows }
 }
 
 fn details(pair: &Pair) -> Vec<Block> {
@@ -293,11 +294,9 @@ fn details(pair: &Pair) -> Vec<Block> {
 }
 
 fn cases(pair: &Pair) -> Block {
-    let shown = |row: &&CaseRow| row.delta != 0.0 || !row.flags.is_empty();
-    let worth: Vec<&CaseRow> = pair.cases.iter().filter(shown).collect();
-    let flag = |flag: &Flag| flag.word();
+    let differ: Vec<&CaseRow> = pair.cases.iter().filter(|row| row.delta != 0.0).collect();
     let row = |row: &&CaseRow| {
-        let mut flags: Vec<&str> = row.flags.iter().map(flag).collect();
+        let mut flags: Vec<&str> = row.flags.iter().map(|flag| flag.word()).collect();
         if row.critical {
             flags.push("critical");
         }
@@ -306,19 +305,30 @@ fn cases(pair: &Pair) -> Block {
             format!("{}/{}", row.old.passed, row.old.judged),
             format!("{}/{}", row.new.passed, row.new.judged),
             points(row.delta),
-            row.p_adjusted.map_or_else(|| "-".to_owned(), |p| format!("{p:.3}")),
+            or_unknown(row.p_adjusted.map(|p| format!("{p:.3}"))),
             flags.join(", "),
         ]
     };
     // Losses first; where there are too many of them, gains are left to the JSON form.
-    let rows: Vec<Vec<String>> = worth.iter().take(MOST_CASES).map(row).collect();
+    let rows: Vec<Vec<String>> = differ.iter().take(MOST_CASES).map(row).collect();
     let mut lines = Vec::new();
-    if worth.len() > rows.len() {
-        lines.push(format!("and {} more that differ or have flags; --format json has all", worth.len() - rows.len()));
+    if differ.len() > rows.len() {
+        lines.push(format!("and {} more that differ; --format json has all", differ.len() - rows.len()));
     }
-    let same = pair.cases.len() - worth.len();
-    if same > 0 {
-        lines.push(format!("{} came out the same", plural(same, "case")));
+    let same: Vec<&CaseRow> = pair.cases.iter().filter(|row| row.delta == 0.0).collect();
+    if !same.is_empty() {
+        lines.push(format!("{} came out the same", plural(same.len(), "case")));
+    }
+    for (flag, what) in [
+        (Flag::Flaky, "flaky all the same"),
+        (Flag::Saturated, "saturated, every trial of both passes"),
+        (Flag::Broken, "broken, perhaps: no trial of either passes"),
+    ] {
+        let names: Vec<String> =
+            same.iter().filter(|row| row.flags.contains(&flag)).map(|row| row.case.clone()).collect();
+        if !names.is_empty() {
+            lines.push(format!("{what}: {}", some_of(&names)));
+        }
     }
     let mut blocks = Vec::new();
     if !rows.is_empty() {

@@ -40,7 +40,7 @@ pub fn p_value(p: f64) -> String {
 /// A ratio with its interval.
 pub fn ratio(ratio: &Ratio) -> String {
     let interval = ratio.interval.map(|it| format!(" [{}, {}]", factor(it.low), factor(it.high))).unwrap_or_default();
-    format!("{} times{interval}", factor(ratio.ratio))
+    format!("{}{interval}", factor(ratio.ratio))
 }
 
 fn factor(value: f64) -> String {
