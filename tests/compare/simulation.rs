@@ -1,5 +1,6 @@
 //! A/A comparisons: how often the verdict sees what is not there, and what is. Both shares are printed
 //! (`cargo test --test compare simulation -- --nocapture`).
+#![allow(clippy::print_stdout, reason = "the shares are to be seen")]
 
 use std::collections::BTreeMap;
 

@@ -145,7 +145,8 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     if let Some(power) = &pair.power {
         let share = power.share_within.map(|share| {
             format!(
-                "; {} of the squared error is trials of a case differing, the rest only more cases make smaller",
+                "; {} of the squared error comes from trials of the same case differing, which more trials make smaller; \
+                 the rest only more cases do",
                 percent(share)
             )
         });
