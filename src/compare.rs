@@ -116,7 +116,8 @@ pub struct Pair {
     pub trials_new: u64,
     /// In how many cases which does better.
     pub counts: Counts,
-    /// The chance that the new one wins a case in which they differ, by a flat prior, is above one half.
+    /// The chance that the new one is the better one: that of the cases in which they differ it wins more than half, by
+    /// a flat prior.
     pub new_is_better: f64,
     /// For these very cases, with only the trials left to chance: Cochran, Mantel and Haenszel's p. Absent with one
     /// trial a case.

@@ -123,12 +123,14 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     let how = if pair.sign_flip_exact { "exact" } else { "drawn" };
     let correlation = pair.correlation.map(|it| format!("; correlation {it:.2}")).unwrap_or_default();
     lines.push(format!(
-        "wins {}, losses {}, ties {}; sign-flip {} ({how}){holm}; standard error {plus_minus}{:.1} pp{correlation}",
+        "wins {}, losses {}, ties {}; sign-flip {} ({how}){holm}; standard error {plus_minus}{:.1} pp{correlation}; \
+         the new one is the better one with a chance of {:.2}",
         counts.wins,
         counts.losses,
         counts.ties,
         p_value(pair.sign_flip_p),
-        pair.se * 100.0
+        pair.se * 100.0,
+        pair.new_is_better
     ));
     if let Some(method @ (Method::Newcombe | Method::Unpaired)) = pair.method {
         lines.push(format!("one case alone ({}): this speaks of that case and of no other", method.test()));
