@@ -155,14 +155,15 @@ pub struct Slice {
     pub verdict: Overall,
 }
 
-/// The slices by tag, those of which not every case is.
+/// The slices by tag, those of two cases or more and not of all.
 pub fn slices(cases: &[Paired<'_>], level: f64, margin: f64) -> Vec<Slice> {
     let mut tags: Vec<&String> = cases.iter().flat_map(|case| &case.facts.tags).collect();
     tags.sort_unstable();
     tags.dedup();
     let slice = |tag: &String| {
         let of_tag: Vec<Paired<'_>> = cases.iter().filter(|case| case.facts.tags.contains(tag)).cloned().collect();
-        if of_tag.len() == cases.len() {
+        // One case has a row of its own.
+        if of_tag.len() == cases.len() || of_tag.len() < 2 {
             return None;
         }
         let effect = super::effect::effect(&of_tag, level)?;

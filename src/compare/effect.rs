@@ -347,7 +347,11 @@ pub fn power_of(cases: &[Paired<'_>], effect: &Effect, target: f64, level: f64) 
     let cases_needed = ((apart * apart * of_case) / (target * target)).ceil().max(2.0);
     let trials_needed = spread.and_then(|(spread, _)| power::trials_needed(target / apart, n, spread));
     let points = |share: f64| format!("{:.1} pp", share * 100.0);
-    let seen = format!("a difference of {} is found four times in five", points(smallest_effect));
+    let seen = if smallest_effect < 1.0 {
+        format!("a difference of {} is found four times in five", points(smallest_effect))
+    } else {
+        "not even a difference of 100 pp is found four times in five".to_owned()
+    };
     let text = if smallest_effect <= target {
         seen
     } else {

@@ -76,6 +76,8 @@ pub struct Doubt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum About {
+    /// The baseline was made from the run that is compared with it.
+    SameRun,
     /// The manifests of a harness differ.
     Harness,
     /// Another version of the agent played.
@@ -155,6 +157,9 @@ fn pair<'a>(
 pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     let mut doubt = |about, text: String| doubts.push(Doubt { about, text });
+    if old.0.baseline && old.0.run == new.0.run {
+        doubt(About::SameRun, "the baseline was made from this very run".to_owned());
+    }
     if !joined.unpaired.is_empty() {
         let mut reasons: Vec<(Reason, &str, usize)> = Vec::new();
         for case in &joined.unpaired {

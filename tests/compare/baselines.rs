@@ -27,6 +27,7 @@ fn a_later_run_is_compared_with_it() {
         .exits(1)
         .says("baseline agent: regressed");
     project.evals(&["compare", "cases/baseline.json", "second"]).exits(1).says("baseline agent: regressed");
+    project.evals(&["compare", "first"]).exits(3).says("the baseline was made from this very run");
     project.evals(&["baseline", "show"]).exits(0).says("baseline of run first").says("c10 agent 1/2 50.0 % $0.50");
 }
 

@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 
-use super::words::{p_value, percent, percent_interval, points, points_interval, ratio};
+use super::words::{chance, p_value, percent, percent_interval, points, points_interval, ratio};
 use crate::compare::behaviour::{Behaviour, Parting};
 use crate::compare::cases::{CaseRow, Flag};
 use crate::compare::effect::{Method, Verdict};
@@ -124,13 +124,13 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     let correlation = pair.correlation.map(|it| format!("; correlation {it:.2}")).unwrap_or_default();
     lines.push(format!(
         "wins {}, losses {}, ties {}; sign-flip {} ({how}){holm}; standard error {plus_minus}{:.1} pp{correlation}; \
-         the new one is the better one with a chance of {:.2}",
+         the new one is the better one with a chance {}",
         counts.wins,
         counts.losses,
         counts.ties,
         p_value(pair.sign_flip_p),
         pair.se * 100.0,
-        pair.new_is_better
+        chance(pair.new_is_better)
     ));
     if let Some(method @ (Method::Newcombe | Method::Unpaired)) = pair.method {
         lines.push(format!("one case alone ({}): this speaks of that case and of no other", method.test()));

@@ -37,6 +37,15 @@ pub fn p_value(p: f64) -> String {
     }
 }
 
+/// A chance; never certain.
+pub fn chance(p: f64) -> String {
+    match p {
+        p if p > 0.994 => "above 0.99".to_owned(),
+        p if p < 0.006 => "below 0.01".to_owned(),
+        p => format!("of {p:.2}"),
+    }
+}
+
 /// A ratio with its interval.
 pub fn ratio(ratio: &Ratio) -> String {
     let interval = ratio.interval.map(|it| format!(" [{}, {}]", factor(it.low), factor(it.high))).unwrap_or_default();
