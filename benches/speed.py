@@ -108,6 +108,15 @@ def main():
     trials, bare = rounds(n, engine, lambda: measure(["sh", "-c", spawn]))
     row("1,000 trials of `/bin/true`, 8 at a time", trials, f"{trials[0] / bare[0]:.2f} × the floor's wall time; at most 2 ×, 60 MiB")
     row("floor: `xargs -P8` with the same spawns and copies", bare)
+
+    # Two runs of 10,000 trials each, compared from their results alone.
+    runs = os.path.join(root, "runs")
+    subprocess.run([sys.executable, os.path.join(HERE, "compare_runs.py"), runs], check=True)
+    compared, = rounds(n, lambda: measure([EVALS, "compare", "old", "new", "--out", runs], ok=(0, 1, 3)))
+    row("`compare` of two runs of 10,000 trials, 1,250 cases", compared, "at most 1 s, 100 MiB")
+    lines = "import json, sys\nfor path in sys.argv[1:]:\n    for line in open(path): json.loads(line)"
+    stored = [os.path.join(runs, run, "results.jsonl") for run in ("old", "new")]
+    row("floor: python's `json.loads` of each result", measure([sys.executable, "-c", lines, *stored]))
     shutil.rmtree(root, ignore_errors=True)
 
 

@@ -8,7 +8,9 @@ use clap::{Parser, Subcommand};
 use crate::demo::{self, DemoArgs};
 
 mod ask;
+mod baseline;
 mod check;
+mod compare;
 mod engine;
 mod errors;
 mod gateway;
@@ -45,6 +47,10 @@ enum Command {
     Run(Box<run::RunArgs>),
     /// Grade a stored run, or stored traces, again; starts no agent
     Grade(grade::GradeArgs),
+    /// Compare two runs, the models of one, or a run with its baseline
+    Compare(Box<compare::CompareArgs>),
+    /// Keep a run's scores as the baseline of its suite, or show it
+    Baseline(baseline::BaselineArgs),
     /// Turn a recorded session into a Trace, on standard output
     Import(import::ImportArgs),
     /// Print the report of a run
@@ -93,6 +99,8 @@ pub fn main() -> ExitCode {
         Command::DemoAgent(args) => return demo::run(&args),
         Command::Run(args) => run::run(*args),
         Command::Grade(args) => grade::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Baseline(args) => baseline::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Show(args) => show::run(&args),

@@ -2,8 +2,10 @@
 pub mod adapter;
 pub mod attachment;
 pub mod audit;
+pub mod baseline;
 pub mod case;
 pub mod cli;
+pub mod compare;
 pub mod conformance;
 pub mod demo;
 pub mod embedded;

@@ -18,6 +18,7 @@ pub mod benchmark;
 pub mod cells;
 pub mod changed;
 pub mod commands;
+pub mod compare;
 pub mod conformance;
 pub mod escape;
 pub mod event_line;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grade::GradeRecord;
-use crate::trace::{ErrorCategory, Model, StopReason, ToolKind};
+use crate::trace::{Agent, ErrorCategory, Model, StopReason, ToolKind};
 use crate::values::Fraction;
 use crate::verdict::Verdict;
 
@@ -19,6 +19,9 @@ pub struct TrialResult {
     pub harness: String,
     /// The model asked for, and the one that answered.
     pub model: Model,
+    /// The agent's program, as it named itself; absent where it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Agent>,
     /// Number of the Trial, from 1.
     pub trial: u32,
     /// Its verdict.
@@ -66,6 +69,7 @@ impl TrialResult {
             case: trial.case.clone(),
             harness: trial.harness.clone(),
             model: Model { requested: trial.model.clone(), effective: None },
+            agent: None,
             trial: trial.trial,
             verdict: Verdict::Skipped,
             score: None,
@@ -197,6 +201,17 @@ pub struct Metrics {
     /// Permission requests; absent where the harness cannot ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionCounts>,
+}
+
+impl Metrics {
+    /// All tokens: as reported, else input and output (both needed) and what is known of the cache.
+    pub fn tokens(&self) -> Option<u64> {
+        self.total_tokens.or_else(|| {
+            let sum = self.input_tokens?.saturating_add(self.output_tokens?);
+            let cache = [self.cache_read_tokens, self.cache_write_tokens].into_iter().flatten();
+            Some(cache.fold(sum, u64::saturating_add))
+        })
+    }
 }
 
 /// How often an agent asked.

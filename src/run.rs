@@ -83,6 +83,9 @@ pub struct CaseRecord {
     /// Where its graders are written; absent in runs of versions that did not tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub graders: Vec<crate::case::GraderPlace>,
+    /// Whether its loss alone fails a gate.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub critical: bool,
 }
 
 /// A harness in `run.json`.
@@ -165,6 +168,12 @@ pub struct RunOptions {
     /// A sandbox in the place of the cases' and the manifests' own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<sandbox::Kind>,
+    /// Trials of each cell at which the run is looked at; absent where their number is fixed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looks: Option<Vec<u32>>,
+    /// The seed of whatever is drawn about the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 /// Which workspaces are kept.

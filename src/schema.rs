@@ -4,7 +4,9 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
+use crate::baseline::Baseline;
 use crate::case::layer::{CASE_ONLY, Layer};
+use crate::compare::Comparison;
 use crate::conformance::Checks;
 use crate::gateway::script::Script;
 use crate::grader::GraderEntry;
@@ -17,8 +19,9 @@ use crate::result::TrialResult;
 use crate::trace::{Event, Header};
 
 /// The kinds of file that have a schema.
-pub const KINDS: [&str; 10] =
-    ["case", "suite", "harness", "grader", "trace", "run", "result", "check", "parity", "script"];
+pub const KINDS: [&str; 12] = [
+    "case", "suite", "harness", "grader", "trace", "run", "result", "check", "parity", "script", "compare", "baseline",
+];
 
 /// The schema of a kind of file, draft 2020-12; nothing for a kind that is not one of [`KINDS`].
 pub fn schema(kind: &str) -> Option<Value> {
@@ -34,6 +37,8 @@ pub fn schema(kind: &str) -> Option<Value> {
         "check" => ("What `evals harness check` tells", root::<Checks>(&mut generator)),
         "parity" => ("What `evals harness parity` tells", root::<ParityReport>(&mut generator)),
         "script" => ("The script of a scripted model", root::<Script>(&mut generator)),
+        "compare" => ("What `evals compare` tells", root::<Comparison>(&mut generator)),
+        "baseline" => ("A baseline", root::<Baseline>(&mut generator)),
         _ => return None,
     };
     let mut schema =

@@ -58,6 +58,7 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
                 interaction: "auto-approve".into(),
                 kind: CaseKind::Capability,
                 graders: vec![],
+                critical: false,
             });
         }
         if harnesses.iter().all(|known| known.name != *harness) {
@@ -106,6 +107,7 @@ fn result(case: &str, harness: &str, arm: &str, trial: u32, verdict: Verdict) ->
         case: case.into(),
         harness: harness.into(),
         model: Model { requested: (arm != "default").then(|| arm.to_owned()), effective: None },
+        agent: None,
         trial,
         verdict,
         score,

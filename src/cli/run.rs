@@ -5,8 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::sync::watch;
+
 use super::inputs::{self, Inputs};
-use super::stop::{INTERRUPTED, on_interrupt};
+use super::stop::INTERRUPTED;
 use super::{CliError, RunsFolder, ask, engine, terminal};
 use crate::case::Case;
 use crate::interaction::{Interaction, NO_MODEL};
@@ -20,9 +22,11 @@ use crate::run::{Keep, RunOptions, RunRecord, TrialRecord};
 use crate::runner::{self, Ran, Run};
 use crate::sandbox;
 use crate::trial::Engine;
-use crate::values::Time;
+use crate::values::{Fraction, Time};
 
+mod auto;
 mod dry;
+mod gate;
 pub(super) mod record;
 pub(super) mod resume;
 mod sandboxes;
@@ -40,9 +44,9 @@ pub struct RunArgs {
     /// Model to ask for; each is one more column to compare; repeatable
     #[arg(long = "model", value_name = "[HARNESS=]MODEL")]
     models: Vec<String>,
-    /// Trials of each cell
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    trials: Option<u32>,
+    /// Trials of each cell; auto adds some until it is clear how the models compare: 2, 4, 8 and at most 16
+    #[arg(long, value_name = "N|auto")]
+    trials: Option<auto::Trials>,
     /// Trials at once (default: the cores)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -84,6 +88,9 @@ pub struct RunArgs {
     /// Try errored trials so many times more
     #[arg(long, value_name = "N")]
     retries: Option<u32>,
+    /// The exit code says whether every harness and model scores at least this, and loses no critical case
+    #[arg(long, value_name = "SCORE")]
+    fail_under: Option<Fraction>,
     /// Start no more trials when this much is spent
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     max_cost: Option<f64>,
@@ -93,6 +100,9 @@ pub struct RunArgs {
     /// Start no more trials when one has failed
     #[arg(long)]
     fail_fast: bool,
+    /// Seed of whatever is drawn about this run, such as the sign flips of a comparison
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
     /// What agents run in, in the place of what cases and manifests say
     #[arg(long, value_enum, value_name = "KIND")]
     sandbox: Option<sandbox::Kind>,
@@ -114,7 +124,7 @@ fn shard(text: &str) -> Result<(u32, u32), String> {
     if part == 0 || part > of { Err(wrong()) } else { Ok((part, of)) }
 }
 
-fn dollars(text: &str) -> Result<f64, String> {
+pub(super) fn dollars(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| format!("`{text}` is not an amount of money; write a number from 0"))?;
     crate::case::Dollars::new(number).map(crate::case::Dollars::get)
 }
@@ -122,7 +132,7 @@ fn dollars(text: &str) -> Result<f64, String> {
 pub fn run(args: RunArgs) -> Result<u8, CliError> {
     prices(args.prices.as_deref())?;
     let args = with_policy(args)?;
-    let prepared = match &args.resume {
+    let mut prepared = match &args.resume {
         Some(name) => resume::prepare(&args, name)?,
         None => match fresh(&args)? {
             Some(prepared) => prepared,
@@ -137,11 +147,12 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     }
     make_places(&args, prepared.record.label.as_deref())?;
     let runtime = engine::runtime()?;
-    let done = runtime.block_on(carry_out(&args, &prepared));
+    let done = auto::carry_out(&args, &mut prepared, &runtime);
     // What an agent's process left running in the background of the runtime must not hold the program.
     runtime.shutdown_background();
     let ran = done?;
     let code = report_on(&args, &prepared, &ran)?;
+    let code = gate::code(&args, &prepared, code)?;
     Ok(if ran.interrupted { INTERRUPTED } else { code })
 }
 
@@ -189,7 +200,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     let asked = Asked {
         harnesses: inputs.harnesses.clone(),
         models: args.models.iter().map(|text| asked_model(text, &inputs)).collect(),
-        trials: args.trials,
+        trials: args.trials.map(auto::Trials::first),
         cases: args.cases.clone(),
         tags: args.tags.clone(),
         shard: args.shard,
@@ -197,6 +208,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         sandbox: args.sandbox,
     };
     let trials = plan(&inputs.cases, &inputs::manifests(&inputs.catalog), &asked).map_err(CliError::unreadable)?;
+    auto::check(args, &trials)?;
     scripts::check(&inputs, &trials)?;
     if !args.dry_run {
         sandboxes::check(&inputs, &trials, args.sandbox)?;
@@ -299,10 +311,13 @@ fn is_manual(prepared: &Prepared) -> bool {
         .map_or_else(|| policies.any(|it| *it == Interaction::Manual), |it| *it == Interaction::Manual)
 }
 
-async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError> {
+async fn carry_out(
+    args: &RunArgs,
+    prepared: &Prepared,
+    options: RunOptions,
+    interrupt: watch::Receiver<bool>,
+) -> Result<Ran, CliError> {
     let temporary = engine::temporary()?;
-    let options = options(args, &prepared.record.options);
-    let interrupt = on_interrupt();
     // Questions and a display that moves would write over each other.
     let manual = is_manual(prepared);
     let runs = prepared.folder.path.parent().unwrap_or(&prepared.folder.path);

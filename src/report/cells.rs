@@ -194,13 +194,9 @@ fn agent_ran(result: &TrialResult) -> bool {
     result.verdict != Verdict::Skipped && !result.error.as_ref().is_some_and(|error| never.contains(&error.category))
 }
 
-/// A trial's tokens: as reported, else input and output (both needed) and what is known of the cache.
+/// A trial's tokens.
 pub fn tokens(metrics: &Metrics) -> Option<u64> {
-    metrics.total_tokens.or_else(|| {
-        let sum = metrics.input_tokens?.saturating_add(metrics.output_tokens?);
-        let cache = [metrics.cache_read_tokens, metrics.cache_write_tokens].into_iter().flatten();
-        Some(cache.fold(sum, u64::saturating_add))
-    })
+    metrics.tokens()
 }
 
 fn median(values: &mut [u64]) -> Option<u64> {

@@ -122,6 +122,33 @@ impl RunFolder {
     /// # Errors
     /// The run cannot be read.
     pub fn results(&self, record: &RunRecord) -> Result<Vec<TrialResult>, RunError> {
+        self.fold_results(record, Vec::new, |all, result| all.push(result))
+    }
+
+    /// The same, one after the other, so that a run of any size needs no room for all of them at once.
+    ///
+    /// # Errors
+    /// The run cannot be read.
+    pub fn fold_results<T>(
+        &self,
+        record: &RunRecord,
+        begin: impl Fn() -> T,
+        mut see: impl FnMut(&mut T, TrialResult),
+    ) -> Result<T, RunError> {
+        // An engine that was killed may have left the results of earlier attempts.
+        if let Ok(Some(folded)) = self.fold_stored(&self.finished(record)?, &begin, &mut see) {
+            return Ok(folded);
+        }
+        let results = self.results_of_trials(record)?;
+        // Rebuilt for the next reader; who may only read does without.
+        let _ = self.write_results(&results);
+        let mut folded = begin();
+        results.into_iter().for_each(|result| see(&mut folded, result));
+        Ok(folded)
+    }
+
+    /// The trials that finished, in the order of the plan, each with the attempt that counts.
+    fn finished(&self, record: &RunRecord) -> Result<Vec<(super::journal::TrialKey, u32)>, RunError> {
         let states = super::journal::read(&self.journal())?;
         let mut expected = Vec::new();
         for trial in &record.trials {
@@ -132,30 +159,34 @@ impl RunFolder {
             };
             expected.push((trial.key(), attempt));
         }
-        // An engine that was killed may have left the results of earlier attempts.
-        let key = |it: &TrialResult| ((it.case.clone(), it.harness.clone(), it.arm.clone(), it.trial), it.attempt);
-        if let Ok(results) = self.stored_results()
-            && results.iter().map(key).eq(expected)
-        {
-            return Ok(results);
-        }
-        let results = self.results_of_trials(record)?;
-        // Rebuilt for the next reader; who may only read does without.
-        let _ = self.write_results(&results);
-        Ok(results)
+        Ok(expected)
     }
 
-    fn stored_results(&self) -> Result<Vec<TrialResult>, RunError> {
+    /// What `results.jsonl` holds; nothing where that is not just what is expected.
+    fn fold_stored<T>(
+        &self,
+        expected: &[(super::journal::TrialKey, u32)],
+        begin: &impl Fn() -> T,
+        see: &mut impl FnMut(&mut T, TrialResult),
+    ) -> Result<Option<T>, RunError> {
         let path = self.path.join("results.jsonl");
         let file = File::open(&path).map_err(RunError::io("read", &path))?;
-        let mut results = Vec::new();
+        let mut folded = begin();
+        let mut expected = expected.iter();
         for line in BufReader::new(file).lines() {
             let line = line.map_err(RunError::io("read", &path))?;
-            let result = serde_json::from_str(&line)
+            let result: TrialResult = serde_json::from_str(&line)
                 .map_err(|error| RunError::Malformed { path: path.clone(), message: error.to_string() })?;
-            results.push(result);
+            let meant = expected.next().is_some_and(|((case, harness, arm, trial), attempt)| {
+                (case, harness, arm, trial, attempt)
+                    == (&result.case, &result.harness, &result.arm, &result.trial, &result.attempt)
+            });
+            if !meant {
+                return Ok(None);
+            }
+            see(&mut folded, result);
         }
-        Ok(results)
+        Ok(expected.next().is_none().then_some(folded))
     }
 
     /// The results as they stand in the trials' own folders.

@@ -66,28 +66,27 @@ pub struct ClusteredMean {
     pub se_naive: f64,
     /// `sqrt(sum over clusters of (sum of (s - mean))^2) / n`.
     pub se_uncorrected: f64,
-    /// The same times `sqrt(C / (C - 1))`; clusters of one give the plain standard error.
-    pub se: f64,
-    /// By Student's t with `C - 1` degrees of freedom.
-    pub t: Interval,
+    /// The same times `sqrt(C / (C - 1))`; clusters of one give the plain standard error. Absent with one cluster, of
+    /// which nothing can be known.
+    pub se: Option<f64>,
+    /// By Student's t with `C - 1` degrees of freedom; absent likewise.
+    pub t: Option<Interval>,
     /// How many times the variance is what independent cases would have.
     pub design_effect: Option<f64>,
 }
 
-/// Mean and cluster-robust interval; absent with one cluster, of which nothing can be known.
+/// Mean and cluster-robust interval; absent below two cases.
 /// Miller 2024, appendix A, with the correction of statsmodels and of Inspect AI.
 pub fn of_clusters(clusters: &[Vec<f64>], level: f64) -> Option<ClusteredMean> {
     let clusters: Vec<&Vec<f64>> = clusters.iter().filter(|cluster| !cluster.is_empty()).collect();
     let all: Vec<f64> = clusters.iter().flat_map(|cluster| cluster.iter().copied()).collect();
     let (middle, count) = (mean(&all)?, clusters.len());
-    if count < 2 {
-        return None;
-    }
     let n = all.len() as f64;
     let spread = variance(&all)?;
     let sums = clusters.iter().map(|cluster| cluster.iter().map(|score| score - middle).sum::<f64>().powi(2));
     let uncorrected = sums.sum::<f64>().sqrt() / n;
-    let se = uncorrected * (count as f64 / (count - 1) as f64).sqrt();
+    let df = (count - 1) as f64;
+    let se = (count > 1).then(|| uncorrected * (count as f64 / df).sqrt());
     let independent = spread * (n - 1.0) / n / n;
     Some(ClusteredMean {
         mean: middle,
@@ -96,7 +95,7 @@ pub fn of_clusters(clusters: &[Vec<f64>], level: f64) -> Option<ClusteredMean> {
         se_naive: (spread / n).sqrt(),
         se_uncorrected: uncorrected,
         se,
-        t: Interval::around(middle, t_quantile(0.5 + level / 2.0, (count - 1) as f64) * se),
+        t: se.map(|se| Interval::around(middle, t_quantile(0.5 + level / 2.0, df) * se)),
         design_effect: (independent > 0.0).then(|| uncorrected.powi(2) / independent),
     })
 }

@@ -64,7 +64,7 @@ pub fn correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     (spread > 0.0).then(|| (together / (a.len() - 1) as f64 / spread).clamp(-1.0, 1.0))
 }
 
-/// The same difference where cases come in clusters: cluster-t on the differences. Absent with one cluster.
+/// The same difference where cases come in clusters: cluster-t on the differences. Absent below two cases.
 pub fn clustered_difference(differences: &[Vec<f64>], level: f64) -> Option<means::ClusteredMean> {
     means::of_clusters(differences, level)
 }

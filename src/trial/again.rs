@@ -151,6 +151,7 @@ pub fn ungraded(trial: &TrialRecord, attempt: u32, left: &Left, why: &str) -> Tr
         case: trial.case.clone(),
         harness: trial.harness.clone(),
         model: Model { requested: trial.model.clone(), effective: None },
+        agent: None,
         trial: trial.trial,
         verdict: Verdict::Ungraded,
         score: None,

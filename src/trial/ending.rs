@@ -132,6 +132,7 @@ pub(super) fn finish_without_agent(
         case: attempt.case.id.clone(),
         harness: attempt.manifest.name.clone(),
         model: model_asked(attempt),
+        agent: None,
         trial: attempt.trial.trial,
         verdict: Verdict::Errored,
         score: None,

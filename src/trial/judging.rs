@@ -75,6 +75,7 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
         case: case.id.clone(),
         harness: attempt.manifest.name.clone(),
         model: finished.header.model.clone(),
+        agent: finished.header.agent.clone(),
         trial: attempt.trial.trial,
         verdict: Verdict::Errored,
         score: None,

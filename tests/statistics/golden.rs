@@ -105,7 +105,7 @@ fn answer(kind: &str, i: &Value, expect: &Value) -> Value {
             let m = means::of_clusters(&rows(&i["clusters"]), level).unwrap();
             json!({"mean": m.mean, "n": m.n, "clusters": m.clusters, "se_naive": m.se_naive,
                 "se_clustered": m.se_uncorrected, "se_clustered_corrected": m.se,
-                "t_ci_df_c_minus_1": pair(Some(m.t)), "design_effect": m.design_effect})
+                "t_ci_df_c_minus_1": pair(m.t), "design_effect": m.design_effect})
         }
         "paired_diff" => {
             let p = paired::difference(&numbers(&i["a"]), &numbers(&i["b"]), level).unwrap();
@@ -251,8 +251,8 @@ fn answer(kind: &str, i: &Value, expect: &Value) -> Value {
                 specificity: (number(&i["specificity"]), number(&i["m0_neg_labels"])),
                 sensitivity: (number(&i["sensitivity"]), number(&i["m1_pos_labels"])),
             };
-            let (theta, interval) = agreement::corrected_rate(judged, 1.0 - alpha).unwrap();
-            json!({"theta": theta.clamp(0.0, 1.0), "theta_unclipped": theta, "ci": pair(Some(interval))})
+            let (theta, interval) = agreement::corrected_rate(judged, 1.0 - alpha).unzip();
+            json!({"theta": theta.map(|it| it.clamp(0.0, 1.0)), "theta_unclipped": theta, "ci": pair(interval)})
         }
         "judge_calibration" => {
             let [tp, fp, tn, fne] = ["tp", "fp", "tn", "fn"].map(|key| whole(&i[key]));

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::RunArgs;
+use super::{RunArgs, auto};
 use crate::case::Case;
 use crate::cli::CliError;
 use crate::cli::engine::default_jobs;
@@ -53,6 +53,8 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
             max_time: args.max_time,
             fail_fast: args.fail_fast,
             sandbox: args.sandbox,
+            looks: auto::looks(args.trials),
+            seed: args.seed,
         },
         derived_from: None,
         manual: false,
@@ -128,5 +130,6 @@ pub fn case_record(case: &Case, interaction: Option<&Interaction>) -> Result<Cas
         interaction: interaction.unwrap_or(&case.interaction).word().to_owned(),
         kind: case.kind,
         graders: case.grader_places(),
+        critical: case.critical,
     })
 }

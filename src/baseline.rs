@@ -1,0 +1,177 @@
+//! The baseline file: the scores of a run, small enough for version control, with what tells whether it still fits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::compare::arm::{Arm, CaseFacts, CaseTrials, Side};
+use crate::run::{RunError, RunRecord, write_whole};
+
+/// The version of the file that this program writes; it refuses to read a higher one.
+pub const VERSION: u32 = 1;
+
+/// Its name, beside the cases.
+pub const FILE: &str = "baseline.json";
+
+/// What a later run is compared with: scores, costs, digests and versions; no traces.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Baseline {
+    /// Version of this form.
+    pub baseline: u32,
+    /// The run that it was made from.
+    pub run: String,
+    /// When that began.
+    pub started: String,
+    /// Version of the program that ran it.
+    pub evals: String,
+    /// The cases, by id.
+    pub cases: BTreeMap<String, CaseFacts>,
+    /// The arms.
+    pub arms: Vec<BaselineArm>,
+}
+
+/// An arm of a baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BaselineArm {
+    /// The harness.
+    pub harness: String,
+    /// Digest of its manifest.
+    pub manifest: String,
+    /// The column: the model asked for, or `default`.
+    pub model: String,
+    /// The agents that played it, with their versions.
+    #[serde(default)]
+    pub agents: BTreeSet<String>,
+    /// What it did in each case.
+    pub cases: BTreeMap<String, CaseTrials>,
+}
+
+impl Baseline {
+    /// The baseline that a run makes. Cases in which a person answered are left out: they are not the same twice.
+    pub fn of(record: &RunRecord, side: &Side) -> Self {
+        let manual = |id: &str, arm: &Arm| {
+            side.cases.get(id).is_none_or(|case| case.interaction == "manual")
+                || arm.told.as_ref().is_some_and(|told| told.manual.contains(id))
+        };
+        let arms: Vec<BaselineArm> = side
+            .arms
+            .iter()
+            .map(|arm| BaselineArm {
+                harness: arm.harness.clone(),
+                manifest: side.harnesses.get(&arm.harness).cloned().unwrap_or_default(),
+                model: arm.column.clone(),
+                agents: arm.agents.clone(),
+                cases: arm
+                    .cases
+                    .iter()
+                    .filter(|(id, _)| !manual(id, arm))
+                    .map(|(id, it)| (id.clone(), it.clone()))
+                    .collect(),
+            })
+            .collect();
+        let kept = |id: &String| arms.iter().any(|arm| arm.cases.contains_key(id));
+        let facts = |facts: &CaseFacts| CaseFacts { tags: Vec::new(), ..facts.clone() };
+        Self {
+            baseline: VERSION,
+            run: record.run.clone(),
+            started: record.started.clone(),
+            evals: record.evals.clone(),
+            cases: side.cases.iter().filter(|(id, _)| kept(id)).map(|(id, it)| (id.clone(), facts(it))).collect(),
+            arms,
+        }
+    }
+
+    /// As a side of a comparison.
+    pub fn side(&self) -> Side {
+        let arm = |arm: &BaselineArm| Arm {
+            name: format!("baseline {}", crate::compare::arm::column_name(&arm.harness, &arm.model)),
+            run: self.run.clone(),
+            harness: arm.harness.clone(),
+            column: arm.model.clone(),
+            cases: arm.cases.clone(),
+            agents: arm.agents.clone(),
+            told: None,
+        };
+        Side {
+            run: self.run.clone(),
+            evals: self.evals.clone(),
+            cases: self.cases.clone(),
+            harnesses: self.arms.iter().map(|arm| (arm.harness.clone(), arm.manifest.clone())).collect(),
+            arms: self.arms.iter().map(arm).collect(),
+            baseline: true,
+            looks: 1,
+        }
+    }
+
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// It is not there, is no baseline, or a newer program wrote it.
+    pub fn read(path: &Path) -> Result<Self, RunError> {
+        let value: serde_json::Value = crate::run::read_json(path)?;
+        let malformed = |message: String| RunError::Malformed { path: path.to_owned(), message };
+        let version = value.get("baseline").and_then(serde_json::Value::as_u64);
+        let Some(version) = version else {
+            return Err(malformed("it is no baseline; `evals baseline set RUN` writes one".to_owned()));
+        };
+        if version > u64::from(VERSION) {
+            let version = u32::try_from(version).unwrap_or(u32::MAX);
+            return Err(RunError::Newer { path: path.to_owned(), version });
+        }
+        serde_json::from_value(value).map_err(|error| malformed(error.to_string()))
+    }
+
+    /// Writes the file: a line for each case, so that a change shows as the lines of its cases.
+    ///
+    /// # Errors
+    /// The file system refused.
+    pub fn write(&self, path: &Path) -> Result<(), RunError> {
+        let text = self.text().map_err(|error| RunError::io("write", path)(error.into()))?;
+        write_whole(path, |out| out.write_all(text.as_bytes()))
+    }
+
+    fn text(&self) -> serde_json::Result<String> {
+        let word = |text: &str| serde_json::to_string(text);
+        let mut text = format!("{{\n  \"baseline\": {},\n", self.baseline);
+        for (key, value) in [("run", &self.run), ("started", &self.started), ("evals", &self.evals)] {
+            let _ = writeln!(text, "  \"{key}\": {},", word(value)?);
+        }
+        let _ = writeln!(text, "  \"cases\": {{{}\n  }},", lines(&self.cases, "    ")?);
+        text.push_str("  \"arms\": [");
+        for (n, arm) in self.arms.iter().enumerate() {
+            let comma = if n == 0 { "" } else { "," };
+            let [harness, manifest, model] = [word(&arm.harness)?, word(&arm.manifest)?, word(&arm.model)?];
+            let agents = serde_json::to_string(&arm.agents)?;
+            let _ = write!(
+                text,
+                "{comma}\n    {{\n      \"harness\": {harness},\n      \"manifest\": {manifest},\n      \"model\": {model},\n      \"agents\": {agents},\n      \"cases\": {{{}\n      }}\n    }}",
+                lines(&arm.cases, "        ")?
+            );
+        }
+        text.push_str("\n  ]\n}\n");
+        Ok(text)
+    }
+}
+
+/// A map with a line for each key.
+fn lines<T: Serialize>(map: &BTreeMap<String, T>, indent: &str) -> serde_json::Result<String> {
+    let mut text = String::new();
+    for (n, (key, value)) in map.iter().enumerate() {
+        let comma = if n == 0 { "" } else { "," };
+        let (key, value) = (serde_json::to_string(key)?, serde_json::to_string(value)?);
+        let _ = write!(text, "{comma}\n{indent}{key}: {value}");
+    }
+    Ok(text)
+}
+
+/// Where the baseline of a run's suite lies: beside the cases, in the nearest folder above them that holds a
+/// `suite.yaml` or is named `cases`, else in that of the first case.
+pub fn place(record: &RunRecord) -> Option<PathBuf> {
+    let folder = record.cases.first()?.path.parent()?;
+    let is_root =
+        |folder: &&Path| folder.join("suite.yaml").is_file() || folder.file_name().is_some_and(|name| name == "cases");
+    Some(folder.ancestors().find(is_root).unwrap_or(folder).join(FILE))
+}

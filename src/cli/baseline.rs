@@ -1,0 +1,97 @@
+//! `evals baseline`: keeps a run's scores beside its cases, for version control, and shows them.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use super::compare::comparable;
+use super::{CliError, RunsFolder};
+use crate::baseline::{self, Baseline};
+use crate::compare::arm::Words;
+use crate::report::compare::baseline_table;
+use crate::report::text::plural;
+
+#[derive(Debug, clap::Args)]
+pub struct BaselineArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Write a run's scores, digests and versions to the baseline file
+    Set(SetArgs),
+    /// Print the baseline
+    Show(ShowArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct SetArgs {
+    /// A run's id, a start of it, a label, a path, or latest
+    #[arg(default_value = "latest")]
+    run: String,
+    /// The file (default: baseline.json beside the run's cases)
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    folder: RunsFolder,
+}
+
+#[derive(Debug, clap::Args)]
+struct ShowArgs {
+    /// The file
+    #[arg(long, value_name = "FILE", default_value = "cases/baseline.json")]
+    file: PathBuf,
+    /// Print the file as it is, as JSON
+    #[arg(long, value_enum, default_value_t = ShowFormat::Table)]
+    format: ShowFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ShowFormat {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}
+
+pub fn run(args: &BaselineArgs) -> Result<u8, CliError> {
+    match &args.command {
+        Command::Set(args) => set(args),
+        Command::Show(args) => show(args),
+    }
+}
+
+fn set(args: &SetArgs) -> Result<u8, CliError> {
+    let (side, record) = comparable(&args.folder.runs, &args.run, "a baseline", &mut Words::default())?;
+    let baseline = Baseline::of(&record, &side);
+    if baseline.arms.iter().all(|arm| arm.cases.values().all(|case| case.scores.is_empty())) {
+        return Err(CliError::unreadable(format!("no trial of run {} has a score to be compared with", record.run)));
+    }
+    let path = args.file.clone().or_else(|| baseline::place(&record));
+    let path = path.ok_or_else(|| CliError::unreadable(format!("run {} has no cases", record.run)))?;
+    super::report::make_place(&path)?;
+    baseline.write(&path)?;
+    let (cases, arms) = (plural(baseline.cases.len(), "case"), plural(baseline.arms.len(), "column"));
+    writeln!(std::io::stderr(), "{}: {cases}, {arms} of run {}", path.display(), record.run)?;
+    Ok(0)
+}
+
+fn show(args: &ShowArgs) -> Result<u8, CliError> {
+    if !args.file.is_file() {
+        return Err(CliError::unreadable(format!(
+            "there is no baseline at {}; `evals baseline set RUN` writes one",
+            args.file.display()
+        )));
+    }
+    let baseline = Baseline::read(&args.file)?;
+    let look = super::terminal::stdout_look();
+    let mut out = std::io::stdout().lock();
+    let written = match args.format {
+        ShowFormat::Table => baseline_table(&baseline, &look, &mut out),
+        ShowFormat::Json => {
+            serde_json::to_writer_pretty(&mut out, &baseline).map_err(std::io::Error::from).and_then(|()| writeln!(out))
+        }
+    };
+    super::import::ignore_closed_pipe(written.and_then(|()| out.flush()))?;
+    Ok(0)
+}

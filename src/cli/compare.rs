@@ -1,0 +1,265 @@
+//! `evals compare`: two runs, the models of one, or a run and its baseline.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::{CliError, RunsFolder};
+use crate::baseline::{self, Baseline};
+use crate::compare::arm::{Arm, Side, Words};
+use crate::compare::gate::{self, Margin};
+use crate::compare::{ArmPair, MARGIN, Options, compare};
+use crate::report::commands::run_word;
+use crate::report::compare::{Format, write};
+use crate::report::text::{Look, plural};
+use crate::run::folder;
+use crate::run::{RunRecord, write_whole};
+use crate::values::Fraction;
+
+/// The seed where nobody names one.
+const SEED: u64 = 1;
+
+#[derive(Debug, clap::Args)]
+pub struct CompareArgs {
+    /// The old run and the new one; or one run, whose models are compared, or which is compared with its baseline
+    #[arg(value_name = "RUN", num_args = 0..=2)]
+    compared: Vec<String>,
+    /// What the run is compared with: one of its own models, a baseline file, or another run
+    #[arg(long, value_name = "MODEL|FILE|RUN")]
+    baseline: Option<String>,
+    /// Not worse by more than a margin, one-sided: margin=0.05. The gate alone sets the exit code
+    #[arg(long, value_name = "margin=M")]
+    gate: Option<Margin>,
+    /// The new score is at least this
+    #[arg(long, value_name = "SCORE")]
+    fail_under: Option<Fraction>,
+    /// The new one costs at most this
+    #[arg(long, value_name = "USD", value_parser = super::run::dollars, allow_negative_numbers = true)]
+    max_cost: Option<f64>,
+    /// Differences up to this are none
+    #[arg(long, value_name = "M", default_value_t = MARGIN, value_parser = margin)]
+    margin: f64,
+    /// Whether an agent that crashed or broke the protocol has failed; what it could not help never counts
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Errors::Exclude)]
+    errors: Errors,
+    /// Seed of the sign flips that are drawn (default: the run's, else 1)
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// The format
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Where it goes
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    folder: RunsFolder,
+}
+
+/// What errors of the agent are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Errors {
+    /// In no score, and counted
+    Exclude,
+    /// Crashed and protocol are failures
+    Fail,
+}
+
+fn margin(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+    if number > 0.0 && number < 1.0 { Ok(number) } else { Err("a margin lies between 0 and 1".to_owned()) }
+}
+
+pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
+    let mut words = Words::default();
+    let (mut old, mut new, seed) = sides(args, &mut words)?;
+    let sides = old.iter_mut().chain(std::iter::once(&mut new));
+    if args.errors == Errors::Fail {
+        let cases = sides.flat_map(|side| &mut side.arms).flat_map(|arm| arm.cases.values_mut());
+        cases.for_each(crate::compare::arm::CaseTrials::count_errors);
+    }
+    let options = Options {
+        margin: args.gate.map_or(args.margin, |Margin(margin)| margin),
+        errors_fail: args.errors == Errors::Fail,
+        seed: args.seed.or(seed).unwrap_or(SEED),
+        gates: gate::Asked {
+            margin: args.gate,
+            fail_under: args.fail_under.map(Fraction::get),
+            max_cost: args.max_cost,
+        },
+    };
+    let pairs = match &mut old {
+        Some(old) => matched(old, &mut new)?,
+        None => within(&new, args.baseline.as_deref())?,
+    };
+    let comparison = compare(&pairs, &words, &options).map_err(CliError::unreadable)?;
+    match &args.output {
+        Some(path) => {
+            super::report::make_place(path)?;
+            write_whole(path, |out| write(args.format, &comparison, &Look::PLAIN, out))?;
+        }
+        None => {
+            let look = super::terminal::stdout_look();
+            let mut out = std::io::stdout().lock();
+            let written = write(args.format, &comparison, &look, &mut out).and_then(|()| out.flush());
+            super::import::ignore_closed_pipe(written)?;
+        }
+    }
+    Ok(comparison.exit_code)
+}
+
+/// The old side, where it is not the new one itself, the new side, and the new run's seed.
+fn sides(args: &CompareArgs, words: &mut Words) -> Result<(Option<Side>, Side, Option<u64>), CliError> {
+    let runs = &args.folder.runs;
+    if let [old, new] = args.compared.as_slice() {
+        if args.baseline.is_some() {
+            return Err(CliError::unreadable("two runs are compared with each other; leave --baseline out"));
+        }
+        let (new, record) = side_of_run(runs, new, words)?;
+        return Ok((Some(old_side(runs, old, words)?), new, record.options.seed));
+    }
+    let name = args.compared.first().map_or("latest", String::as_str);
+    let (new, record) = side_of_run(runs, name, words)?;
+    let old = match &args.baseline {
+        Some(wanted) if !named(&new, wanted).is_empty() => None,
+        Some(wanted) => Some(old_side(runs, wanted, words).map_err(|error| {
+            let columns: Vec<&str> = new.arms.iter().map(|arm| &*arm.name).collect();
+            let columns = columns.join(", ");
+            let text =
+                format!("--baseline {wanted} is no model of run {}, which has {columns}; nor a file or a run", new.run);
+            CliError::unreadable(text).and(error)
+        })?),
+        None => match baseline::place(&record).filter(|path| path.is_file()) {
+            Some(path) => Some(Baseline::read(&path)?.side()),
+            None => None,
+        },
+    };
+    Ok((old, new, record.options.seed))
+}
+
+/// A baseline file, or a run.
+fn old_side(runs: &Path, name: &str, words: &mut Words) -> Result<Side, CliError> {
+    let path = Path::new(name);
+    if path.is_file() {
+        return Ok(Baseline::read(path)?.side());
+    }
+    Ok(side_of_run(runs, name, words)?.0)
+}
+
+fn side_of_run(runs: &Path, name: &str, words: &mut Words) -> Result<(Side, RunRecord), CliError> {
+    comparable(runs, name, "compared", words)
+}
+
+/// A run that can be compared or be a baseline, its results condensed one by one: finished, and not one of those that
+/// failed alone.
+///
+/// # Errors
+/// It is not there, or not such a run.
+pub fn comparable(runs: &Path, name: &str, what: &str, words: &mut Words) -> Result<(Side, RunRecord), CliError> {
+    let folder = folder::find(runs, name)?;
+    let record = folder.record()?;
+    if let Some(from) = record.derived_from.as_ref().filter(|_| !record.graded) {
+        return Err(CliError::unreadable(format!(
+            "run {} holds only what failed in run {from}, so it cannot be {what}: it was chosen by how it ended; take run {from}",
+            record.run
+        )));
+    }
+    let begin = || (Side::of_run(&record), record.trials.len());
+    let (side, missing) = folder.fold_results(&record, begin, |(side, missing), result| {
+        side.add(&result, words);
+        *missing = missing.saturating_sub(1);
+    })?;
+    if missing > 0 {
+        let word = run_word(&record, &folder.path);
+        let go_on =
+            if record.graded { String::new() } else { format!("; `evals run --resume {word}` goes on with it") };
+        return Err(CliError::unreadable(format!(
+            "run {} is not finished, so it cannot be {what}: {} of {} not run{go_on}",
+            record.run,
+            plural(missing, "trial"),
+            record.trials.len()
+        )));
+    }
+    Ok((side, record))
+}
+
+/// The arms of a side that a name means: a model, a harness, or both.
+fn named<'a>(side: &'a Side, name: &str) -> Vec<&'a Arm> {
+    let by = |means: &dyn Fn(&Arm) -> bool| side.arms.iter().filter(|arm| means(arm)).collect::<Vec<_>>();
+    let whole = by(&|arm| arm.name == name || format!("{}={}", arm.harness, arm.column) == name);
+    if whole.is_empty() {
+        by(&|arm| arm.column == name || (arm.harness == name && arm.column == "default"))
+    } else {
+        whole
+    }
+}
+
+/// The arms of one run: each against the one that is the baseline, the first where none is named.
+fn within<'a>(side: &'a Side, wanted: Option<&str>) -> Result<Vec<ArmPair<'a>>, CliError> {
+    let columns = || side.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>().join(", ");
+    let old = match wanted.map(|wanted| (wanted, named(side, wanted))) {
+        Some((_, arms)) if arms.len() == 1 => arms.first().copied(),
+        Some((wanted, arms)) => {
+            let names: Vec<&str> = arms.iter().map(|arm| &*arm.name).collect();
+            let text = format!("--baseline {wanted} could be any of {}; write HARNESS=MODEL", names.join(", "));
+            return Err(CliError::unreadable(text));
+        }
+        None => side.arms.first(),
+    };
+    let Some(old) = old.filter(|_| side.arms.len() > 1) else {
+        return Err(CliError::unreadable(format!(
+            "run {} has only one harness and model, {}, and nothing to compare it with: name a second run, run it with \
+             two models, or set a baseline with `evals baseline set`",
+            side.run,
+            columns()
+        )));
+    };
+    Ok(side.arms.iter().filter(|arm| arm.name != old.name).map(|new| ((side, old), (side, new))).collect())
+}
+
+/// The arms of two sides: those of the same harness and model; where each has one alone, those two.
+fn matched<'a>(old: &'a mut Side, new: &'a mut Side) -> Result<Vec<ArmPair<'a>>, CliError> {
+    let names = |side: &Side| side.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<_>>().join(", ");
+    let (were, are) = (names(old), names(new));
+    // Names tell arms apart, in the report too.
+    for side in [&mut *old, &mut *new] {
+        let run = side.run.clone();
+        side.arms.iter_mut().filter(|_| !side.baseline).for_each(|arm| arm.name = format!("{} ({run})", arm.name));
+    }
+    let (old, new): (&'a Side, &'a Side) = (old, new);
+    if old.run == new.run && !old.baseline {
+        return Err(CliError::unreadable(format!(
+            "run {} would be compared with itself; compare its models with `evals compare {} --baseline MODEL`",
+            new.run, new.run
+        )));
+    }
+    if let ([was], [is]) = (old.arms.as_slice(), new.arms.as_slice()) {
+        return Ok(vec![((old, was), (new, is))]);
+    }
+    let same = |arm: &Arm| old.arms.iter().find(|was| was.harness == arm.harness && was.column == arm.column);
+    let pairs: Vec<ArmPair<'a>> = new.arms.iter().filter_map(|is| Some(((old, same(is)?), (new, is)))).collect();
+    if pairs.is_empty() {
+        return Err(CliError::unreadable(format!(
+            "the runs have no harness and model in common: {were} before, {are} now; compare runs with one each, or the \
+             models of one run with --baseline MODEL"
+        )));
+    }
+    Ok(pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arm_is_meant_by_model_harness_or_both() {
+        let arm = |harness: &str, column: &str| Arm {
+            name: crate::compare::arm::column_name(harness, column),
+            harness: harness.to_owned(),
+            column: column.to_owned(),
+            ..Arm::default()
+        };
+        let side =
+            Side { arms: vec![arm("a", "x"), arm("b", "x"), arm("b", "y"), arm("c", "default")], ..Side::default() };
+        let count = |name: &str| named(&side, name).len();
+        assert_eq!([count("y"), count("x"), count("a=x"), count("a / x"), count("c"), count("z")], [1, 2, 1, 1, 1, 0]);
+    }
+}

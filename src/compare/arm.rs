@@ -1,0 +1,323 @@
+//! What an arm did in each case: a run's results, condensed one by one as they are read.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::case::CaseKind;
+use crate::result::{Metrics, TrialResult};
+use crate::run::RunRecord;
+use crate::statistics::means::mean;
+use crate::trace::{ErrorCategory, ToolKind};
+use crate::values::Fraction;
+use crate::verdict::{PassTrials, Verdict};
+
+/// Words that come again and again, kept once: the steps of traces.
+#[derive(Debug, Default)]
+pub struct Words {
+    numbers: HashMap<Box<str>, u32>,
+    words: Vec<Box<str>>,
+}
+
+impl Words {
+    fn number(&mut self, word: &str) -> u32 {
+        if let Some(number) = self.numbers.get(word) {
+            return *number;
+        }
+        let number = self.words.len() as u32;
+        self.words.push(word.into());
+        self.numbers.insert(word.into(), number);
+        number
+    }
+
+    /// The word of a number.
+    pub fn word(&self, number: u32) -> &str {
+        self.words.get(number as usize).map_or("", AsRef::as_ref)
+    }
+}
+
+/// One side of a comparison: a run, or a baseline.
+#[derive(Debug, Clone, Default)]
+pub struct Side {
+    /// The run's id.
+    pub run: String,
+    /// Version of the program.
+    pub evals: String,
+    /// Its cases, by id.
+    pub cases: BTreeMap<String, CaseFacts>,
+    /// Digests of its manifests, by harness.
+    pub harnesses: BTreeMap<String, String>,
+    /// Its arms, in the order of the plan.
+    pub arms: Vec<Arm>,
+    /// Whether it is a baseline, and so has no traces to tell of.
+    pub baseline: bool,
+    /// How often its scores were looked at while it ran; 1 without `--trials auto`.
+    pub looks: u32,
+}
+
+/// What a case was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseFacts {
+    /// Digest of everything it is made from.
+    pub digest: String,
+    /// The limits it ran under.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub limits: serde_json::Value,
+    /// The policy that answered.
+    #[serde(default)]
+    pub interaction: String,
+    /// Its tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// What it is for.
+    #[serde(default)]
+    pub kind: CaseKind,
+    /// How many of its trials must pass.
+    #[serde(default)]
+    pub pass: PassTrials,
+    /// Whether its loss alone fails a gate.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub critical: bool,
+}
+
+/// A figure of which some trials told, and some did not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Known {
+    /// The sum over those that told.
+    pub sum: f64,
+    /// Trials that told.
+    pub told: u64,
+    /// Trials that did not.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub untold: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Known {
+    fn add(&mut self, value: Option<f64>) {
+        match value {
+            Some(value) => {
+                self.sum += value;
+                self.told += 1;
+            }
+            None => self.untold += 1,
+        }
+    }
+
+    /// The mean of those that told; absent where none did.
+    pub fn mean(&self) -> Option<f64> {
+        (self.told > 0).then(|| self.sum / self.told as f64)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { sum: self.sum + other.sum, told: self.told + other.told, untold: self.untold + other.untold }
+    }
+}
+
+/// What an arm's trials of a case came to.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CaseTrials {
+    /// The scores, of the trials that have one.
+    pub scores: Vec<f64>,
+    /// Trials that passed.
+    pub passed: u64,
+    /// Trials that failed.
+    pub failed: u64,
+    /// Trials that could not be judged.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ungraded: u64,
+    /// Trials that were errored.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub errored: u64,
+    /// Those of them in which the agent crashed or broke the protocol.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub broke: u64,
+    /// US dollars.
+    pub cost: Known,
+    /// Tokens.
+    pub tokens: Known,
+    /// Milliseconds.
+    pub duration: Known,
+}
+
+impl CaseTrials {
+    /// The mean over its trials; absent where none has a score.
+    pub fn score(&self) -> Option<f64> {
+        mean(&self.scores)
+    }
+
+    /// The same with every errored trial as 0.
+    pub fn score_with_errors(&self) -> Option<f64> {
+        let all = self.scores.len() as f64 + self.errored as f64;
+        (all > 0.0).then(|| self.scores.iter().sum::<f64>() / all)
+    }
+
+    /// Trials that ran.
+    pub fn trials(&self) -> u64 {
+        self.passed + self.failed + self.ungraded + self.errored
+    }
+
+    /// Counts what crashed or broke the protocol as failed.
+    pub fn count_errors(&mut self) {
+        self.scores.extend(std::iter::repeat_n(0.0, self.broke as usize));
+        self.failed += self.broke;
+        self.errored -= self.broke;
+        self.broke = 0;
+    }
+}
+
+/// A harness with a model, or the baseline's.
+#[derive(Debug, Clone, Default)]
+pub struct Arm {
+    /// Its name for people, unlike that of any other arm of the comparison.
+    pub name: String,
+    /// The run it belongs to.
+    pub run: String,
+    /// Name of the harness.
+    pub harness: String,
+    /// Name of the column.
+    pub column: String,
+    /// What it did in each case.
+    pub cases: BTreeMap<String, CaseTrials>,
+    /// The agents that played it, with their versions.
+    pub agents: BTreeSet<String>,
+    /// What only results tell; a baseline does not keep it.
+    pub told: Option<Told>,
+}
+
+/// What results tell of an arm beside scores and costs.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    /// How long each trial took, in milliseconds.
+    pub durations: Vec<f64>,
+    /// Calls by kind, over the trials whose calls could be seen.
+    pub kinds: BTreeMap<ToolKind, u64>,
+    /// Those trials.
+    pub seen: u64,
+    /// The calls of each step of each trial, by case, as numbers of [`Words`].
+    pub shapes: BTreeMap<String, Vec<Vec<u32>>>,
+    /// How often each grader failed, by its name and kind.
+    pub broken: BTreeMap<(String, String), u64>,
+    /// Models that answered.
+    pub models: BTreeSet<String>,
+    /// Cases in which a person answered the agent.
+    pub manual: BTreeSet<String>,
+}
+
+impl Side {
+    /// The side of a run, without its results.
+    pub fn of_run(record: &RunRecord) -> Self {
+        let cases = record.cases.iter().map(|case| {
+            let facts = CaseFacts {
+                digest: case.digest.clone(),
+                limits: case.limits.clone(),
+                interaction: case.interaction.clone(),
+                tags: case.tags.clone(),
+                kind: case.kind,
+                pass: case.pass,
+                critical: case.critical,
+            };
+            (case.id.clone(), facts)
+        });
+        let mut side = Self {
+            run: record.run.clone(),
+            evals: record.evals.clone(),
+            cases: cases.collect(),
+            harnesses: record.harnesses.iter().map(|it| (it.name.clone(), it.digest.clone())).collect(),
+            arms: Vec::new(),
+            baseline: false,
+            looks: record.options.looks.as_ref().map_or(1, |looks| looks.len() as u32),
+        };
+        for trial in &record.trials {
+            side.arm(&trial.harness, &trial.arm);
+        }
+        side
+    }
+
+    fn arm(&mut self, harness: &str, column: &str) -> &mut Arm {
+        let known = self.arms.iter().position(|arm| arm.harness == harness && arm.column == column);
+        let place = known.unwrap_or_else(|| {
+            let run = self.run.clone();
+            let name = column_name(harness, column);
+            let (harness, column) = (harness.to_owned(), column.to_owned());
+            self.arms.push(Arm { name, run, harness, column, told: Some(Told::default()), ..Arm::default() });
+            self.arms.len() - 1
+        });
+        &mut self.arms[place]
+    }
+
+    /// Adds what one trial came to.
+    pub fn add(&mut self, result: &TrialResult, words: &mut Words) {
+        if result.verdict == Verdict::Skipped {
+            return;
+        }
+        let arm = self.arm(&result.harness, &result.arm);
+        let case = arm.cases.entry(result.case.clone()).or_default();
+        case.add(result);
+        if let Some(agent) = &result.agent {
+            let version = agent.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+            arm.agents.insert(format!("{}{version}", agent.name));
+        }
+        let Some(told) = &mut arm.told else { return };
+        if result.manual {
+            told.manual.insert(result.case.clone());
+        }
+        if let Some(model) = &result.model.effective
+            && !told.models.contains(model)
+        {
+            told.models.insert(model.clone());
+        }
+        if result.verdict == Verdict::Errored {
+            return;
+        }
+        told.durations.extend(result.metrics.duration_ms.map(|it| it as f64));
+        if let Some(kinds) = &result.metrics.tool_calls_by_kind {
+            told.seen += 1;
+            kinds.iter().for_each(|(kind, count)| *told.kinds.entry(*kind).or_default() += count);
+            let shape = result.shape.iter().map(|step| words.number(&step.join(" + "))).collect();
+            told.shapes.entry(result.case.clone()).or_default().push(shape);
+        }
+        for grade in result.grades.iter().filter(|grade| grade.passed == Some(false)) {
+            *told.broken.entry((grade.name.clone(), grade.grader.clone())).or_default() += 1;
+        }
+    }
+}
+
+/// A column's name for people: the harness, and the model where one was asked for.
+pub fn column_name(harness: &str, column: &str) -> String {
+    if column == "default" { harness.to_owned() } else { format!("{harness} / {column}") }
+}
+
+impl CaseTrials {
+    fn add(&mut self, result: &TrialResult) {
+        let category = result.error.as_ref().map(|error| error.category);
+        match result.verdict {
+            Verdict::Pass => self.passed += 1,
+            Verdict::Fail => self.failed += 1,
+            Verdict::Ungraded => self.ungraded += 1,
+            Verdict::Skipped => return,
+            Verdict::Errored => {
+                self.errored += 1;
+                self.broke += u64::from(matches!(category, Some(ErrorCategory::Crashed | ErrorCategory::Protocol)));
+            }
+        }
+        self.scores.extend(result.score.map(Fraction::get));
+        let Metrics { cost_usd, duration_ms, .. } = &result.metrics;
+        // Where no agent ran nothing could be spent.
+        let never = [ErrorCategory::NotInstalled, ErrorCategory::StartFailed, ErrorCategory::Setup];
+        if !category.is_some_and(|category| never.contains(&category)) {
+            self.cost.add(*cost_usd);
+            self.tokens.add(result.metrics.tokens().map(|it| it as f64));
+        }
+        if result.verdict != Verdict::Errored {
+            self.duration.add(duration_ms.map(|it| it as f64));
+        }
+    }
+}

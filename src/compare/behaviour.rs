@@ -1,0 +1,117 @@
+//! Where two arms behave differently: calls by kind, where their typical traces part, what one of them alone breaks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::arm::{Arm, Words};
+use super::join::Paired;
+use crate::statistics::consistency::edit_distance;
+use crate::trace::ToolKind;
+
+/// Different traces of a case of which the most typical is looked for.
+const MOST_TRACES: usize = 24;
+
+/// Where two arms behave differently. Absent figures could not be seen in one of them.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Behaviour {
+    /// Calls of a trial, by kind.
+    pub calls: Vec<CallsOfKind>,
+    /// Cases whose typical traces part, most cases of the same kind of parting first.
+    pub partings: Vec<Parting>,
+    /// Graders that failed in trials of one arm and in none of the other.
+    pub broken_by_one: Vec<BrokenByOne>,
+}
+
+/// Calls of a trial of one kind.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CallsOfKind {
+    /// The kind.
+    pub kind: ToolKind,
+    /// On average in the old arm.
+    pub old: f64,
+    /// On average in the new arm.
+    pub new: f64,
+}
+
+/// Where the typical traces of a case part: the first step in which they are not the same.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Parting {
+    /// Id of the case.
+    pub case: String,
+    /// The step, from 0, as in the Trace.
+    pub step: usize,
+    /// What the old arm typically does then; absent where it has ended.
+    pub old: Option<String>,
+    /// What the new arm typically does then; absent where it has ended.
+    pub new: Option<String>,
+    /// The new mean less the old one.
+    pub delta: f64,
+}
+
+/// A grader that one arm fails and the other never does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct BrokenByOne {
+    /// The grader's name.
+    pub name: String,
+    /// Its kind.
+    pub grader: String,
+    /// Trials of the old arm that failed it.
+    pub old: u64,
+    /// Trials of the new arm that failed it.
+    pub new: u64,
+}
+
+/// Where two arms behave differently; absent where one of them is a baseline, which keeps no traces.
+pub fn behaviour(cases: &[Paired<'_>], old: &Arm, new: &Arm, words: &Words) -> Option<Behaviour> {
+    let (before, now) = (old.told.as_ref()?, new.told.as_ref()?);
+    let kinds: BTreeSet<ToolKind> = before.kinds.keys().chain(now.kinds.keys()).copied().collect();
+    let mean = |kinds: &BTreeMap<ToolKind, u64>, kind, seen: u64| {
+        kinds.get(&kind).copied().unwrap_or_default() as f64 / seen.max(1) as f64
+    };
+    let calls = kinds.into_iter().filter(|_| before.seen > 0 && now.seen > 0).map(|kind| CallsOfKind {
+        kind,
+        old: mean(&before.kinds, kind, before.seen),
+        new: mean(&now.kinds, kind, now.seen),
+    });
+    let mut partings: Vec<Parting> = cases
+        .iter()
+        .filter_map(|case| {
+            let old = typical(before.shapes.get(case.id)?)?;
+            let new = typical(now.shapes.get(case.id)?)?;
+            let longest = old.len().max(new.len());
+            let step = (0..longest).find(|step| old.get(*step) != new.get(*step))?;
+            let word = |shape: &[u32]| shape.get(step).map(|number| words.word(*number).to_owned());
+            Some(Parting { case: case.id.to_owned(), step, old: word(old), new: word(new), delta: case.delta() })
+        })
+        .collect();
+    partings.sort_by(|a, b| b.delta.abs().total_cmp(&a.delta.abs()).then_with(|| a.case.cmp(&b.case)));
+    let graders: BTreeSet<&(String, String)> = before.broken.keys().chain(now.broken.keys()).collect();
+    let broken = graders.into_iter().filter_map(|key| {
+        let count = |broken: &BTreeMap<(String, String), u64>| broken.get(key).copied().unwrap_or_default();
+        let (old, new) = (count(&before.broken), count(&now.broken));
+        let (name, grader) = key.clone();
+        ((old == 0) != (new == 0)).then_some(BrokenByOne { name, grader, old, new })
+    });
+    Some(Behaviour { calls: calls.collect(), partings, broken_by_one: broken.collect() })
+}
+
+/// The most frequent trace; among equally frequent ones that which the others are nearest to, and then the first.
+fn typical(shapes: &[Vec<u32>]) -> Option<&[u32]> {
+    let mut counts: Vec<(&Vec<u32>, usize)> = Vec::new();
+    for shape in shapes {
+        match counts.iter().position(|(known, _)| *known == shape) {
+            Some(place) => counts[place].1 += 1,
+            None if counts.len() < MOST_TRACES => counts.push((shape, 1)),
+            None => {}
+        }
+    }
+    let most = counts.iter().map(|(_, count)| *count).max()?;
+    let distance =
+        |shape: &Vec<u32>| -> usize { counts.iter().map(|(other, count)| edit_distance(shape, other) * count).sum() };
+    let mut best = counts.iter().filter(|(_, count)| *count == most).map(|(shape, _)| *shape);
+    let only = best.clone().nth(1).is_none();
+    let best = if only { best.next()? } else { best.min_by_key(|shape| distance(shape))? };
+    Some(best)
+}

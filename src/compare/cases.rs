@@ -1,0 +1,174 @@
+//! The cases of a comparison, worst loss first: both counts, whether chance explains it, and flags.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::arm::CaseTrials;
+use super::effect::Verdict as Overall;
+use super::join::Paired;
+use crate::case::CaseKind;
+use crate::statistics::{several, tables};
+use crate::verdict::{Verdict, of_trials};
+
+/// The share of false finds that the list of regressed cases may hold.
+const FALSE_FINDS: f64 = 0.1;
+
+/// A case of a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CaseRow {
+    /// Its id.
+    pub case: String,
+    /// What the old arm did.
+    pub old: Tried,
+    /// What the new arm did.
+    pub new: Tried,
+    /// The new mean less the old one.
+    pub delta: f64,
+    /// Fisher's exact p of passed and failed trials.
+    pub p: Option<f64>,
+    /// The same adjusted for all cases by Benjamini and Hochberg.
+    pub p_adjusted: Option<f64>,
+    /// Whether its loss alone fails a gate.
+    pub critical: bool,
+    /// What is to be known of it.
+    pub flags: Vec<Flag>,
+}
+
+/// How the trials of a case came out in one arm.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Tried {
+    /// Trials that passed.
+    pub passed: u64,
+    /// Trials that passed or failed.
+    pub judged: u64,
+    /// The mean of their scores.
+    pub score: f64,
+}
+
+/// What is to be known of a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flag {
+    /// It passed and does not pass any more, or loses by more than chance explains.
+    Regressed,
+    /// It did not pass and passes now, or gains by more than chance explains.
+    Fixed,
+    /// In one arm it both passed and failed.
+    Flaky,
+    /// A capability case that every trial of both passed: it tells nobody apart.
+    Saturated,
+    /// No trial of either passed: perhaps nobody can.
+    Broken,
+}
+
+impl Flag {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Flag::Regressed => "regressed",
+            Flag::Fixed => "fixed",
+            Flag::Flaky => "flaky",
+            Flag::Saturated => "saturated",
+            Flag::Broken => "broken",
+        }
+    }
+}
+
+/// The cases, worst loss first.
+pub fn rows(cases: &[Paired<'_>]) -> Vec<CaseRow> {
+    let p: Vec<Option<f64>> = cases.iter().map(|case| fisher(case.old, case.new)).collect();
+    let known: Vec<f64> = p.iter().copied().flatten().collect();
+    let mut adjusted = several::benjamini_hochberg(&known).into_iter();
+    let mut rows: Vec<CaseRow> = Vec::with_capacity(cases.len());
+    for (case, p) in cases.iter().zip(p) {
+        let p_adjusted = p.and_then(|_| adjusted.next());
+        rows.push(CaseRow {
+            case: case.id.to_owned(),
+            old: tried(case.old),
+            new: tried(case.new),
+            delta: case.delta(),
+            p,
+            p_adjusted,
+            critical: case.facts.critical,
+            flags: flags(case, p_adjusted),
+        });
+    }
+    rows.sort_by(|a, b| a.delta.total_cmp(&b.delta).then_with(|| a.case.cmp(&b.case)));
+    rows
+}
+
+fn tried(trials: &CaseTrials) -> Tried {
+    let score = trials.score().unwrap_or_default();
+    Tried { passed: trials.passed, judged: trials.passed + trials.failed, score }
+}
+
+fn fisher(old: &CaseTrials, new: &CaseTrials) -> Option<f64> {
+    let (n_old, n_new) = (old.passed + old.failed, new.passed + new.failed);
+    if n_old == 0 || n_new == 0 {
+        return None;
+    }
+    tables::fisher(new.passed, n_new, old.passed, n_old).map(|it| it.two_sided)
+}
+
+fn flags(case: &Paired<'_>, p_adjusted: Option<f64>) -> Vec<Flag> {
+    let verdict = |trials: &CaseTrials| {
+        let mut all = vec![Verdict::Pass; trials.passed as usize];
+        all.extend(std::iter::repeat_n(Verdict::Fail, trials.failed as usize));
+        of_trials(&all, case.facts.pass)
+    };
+    let (before, now, delta) = (verdict(case.old), verdict(case.new), case.delta());
+    let beyond_chance = p_adjusted.is_some_and(|p| p <= FALSE_FINDS);
+    let turned = |from: Verdict, to: Verdict| before == from && now == to;
+    let mut flags = Vec::new();
+    if delta < 0.0 && (beyond_chance || turned(Verdict::Pass, Verdict::Fail)) {
+        flags.push(Flag::Regressed);
+    }
+    if delta > 0.0 && (beyond_chance || turned(Verdict::Fail, Verdict::Pass)) {
+        flags.push(Flag::Fixed);
+    }
+    let mixed = |trials: &CaseTrials| trials.passed > 0 && trials.failed > 0;
+    if mixed(case.old) || mixed(case.new) {
+        flags.push(Flag::Flaky);
+    }
+    let (passed, failed) = (case.old.passed + case.new.passed, case.old.failed + case.new.failed);
+    if case.facts.kind == CaseKind::Capability && passed > 0 && passed == case.old.trials() + case.new.trials() {
+        flags.push(Flag::Saturated);
+    }
+    if passed == 0 && failed > 0 {
+        flags.push(Flag::Broken);
+    }
+    flags
+}
+
+/// The comparison over the cases of one tag alone, without any adjustment for how many tags there are.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Slice {
+    /// The tag.
+    pub tag: String,
+    /// Its cases.
+    pub cases: usize,
+    /// The difference over them.
+    pub delta: f64,
+    /// Its interval, where there can be one.
+    pub interval: Option<crate::statistics::Interval>,
+    /// What that interval alone would say; exploratory.
+    pub verdict: Overall,
+}
+
+/// The slices by tag, those of two cases or more and not of all.
+pub fn slices(cases: &[Paired<'_>], level: f64, margin: f64) -> Vec<Slice> {
+    let mut tags: Vec<&String> = cases.iter().flat_map(|case| &case.facts.tags).collect();
+    tags.sort_unstable();
+    tags.dedup();
+    let slice = |tag: &String| {
+        let of_tag: Vec<Paired<'_>> = cases.iter().filter(|case| case.facts.tags.contains(tag)).cloned().collect();
+        // One case has a row of its own.
+        if of_tag.len() == cases.len() || of_tag.len() < 2 {
+            return None;
+        }
+        let effect = super::effect::effect(&of_tag, level)?;
+        let verdict = Overall::of(effect.interval, margin);
+        Some(Slice { tag: tag.clone(), cases: of_tag.len(), delta: effect.delta, interval: effect.interval, verdict })
+    };
+    tags.into_iter().filter_map(slice).collect()
+}

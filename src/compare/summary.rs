@@ -1,0 +1,133 @@
+//! The row of each arm: score with interval, several attempts, what it took, and whether anything beats it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::arm::{Arm, CaseTrials, Known};
+use crate::statistics::means::{IntervalMethod, mean, score_interval};
+use crate::statistics::{Interval, LEVEL, attempts, figures};
+
+/// Trials below which a 95th percentile means nothing.
+const ENOUGH_FOR_P95: usize = 60;
+
+/// An arm of a comparison, over all its own cases.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ArmSummary {
+    /// Its name.
+    pub name: String,
+    /// The run it belongs to.
+    pub run: String,
+    /// The harness.
+    pub harness: String,
+    /// The column: the model asked for.
+    pub model: String,
+    /// Cases with a score.
+    pub cases: usize,
+    /// Trials that ran.
+    pub trials: u64,
+    /// The mean over cases of the mean over their trials.
+    pub score: Option<f64>,
+    /// Its 95 % interval.
+    pub interval: Option<Interval>,
+    /// How the interval was made.
+    pub interval_method: Option<IntervalMethod>,
+    /// The score with errored trials as 0; absent where there were none.
+    pub score_with_errors: Option<f64>,
+    /// Share of the trials that were not errored.
+    pub completion: Option<f64>,
+    /// How many attempts the next two are about: the fewest trials with a score that any of its cases has.
+    pub k: u64,
+    /// The chance that at least one of k attempts passes.
+    pub pass_at_k: Option<f64>,
+    /// The chance that all of k attempts pass.
+    pub pass_hat_k: Option<f64>,
+    /// US dollars of all its trials.
+    pub cost_usd: Option<f64>,
+    /// US dollars of a trial.
+    pub cost_per_trial: Option<f64>,
+    /// US dollars of everything for each trial that passed; absent where none did or where a cost is unknown.
+    pub cost_per_success: Option<f64>,
+    /// Trials whose cost nobody knows.
+    pub cost_unknown: u64,
+    /// Tokens of a trial.
+    pub tokens_per_trial: Option<f64>,
+    /// The median length of a trial, in milliseconds.
+    pub median_duration_ms: Option<f64>,
+    /// The 95th percentile of the same; absent below 60 trials, where it means nothing.
+    pub p95_duration_ms: Option<f64>,
+    /// Calls of a trial.
+    pub calls_per_trial: Option<f64>,
+    /// Trials that were errored.
+    pub errored: u64,
+    /// Trials that could not be judged.
+    pub ungraded: u64,
+    /// Names of the arms that score no less, cost no more, and are better in one of both. Empty: nothing beats it.
+    /// Absent where a score or a cost is not known.
+    pub dominated_by: Option<Vec<String>>,
+}
+
+/// The rows of all arms.
+pub fn summaries(arms: &[&Arm]) -> Vec<ArmSummary> {
+    let mut rows: Vec<ArmSummary> = arms.iter().map(|arm| summary(arm)).collect();
+    let known: Vec<(usize, (f64, f64))> = rows
+        .iter()
+        .enumerate()
+        .filter_map(|(place, row)| Some((place, (row.cost_per_trial.filter(|_| row.cost_unknown == 0)?, row.score?))))
+        .collect();
+    let beaten = figures::dominated_by(&known.iter().map(|(_, point)| *point).collect::<Vec<_>>());
+    let names: Vec<String> = known.iter().filter_map(|(place, _)| Some(rows.get(*place)?.name.clone())).collect();
+    for ((place, _), by) in known.iter().zip(beaten) {
+        if let Some(row) = rows.get_mut(*place) {
+            row.dominated_by = Some(by.iter().filter_map(|other| names.get(*other).cloned()).collect());
+        }
+    }
+    rows
+}
+
+fn summary(arm: &Arm) -> ArmSummary {
+    let scored: Vec<&CaseTrials> = arm.cases.values().filter(|case| !case.scores.is_empty()).collect();
+    let means: Vec<f64> = scored.iter().filter_map(|case| case.score()).collect();
+    let single = scored.iter().all(|case| case.scores.len() == 1);
+    let (interval, interval_method) = score_interval(&means, single, LEVEL).unzip();
+    let total = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
+    let known = |of: fn(&CaseTrials) -> Known| arm.cases.values().map(of).fold(Known::default(), Known::and);
+    let (trials, errored, passed) = (total(CaseTrials::trials), total(|it| it.errored), total(|it| it.passed));
+    let with_errors: Vec<f64> = arm.cases.values().filter_map(CaseTrials::score_with_errors).collect();
+    let judged: Vec<(u64, u64)> = scored.iter().map(|it| (it.passed + it.failed, it.passed)).collect();
+    let k = judged.iter().map(|(n, _)| *n).min().unwrap_or(0);
+    let over = |figure: fn(u64, u64, u64) -> Option<f64>| {
+        attempts::over_cases(&judged, |n, c| figure(n, c, k)).map(|it| it.mean)
+    };
+    let cost = known(|it| it.cost);
+    let durations = arm.told.as_ref().map(|told| told.durations.as_slice()).unwrap_or_default();
+    let calls = arm.told.as_ref().filter(|told| told.seen > 0);
+    ArmSummary {
+        name: arm.name.clone(),
+        run: arm.run.clone(),
+        harness: arm.harness.clone(),
+        model: arm.column.clone(),
+        cases: means.len(),
+        trials,
+        score: mean(&means),
+        interval,
+        interval_method,
+        score_with_errors: (errored > 0).then(|| mean(&with_errors)).flatten(),
+        completion: (trials > 0).then(|| (trials - errored) as f64 / trials as f64),
+        k,
+        pass_at_k: over(attempts::pass_at_k),
+        pass_hat_k: over(attempts::pass_hat_k),
+        cost_usd: (cost.told > 0).then_some(cost.sum),
+        cost_per_trial: cost.mean(),
+        cost_per_success: (cost.told > 0 && cost.untold == 0)
+            .then(|| figures::cost_of_success(cost.sum, passed))
+            .flatten(),
+        cost_unknown: cost.untold,
+        tokens_per_trial: known(|it| it.tokens).mean(),
+        median_duration_ms: figures::quantile(durations, 0.5),
+        p95_duration_ms: figures::quantile(durations, 0.95).filter(|_| durations.len() >= ENOUGH_FOR_P95),
+        calls_per_trial: calls.map(|told| told.kinds.values().sum::<u64>() as f64 / told.seen as f64),
+        errored,
+        ungraded: total(|it| it.ungraded),
+        dominated_by: None,
+    }
+}

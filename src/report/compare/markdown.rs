@@ -1,0 +1,61 @@
+//! A comparison as Markdown, for a pull request: the verdict first, the details folded.
+
+use std::io::{self, Write};
+
+use super::page::Block;
+use crate::report::text::harmless;
+
+/// Writes the page.
+///
+/// # Errors
+/// The output could not be written.
+pub fn write(blocks: &[Block], out: &mut dyn Write) -> io::Result<()> {
+    blocks.iter().try_for_each(|block| one(block, out))
+}
+
+fn one(block: &Block, out: &mut dyn Write) -> io::Result<()> {
+    match block {
+        Block::Verdict { text, .. } => writeln!(out, "**{}**\n", escaped(text)),
+        Block::Heading(text) => writeln!(out, "### {}\n", escaped(text)),
+        Block::Lines(lines) => {
+            lines.iter().try_for_each(|line| writeln!(out, "- {}", escaped(line)))?;
+            if lines.is_empty() { Ok(()) } else { writeln!(out) }
+        }
+        Block::Table { head, right, rows } => {
+            let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
+            writeln!(out, "{}", line(head.iter().map(|cell| escaped(cell)).collect()))?;
+            let rule = |column: usize| if right.contains(&column) { "---:" } else { "---" }.to_owned();
+            writeln!(out, "{}", line((0..head.len()).map(rule).collect()))?;
+            for row in rows {
+                writeln!(out, "{}", line(row.iter().map(|cell| escaped(cell)).collect()))?;
+            }
+            writeln!(out)
+        }
+        Block::Folded { title, blocks } => {
+            writeln!(out, "<details><summary>{}</summary>\n", escaped(title))?;
+            write(blocks, out)?;
+            writeln!(out, "</details>\n")
+        }
+    }
+}
+
+/// Text that is only text in Markdown, on one line.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in harmless(text).chars() {
+        match c {
+            '\n' => out.push(' '),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            // A name of a person or a team would be told of it.
+            '@' => out.push_str("&#64;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}

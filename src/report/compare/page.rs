@@ -1,0 +1,389 @@
+//! The page of a comparison, whatever it is shown in: what comes first, what a line says, what a table holds.
+
+use anstyle::Style;
+
+use super::words::{chance, p_value, percent, percent_interval, points, points_interval, ratio};
+use crate::compare::behaviour::{Behaviour, Parting};
+use crate::compare::cases::{CaseRow, Flag};
+use crate::compare::effect::{Method, Verdict};
+use crate::compare::join::About;
+use crate::compare::summary::ArmSummary;
+use crate::compare::{Comparison, Gates, Pair, gate};
+use crate::report::some_of;
+use crate::report::text::{GREEN, RED, YELLOW, count, duration, money, plural};
+use crate::statistics::gates::GateVerdict;
+
+/// Cases that are shown; the JSON form has them all.
+const MOST_CASES: usize = 20;
+/// Partings that are shown.
+const MOST_PARTINGS: usize = 8;
+
+/// A part of the page.
+#[derive(Debug)]
+pub enum Block {
+    /// What all of it comes to.
+    Verdict {
+        /// Good, bad or open.
+        style: Style,
+        /// The line.
+        text: String,
+    },
+    /// A heading.
+    Heading(String),
+    /// Lines of their own.
+    Lines(Vec<String>),
+    /// A table.
+    Table {
+        /// The headings.
+        head: Vec<&'static str>,
+        /// Columns of figures.
+        right: Vec<usize>,
+        /// The rows.
+        rows: Vec<Vec<String>>,
+    },
+    /// What is for a second look.
+    Folded {
+        /// What it is.
+        title: String,
+        /// Its parts.
+        blocks: Vec<Block>,
+    },
+}
+
+/// The page: verdict, validity, arms, then each pair.
+pub fn blocks(comparison: &Comparison, plus_minus: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    if let Some(gates) = &comparison.gate {
+        blocks.extend(gate_blocks(gates));
+    }
+    for pair in &comparison.pairs {
+        blocks.push(verdict_line(pair));
+        blocks.push(Block::Lines(second_lines(pair, comparison, plus_minus)));
+    }
+    blocks.push(arms(&comparison.arms));
+    let several = comparison.pairs.len() > 1;
+    for pair in &comparison.pairs {
+        if several {
+            blocks.push(Block::Heading(format!("{} vs {}", pair.new, pair.old)));
+        }
+        blocks.extend(details(pair));
+    }
+    blocks.push(Block::Lines(vec![how_it_was_made(comparison)]));
+    blocks
+}
+
+fn verdict_style(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Improved | Verdict::Equivalent => GREEN,
+        Verdict::Regressed => RED,
+        Verdict::Inconclusive => YELLOW,
+    }
+}
+
+fn verdict_line(pair: &Pair) -> Block {
+    let interval = pair.interval.map(|it| format!(" {}", points_interval(it))).unwrap_or_default();
+    let test = match (pair.p, &pair.test) {
+        (Some(p), Some(test)) => format!("{} ({test})", p_value(p)),
+        _ => "no test is possible".to_owned(),
+    };
+    let trials = if pair.trials_old == pair.trials_new {
+        format!("{} each", plural(pair.trials_new as usize, "trial"))
+    } else {
+        format!("{} and {} trials", pair.trials_old, pair.trials_new)
+    };
+    let text = format!(
+        "{} vs {}: {}, {}{interval}, {test}, {}, {trials}",
+        pair.new,
+        pair.old,
+        pair.verdict.word(),
+        points(pair.delta),
+        plural(pair.cases_compared, "case")
+    );
+    Block::Verdict { style: verdict_style(pair.verdict), text }
+}
+
+fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let validity: Vec<&str> = pair.doubts.iter().map(|doubt| &*doubt.text).collect();
+    if validity.is_empty() {
+        lines.push("valid: same cases, graders, limits, policies, harness and version in both".to_owned());
+    } else {
+        let same = pair.doubts.iter().all(|it| matches!(it.about, About::Errors | About::Ungraded | About::Trials));
+        let begin = if same { "valid, but" } else { "look before you trust it" };
+        lines.push(format!("{begin}: {}", validity.join("; ")));
+    }
+    if let Some(worst) = pair.delta_at_worst {
+        lines.push(format!("with the new one's errors as failures the difference is {}", points(worst)));
+    }
+    if !pair.could_be_significant {
+        lines.push(nothing_could(pair));
+    }
+    let counts = pair.counts;
+    let holm = pair.p_holm.map(|p| format!("; {} by Holm for all comparisons here", p_value(p))).unwrap_or_default();
+    let how = if pair.sign_flip_exact { "exact" } else { "drawn" };
+    let correlation = pair.correlation.map(|it| format!("; correlation {it:.2}")).unwrap_or_default();
+    lines.push(format!(
+        "wins {}, losses {}, ties {}; sign-flip {} ({how}){holm}; standard error {plus_minus}{:.1} pp{correlation}; \
+         the new one is the better one with a chance {}",
+        counts.wins,
+        counts.losses,
+        counts.ties,
+        p_value(pair.sign_flip_p),
+        pair.se * 100.0,
+        chance(pair.new_is_better)
+    ));
+    if let Some(method @ (Method::Newcombe | Method::Unpaired)) = pair.method {
+        lines.push(format!("one case alone ({}): this speaks of that case and of no other", method.test()));
+    } else if let Some(p) = pair.these_cases_p {
+        let these = format!("for these very cases {} (Cochran-Mantel-Haenszel)", p_value(p));
+        lines.push(format!("{these}; the verdict is about cases like these"));
+    }
+    let took = [("cost", pair.cost), ("tokens", pair.tokens), ("time", pair.duration)];
+    let took: Vec<String> =
+        took.iter().filter_map(|(what, it)| Some(format!("{what} {}", ratio(it.as_ref()?)))).collect();
+    if !took.is_empty() {
+        lines.push(format!("new over old: {}", took.join(", ")));
+    }
+    if let Some(power) = &pair.power {
+        let share = power.share_within.map(|share| {
+            format!(
+                "; {} of the squared error comes from trials of the same case differing, which more trials make smaller; \
+                 the rest only more cases do",
+                percent(share)
+            )
+        });
+        lines.push(format!("{}{}", power.text, share.unwrap_or_default()));
+    }
+    if pair.level > 0.95 + 1e-9 {
+        let level = percent(pair.level);
+        lines.push(format!("the run was looked at several times (--trials auto), so the interval is at {level}"));
+    }
+    if pair.verdict == Verdict::Equivalent {
+        lines.push(format!(
+            "equivalent: the whole interval lies within {plus_minus}{:.1} pp",
+            comparison.margin * 100.0
+        ));
+    }
+    lines
+}
+
+fn nothing_could(pair: &Pair) -> String {
+    match (pair.counts.wins + pair.counts.losses, pair.cases_compared) {
+        (0, _) => "no case differs, so no outcome could have been significant".to_owned(),
+        (differ, cases) => format!(
+            "{} of {} differ: no outcome could have been significant with so few",
+            differ,
+            plural(cases, "case")
+        ),
+    }
+}
+
+fn gate_blocks(gates: &Gates) -> Vec<Block> {
+    let style = match gates.verdict {
+        GateVerdict::Pass => GREEN,
+        GateVerdict::Fail => RED,
+        GateVerdict::Inconclusive => YELLOW,
+    };
+    let lines = gates.gates.iter().map(|it| {
+        let p = it.p.map(|p| format!(" ({}, one-sided)", p_value(p))).unwrap_or_default();
+        format!("{} {}: {}: {}{p}", gate_name(it.kind), gate_word(it.verdict), it.arm, it.text)
+    });
+    vec![Block::Verdict { style, text: format!("gate: {}", gate_word(gates.verdict)) }, Block::Lines(lines.collect())]
+}
+
+fn gate_name(kind: gate::Kind) -> &'static str {
+    match kind {
+        gate::Kind::Margin => "margin",
+        gate::Kind::Critical => "critical cases",
+        gate::Kind::FailUnder => "score",
+        gate::Kind::MaxCost => "cost",
+    }
+}
+
+/// The word of a gate's verdict.
+pub fn gate_word(verdict: GateVerdict) -> &'static str {
+    match verdict {
+        GateVerdict::Pass => "pass",
+        GateVerdict::Fail => "fail",
+        GateVerdict::Inconclusive => "inconclusive",
+    }
+}
+
+fn arms(arms: &[ArmSummary]) -> Block {
+    let mut blocks = vec![scores(arms), takings(arms)];
+    if arms.iter().any(|arm| arm.dominated_by.as_ref().is_some_and(Vec::is_empty)) {
+        blocks.push(Block::Lines(vec![
+            "* no other arm scores as much for less, or more for as much (Pareto)".to_owned(),
+        ]));
+    }
+    Block::Folded { title: "arms".to_owned(), blocks }
+}
+
+/// What stands for a figure that nobody knows.
+fn or_unknown(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "-".to_owned())
+}
+
+fn scores(arms: &[ArmSummary]) -> Block {
+    let errors = arms.iter().any(|arm| arm.score_with_errors.is_some());
+    let mut head = vec!["", "score", "95 %"];
+    if errors {
+        head.push("errors as 0");
+    }
+    head.extend(["pass@k", "pass^k", "k", "errored", "completed"]);
+    let rows = arms.iter().map(|arm| {
+        let first = arm.dominated_by.as_ref().is_some_and(Vec::is_empty);
+        let name = format!("{}{}", arm.name, if first { " *" } else { "" });
+        let mut row = vec![name, or_unknown(arm.score.map(percent)), or_unknown(arm.interval.map(percent_interval))];
+        if errors {
+            row.push(or_unknown(arm.score_with_errors.map(percent)));
+        }
+        row.extend([
+            or_unknown(arm.pass_at_k.map(percent)),
+            or_unknown(arm.pass_hat_k.map(percent)),
+            arm.k.to_string(),
+            arm.errored.to_string(),
+            or_unknown(arm.completion.map(percent)),
+        ]);
+        row
+    });
+    let rows = rows.collect();
+    Block::Table { right: (1..head.len()).collect(), head, rows }
+}
+
+fn takings(arms: &[ArmSummary]) -> Block {
+    let head = vec!["", "cost/trial", "cost/success", "tokens", "median", "p95", "calls"];
+    let time = |ms: Option<f64>| or_unknown(ms.map(|ms| duration(ms.round() as u64)));
+    let rows = arms.iter().map(|arm| {
+        let least = if arm.cost_unknown > 0 { ">=" } else { "" };
+        vec![
+            arm.name.clone(),
+            or_unknown(arm.cost_per_trial.map(|cost| format!("{least}{}", money(cost)))),
+            or_unknown(arm.cost_per_success.map(money)),
+            or_unknown(arm.tokens_per_trial.map(|tokens| count(tokens.round() as u64))),
+            time(arm.median_duration_ms),
+            time(arm.p95_duration_ms),
+            or_unknown(arm.calls_per_trial.map(|calls| format!("{calls:.1}"))),
+        ]
+    });
+    let rows = rows.collect();
+    Block::Table { right: (1..head.len()).collect(), head, rows }
+}
+
+fn details(pair: &Pair) -> Vec<Block> {
+    let mut blocks = vec![cases(pair)];
+    if !pair.unpaired.is_empty() {
+        let lines = pair.unpaired.iter().take(MOST_CASES).map(|it| format!("{}: {}", it.case, it.text));
+        let title = format!("{} left out", plural(pair.unpaired.len(), "case"));
+        blocks.push(Block::Folded { title, blocks: vec![Block::Lines(lines.collect())] });
+    }
+    if let Some(behaviour) = &pair.behaviour {
+        blocks.extend(behaves(behaviour));
+    }
+    if !pair.slices.is_empty() {
+        let rows = pair.slices.iter().map(|slice| {
+            let interval = slice.interval.map(points_interval).unwrap_or_default();
+            vec![slice.tag.clone(), slice.cases.to_string(), points(slice.delta), interval]
+        });
+        let table = Block::Table {
+            head: vec!["tag", "cases", "difference", "95 %"],
+            right: vec![1, 2, 3],
+            rows: rows.collect(),
+        };
+        let title = "by tag: exploratory, not adjusted for how many tags there are".to_owned();
+        blocks.push(Block::Folded { title, blocks: vec![table] });
+    }
+    blocks
+}
+
+fn cases(pair: &Pair) -> Block {
+    let differ: Vec<&CaseRow> = pair.cases.iter().filter(|row| row.delta != 0.0).collect();
+    let row = |row: &&CaseRow| {
+        let mut flags: Vec<&str> = row.flags.iter().map(|flag| flag.word()).collect();
+        if row.critical {
+            flags.push("critical");
+        }
+        vec![
+            row.case.clone(),
+            format!("{}/{}", row.old.passed, row.old.judged),
+            format!("{}/{}", row.new.passed, row.new.judged),
+            points(row.delta),
+            or_unknown(row.p_adjusted.map(|p| format!("{p:.3}"))),
+            flags.join(", "),
+        ]
+    };
+    // Losses first; where there are too many of them, gains are left to the JSON form.
+    let rows: Vec<Vec<String>> = differ.iter().take(MOST_CASES).map(row).collect();
+    let mut lines = Vec::new();
+    if differ.len() > rows.len() {
+        lines.push(format!("and {} more that differ; --format json has all", differ.len() - rows.len()));
+    }
+    let same: Vec<&CaseRow> = pair.cases.iter().filter(|row| row.delta == 0.0).collect();
+    if !same.is_empty() {
+        lines.push(format!("{} came out the same", plural(same.len(), "case")));
+    }
+    for (flag, what) in [
+        (Flag::Flaky, "flaky all the same"),
+        (Flag::Saturated, "saturated, every trial of both passes"),
+        (Flag::Broken, "broken, perhaps: no trial of either passes"),
+    ] {
+        let names: Vec<String> =
+            same.iter().filter(|row| row.flags.contains(&flag)).map(|row| row.case.clone()).collect();
+        if !names.is_empty() {
+            lines.push(format!("{what}: {}", some_of(&names)));
+        }
+    }
+    let mut blocks = Vec::new();
+    if !rows.is_empty() {
+        let head = vec!["case", "old", "new", "difference", "adjusted p", "flags"];
+        blocks.push(Block::Table { head, right: vec![1, 2, 3, 4], rows });
+    }
+    blocks.push(Block::Lines(lines));
+    Block::Folded { title: "cases, worst loss first".to_owned(), blocks }
+}
+
+fn behaves(behaviour: &Behaviour) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    if !behaviour.calls.is_empty() {
+        let rows = behaviour.calls.iter().map(|it| {
+            let kind = serde_json::to_value(it.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned));
+            vec![kind.unwrap_or_default(), format!("{:.1}", it.old), format!("{:.1}", it.new)]
+        });
+        let head = vec!["calls a trial", "old", "new"];
+        blocks.push(Block::Table { head, right: vec![1, 2], rows: rows.collect() });
+    }
+    let mut lines: Vec<String> = behaviour.partings.iter().take(MOST_PARTINGS).map(parts).collect();
+    if behaviour.partings.len() > lines.len() {
+        lines.push(format!("and {} more cases in which typical traces part", behaviour.partings.len() - lines.len()));
+    }
+    lines.extend(behaviour.broken_by_one.iter().map(|it| {
+        let (arm, trials) = if it.old > 0 { ("old", it.old) } else { ("new", it.new) };
+        format!("only the {arm} one fails `{}` ({}), in {}", it.name, it.grader, plural(trials as usize, "trial"))
+    }));
+    blocks.push(Block::Lines(lines));
+    vec![Block::Folded { title: "where behaviour differs".to_owned(), blocks }]
+}
+
+fn parts(parting: &Parting) -> String {
+    let does = |step: &Option<String>| step.clone().unwrap_or_else(|| "has ended".to_owned());
+    format!(
+        "{}: traces part at step {}: old {}, new {}",
+        parting.case,
+        parting.step,
+        does(&parting.old),
+        does(&parting.new)
+    )
+}
+
+fn how_it_was_made(comparison: &Comparison) -> String {
+    let errors = if comparison.errors_as_failures {
+        "count as failures where the agent crashed or broke the protocol"
+    } else {
+        "are in no score"
+    };
+    format!(
+        "each case counts once; differences are new less old, and up to {:.1} pp are none (--margin); errors {errors}; seed {}",
+        comparison.margin * 100.0,
+        comparison.seed
+    )
+}

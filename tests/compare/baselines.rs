@@ -1,0 +1,76 @@
+//! `evals baseline`: set, shown, compared with, and refused where it does not fit.
+
+use crate::project::Project;
+use crate::stored::{Stored, of_cases};
+
+fn project() -> Project {
+    let project = Project::new();
+    project.write("cases/suite.yaml", "tags: [all]\n");
+    of_cases("first", &[(10, "pp"), (4, "pf")]).write(&project, 0);
+    project
+}
+
+#[test]
+fn a_later_run_is_compared_with_it() {
+    let project = project();
+    project.evals(&["baseline", "set", "first"]).exits(0).says("cases/baseline.json: 14 cases, 1 column of run first");
+    of_cases("second", &[(4, "pp"), (10, "ff")]).write(&project, 0);
+    let found = project.evals(&["compare", "second", "--format", "json"]).exits(1).json();
+    let runs = project.evals(&["compare", "first", "second", "--format", "json"]).exits(1).json();
+    for figure in ["delta", "interval", "p", "sign_flip_p", "counts", "power", "cases", "cost", "tokens", "duration"] {
+        assert_eq!(found["pairs"][0][figure], runs["pairs"][0][figure], "{figure}");
+    }
+    assert_eq!(found["pairs"][0]["old"], "baseline agent");
+    assert_eq!(found["pairs"][0].get("behaviour"), None, "a baseline keeps no traces");
+    project
+        .evals(&["compare", "second", "--baseline", "cases/baseline.json"])
+        .exits(1)
+        .says("baseline agent: regressed");
+    project.evals(&["compare", "cases/baseline.json", "second"]).exits(1).says("baseline agent: regressed");
+    project.evals(&["compare", "first"]).exits(3).says("the baseline was made from this very run");
+    project.evals(&["baseline", "show"]).exits(0).says("baseline of run first").says("c10 agent 1/2 50.0 % $0.50");
+}
+
+#[test]
+fn the_file_is_small_whole_and_follows_its_schema() {
+    let project = project();
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    let text = project.read("cases/baseline.json");
+    insta::assert_snapshot!(
+        "baseline",
+        text.lines().filter(|line| !line.contains("\"c0")).collect::<Vec<_>>().join("\n")
+    );
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let schema = evals::schema::schema("baseline").unwrap();
+    let errors: Vec<String> =
+        jsonschema::validator_for(&schema).unwrap().iter_errors(&value).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!(project.evals(&["baseline", "show", "--format", "json"]).exits(0).json(), value);
+    // The cases beside it are still the only cases.
+    project.case("one", "", "steps: [{say: done}]\n");
+    project.evals(&["check"]).exits(0);
+}
+
+#[test]
+fn one_that_does_not_fit_is_refused() {
+    let project = project();
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    Stored::new("other").case("another", "default", "pp").write(&project, 0);
+    project.evals(&["compare", "other"]).exits(2).says("the baseline is of another suite");
+    let set = |args: &[&str]| {
+        let mut all = vec!["baseline", "set"];
+        all.extend(args);
+        project.evals(&all).exits(2)
+    };
+    of_cases("half", &[(3, "pp")]).write(&project, 2);
+    set(&["half"]).says("run half is not finished, so it cannot be a baseline: 2 trials of 6 not run");
+    of_cases("again", &[(3, "pp")]).with("derived_from", "first".into()).write(&project, 0);
+    set(&["again"]).says("run again holds only what failed in run first").says("take run first");
+    of_cases("broken", &[(3, "cc")]).write(&project, 0);
+    set(&["broken"]).says("no trial of run broken has a score");
+    project.write("cases/baseline.json", "{\"baseline\": 9}");
+    project.evals(&["compare", "first"]).exits(2).says("version 9").says("use a newer evals");
+    project.write("cases/baseline.json", "{}");
+    project.evals(&["baseline", "show"]).exits(2).says("it is no baseline");
+    project.evals(&["baseline", "show", "--file", "none.json"]).exits(2).says("there is no baseline at none.json");
+}

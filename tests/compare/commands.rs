@@ -1,0 +1,228 @@
+//! `evals compare` through the door: verdicts, the page, JSON, the models of one run, real agents.
+
+use serde_json::Value;
+
+use crate::project::Project;
+use crate::stored::{Stored, of_cases};
+
+fn json(project: &Project, args: &[&str], code: i32) -> Value {
+    let mut all = vec!["compare"];
+    all.extend(args);
+    all.extend(["--format", "json"]);
+    project.evals(&all).exits(code).json()
+}
+
+#[test]
+fn the_verdict_follows_the_interval_and_sets_the_exit_code() {
+    let project = Project::new();
+    of_cases("good", &[(20, "p")]).write(&project, 0);
+    of_cases("bad", &[(10, "p"), (10, "f")]).write(&project, 0);
+    let found = json(&project, &["good", "bad"], 1);
+    let pair = &found["pairs"][0];
+    assert_eq!((&found["verdict"], &pair["verdict"]), (&"regressed".into(), &"regressed".into()));
+    assert_eq!(pair["delta"], -0.5);
+    // Bonett and Price's interval, and its own test: McNemar's mid-p of 10 to 0.
+    assert_eq!(pair["method"], "bonett-price");
+    assert!((pair["p"].as_f64().unwrap() - 0.000_976_562_5).abs() < 1e-12, "{pair}");
+    assert!((pair["sign_flip_p"].as_f64().unwrap() - 0.001_953_125).abs() < 1e-12);
+    assert_eq!(pair["counts"], serde_json::json!({"wins": 0, "losses": 10, "ties": 10}));
+    assert_eq!(pair["cases"][0]["flags"][0], "regressed");
+    assert_eq!(json(&project, &["bad", "good"], 0)["verdict"], "improved");
+    let same = of_cases("same", &[(20, "p")]);
+    same.write(&project, 0);
+    let unclear = json(&project, &["good", "same"], 3);
+    assert_eq!(unclear["verdict"], "inconclusive");
+    assert_eq!(unclear["pairs"][0]["could_be_significant"], false);
+    project
+        .evals(&["compare", "good", "same"])
+        .exits(3)
+        .says("no case differs, so no outcome could have been significant");
+}
+
+#[test]
+fn with_several_trials_the_cases_are_what_counts() {
+    let project = Project::new();
+    // Pooled, the new one would be worse; over cases it is better.
+    Stored::new("a").case("x", "default", "pppp").case("y", "default", "ff").write(&project, 0);
+    Stored::new("b").case("x", "default", "ppp").case("y", "default", "fffp").write(&project, 0);
+    let pair = &json(&project, &["a", "b"], 3)["pairs"][0];
+    assert_eq!(pair["delta"], 0.125);
+    assert_eq!(pair["method"], "paired-t");
+    assert_eq!(pair["doubts"][0]["about"], "trials");
+    assert!(pair["these_cases_p"].is_number());
+}
+
+#[test]
+fn one_case_speaks_of_itself_alone() {
+    let project = Project::new();
+    Stored::new("a").case("x", "default", "pppppppp").write(&project, 0);
+    Stored::new("b").case("x", "default", "ffffffff").write(&project, 0);
+    let pair = &json(&project, &["a", "b"], 1)["pairs"][0];
+    assert_eq!((&pair["method"], &pair["test"]), (&"newcombe".into(), &"Fisher exact".into()));
+    assert!((pair["p"].as_f64().unwrap() - 2.0 / 12870.0).abs() < 1e-9, "{pair}");
+    project.evals(&["compare", "a", "b"]).says("this speaks of that case and of no other");
+}
+
+#[test]
+fn errors_are_in_no_score_are_shown_and_may_be_failures() {
+    let project = Project::new();
+    of_cases("a", &[(12, "pp")]).write(&project, 0);
+    of_cases("b", &[(6, "pp"), (4, "pc"), (2, "pr")]).write(&project, 0);
+    let found = json(&project, &["a", "b"], 3);
+    let arm = &found["arms"][1];
+    assert_eq!((&arm["score"], &arm["errored"]), (&1.0.into(), &6.into()));
+    assert_eq!((&arm["score_with_errors"], &arm["completion"]), (&0.75.into(), &0.75.into()));
+    assert_eq!(found["pairs"][0]["delta_at_worst"], -0.25);
+    assert_eq!(found["arms"][0].get("score_with_errors"), None, "what is not there is absent");
+    // A crash is the agent's own; a rate limit is not.
+    let counted = json(&project, &["a", "b", "--errors", "fail"], 1);
+    assert_eq!(counted["arms"][1]["errored"], 2);
+    assert!((counted["pairs"][0]["delta"].as_f64().unwrap() + 2.0 / 12.0).abs() < 1e-12);
+}
+
+#[test]
+fn the_models_of_one_run_are_compared_with_the_one_that_is_named() {
+    let project = Project::new();
+    let mut run = Stored::new("three");
+    for n in 0..12 {
+        let id = format!("c{n:02}");
+        run = run.case(&id, "old", "p").case(&id, "same", "p").case(&id, "worse", "f");
+    }
+    run.write(&project, 0);
+    let found = json(&project, &["three", "--baseline", "old"], 1);
+    assert_eq!(found["pairs"].as_array().unwrap().len(), 2);
+    assert_eq!(found["pairs"][1]["verdict"], "regressed");
+    let (p, holm) = (found["pairs"][1]["p"].as_f64().unwrap(), found["pairs"][1]["p_holm"].as_f64().unwrap());
+    assert!((holm - 2.0 * p).abs() < 1e-12);
+    // Without a name the first is the old one.
+    assert_eq!(json(&project, &["three"], 1)["pairs"][0]["old"], "agent / old");
+    let back = json(&project, &["three", "--baseline", "worse"], 0);
+    assert_eq!(back["verdict"], "improved");
+}
+
+#[test]
+fn costs_tokens_and_the_front_are_told() {
+    let project = Project::new();
+    of_cases("a", &[(8, "pf")]).write(&project, 0);
+    of_cases("b", &[(8, "pf")]).results(|it| it["metrics"]["cost_usd"] = 0.25.into()).write(&project, 0);
+    let found = json(&project, &["a", "b"], 3);
+    assert_eq!(found["arms"][0]["cost_per_trial"], 0.5);
+    assert_eq!(found["arms"][0]["cost_per_success"], 1.0);
+    assert!((found["pairs"][0]["cost"]["ratio"].as_f64().unwrap() - 0.5).abs() < 1e-12);
+    assert_eq!(found["arms"][0]["dominated_by"][0], found["arms"][1]["name"]);
+    assert_eq!(found["arms"][1]["dominated_by"], serde_json::json!([]));
+    // A cost that nobody told is no cost of nothing.
+    let untold = |it: &mut Value| drop(it["metrics"].as_object_mut().unwrap().remove("cost_usd"));
+    of_cases("c", &[(8, "pf")]).results(untold).write(&project, 0);
+    let found = json(&project, &["a", "c"], 3);
+    assert_eq!(found["arms"][1].get("cost_per_trial"), None);
+    assert_eq!(found["pairs"][0].get("cost"), None);
+    assert_eq!(found["arms"][1].get("dominated_by"), None);
+}
+
+#[test]
+fn behaviour_is_told_from_the_shapes_of_the_calls() {
+    let project = Project::new();
+    of_cases("a", &[(6, "pp")]).write(&project, 0);
+    of_cases("b", &[(4, "pp"), (2, "ff")]).write(&project, 0);
+    let behaviour = &json(&project, &["a", "b"], 3)["pairs"][0]["behaviour"];
+    let parting =
+        serde_json::json!({"case": "c04", "step": 1, "old": "edit:Edit", "new": "execute:Bash", "delta": -1.0});
+    assert_eq!(behaviour["partings"][0], parting);
+    let broken = serde_json::json!([{"name": "tests pass", "grader": "tests", "old": 0, "new": 4}]);
+    assert_eq!(behaviour["broken_by_one"], broken);
+}
+
+#[test]
+fn the_page_is_short_first_and_details_follow() {
+    let project = Project::new();
+    let tagged = |it: &mut Value| {
+        if it["id"].as_str().unwrap() < "c10" {
+            it["tags"] = serde_json::json!(["rust"]);
+        }
+    };
+    of_cases("before", &[(14, "pppp"), (6, "pfpf"), (4, "ffff")]).cases(tagged).write(&project, 0);
+    of_cases("after", &[(2, "ffff"), (14, "pppp"), (4, "pfff"), (4, "ffff")]).cases(tagged).write(&project, 0);
+    insta::assert_snapshot!("table", project.evals(&["compare", "before", "after"]).exits(3).out);
+    let markdown = project.evals(&["compare", "before", "after", "--format", "markdown", "--gate", "margin=0.05"]);
+    insta::assert_snapshot!("markdown", markdown.exits(3).out);
+}
+
+#[test]
+fn what_is_written_for_programs_follows_its_schema() {
+    let project = Project::new();
+    of_cases("a", &[(6, "pp"), (3, "pc")]).write(&project, 0);
+    of_cases("b", &[(4, "pp"), (5, "ff"), (1, "p")]).write(&project, 0);
+    let schema = evals::schema::schema("compare").unwrap();
+    let check = jsonschema::validator_for(&schema).unwrap();
+    for args in [&["a", "b"] as &[&str], &["a", "b", "--gate", "margin=0.1", "--fail-under", "0.5", "--max-cost", "1"]]
+    {
+        let found = json(&project, args, 1);
+        let errors: Vec<String> = check.iter_errors(&found).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_page_and_is_printed() {
+    let project = Project::new();
+    of_cases("a", &[(15, "pppf"), (15, "pfff")]).write(&project, 0);
+    of_cases("b", &[(15, "ppff"), (15, "ppff")])
+        .results(|it| {
+            // Fractional scores, so that more than twenty cases differ by different amounts.
+            let n: f64 = it["case"].as_str().unwrap()[1..].parse().unwrap();
+            it["score"] = (n / 40.0).into();
+        })
+        .write(&project, 0);
+    let found = json(&project, &["a", "b", "--seed", "7"], 3);
+    assert_eq!((&found["seed"], &found["pairs"][0]["sign_flip_exact"]), (&7.into(), &false.into()));
+    assert_eq!(found, json(&project, &["a", "b", "--seed", "7"], 3));
+    project.evals(&["compare", "a", "b", "--seed", "7"]).says("seed 7");
+}
+
+/// The demo agent with a model that is good at everything and one that is good at one thing.
+fn two_models(project: &Project) {
+    for n in 0..6 {
+        let passes = if n < 1 { "*" } else { "good" };
+        let graders = format!("graders: [{{model: {{effective: \"{passes}\"}}}}]");
+        project.case(&format!("c{n}"), &graders, "steps: [{say: done}]\n");
+    }
+}
+
+#[test]
+fn real_trials_are_compared_and_a_model_with_itself_is_the_same() {
+    let project = Project::new();
+    two_models(&project);
+    project.evals(&["run", "--model", "good", "--model", "poor", "--model", "good", "--trials", "2"]).exits(1);
+    let found = json(&project, &["latest", "--baseline", "good"], 1);
+    assert_eq!(found["pairs"][0]["new"], "demo / poor");
+    assert_eq!(found["pairs"][0]["counts"]["losses"], 5);
+    // A/A: the same model in a second column.
+    assert_eq!((&found["pairs"][1]["new"], &found["pairs"][1]["delta"]), (&"demo / good#2".into(), &0.0.into()));
+}
+
+#[test]
+fn trials_are_added_until_it_is_clear() {
+    let project = Project::new();
+    two_models(&project);
+    let ran = project.evals(&["run", "--model", "good", "--model", "poor", "--trials", "auto"]).exits(1);
+    ran.says("clear after 2 trials of each case");
+    let record: Value = serde_json::from_str(&project.read(&format!("{}/run.json", project.run_folder()))).unwrap();
+    assert_eq!(record["trials"].as_array().unwrap().len(), 24);
+    assert_eq!(record["options"]["looks"], serde_json::json!([2, 4, 8, 16]));
+    let pair = &json(&project, &["latest"], 1)["pairs"][0];
+    assert_eq!(pair["level"], 0.9875, "what was looked at several times has a wider interval");
+    project.evals(&["compare", "latest"]).says("the run was looked at several times");
+}
+
+#[test]
+fn trials_that_change_nothing_are_added_up_to_the_most() {
+    let project = Project::new();
+    project.case("only", "graders: [{stop: {reason: [end_turn]}}]", "steps: [{say: done}]\n");
+    project.case("other", "graders: [{stop: {reason: [end_turn]}}]", "steps: [{say: done}]\n");
+    let ran = project.evals(&["run", "--model", "a", "--model", "b", "--trials", "auto"]).exits(0);
+    let ran = ran.says("not clear after 2 trials of each case; going on to 4");
+    ran.says("still not clear after 16 trials of each case, the most");
+    assert_eq!(json(&project, &["latest"], 3)["pairs"][0]["trials_new"], 32);
+    project.evals(&["run", "--trials", "auto"]).exits(2).says("there is only one");
+}

@@ -1,0 +1,91 @@
+//! Gates: margin, score, cost, critical cases; each with the exit code that a CI job goes by.
+
+use crate::project::Project;
+use crate::stored::of_cases;
+
+fn gate(project: &Project, args: &[&str], code: i32) -> serde_json::Value {
+    let mut all = vec!["compare", "old", "new", "--format", "json"];
+    all.extend(args);
+    project.evals(&all).exits(code).json()["gate"].clone()
+}
+
+#[test]
+fn too_few_cases_without_a_loss_exclude_nothing_and_enough_do() {
+    for (cases, verdict, code) in [(20, "inconclusive", 3), (58, "inconclusive", 3), (59, "pass", 0)] {
+        let project = Project::new();
+        of_cases("old", &[(cases, "pp")]).write(&project, 0);
+        of_cases("new", &[(cases, "pp")]).write(&project, 0);
+        let gates = gate(&project, &["--gate", "margin=0.05"], code);
+        assert_eq!(gates["verdict"], verdict, "{cases}");
+        assert_eq!((&gates["gates"][0]["kind"], &gates["gates"][0]["bound"]), (&"margin".into(), &0.05.into()));
+    }
+    let project = Project::new();
+    of_cases("old", &[(20, "p")]).write(&project, 0);
+    of_cases("new", &[(20, "p")]).write(&project, 0);
+    let ran = project.evals(&["compare", "old", "new", "--gate", "margin=0.05"]).exits(3);
+    ran.says("no case differs, and so few do not exclude a loss").says("59 cases would do");
+}
+
+#[test]
+fn the_gate_alone_sets_the_exit_code() {
+    let project = Project::new();
+    of_cases("old", &[(200, "pp")]).write(&project, 0);
+    of_cases("new", &[(191, "pp"), (9, "ff")]).write(&project, 0);
+    // Worse, and shown to be so; but not by more than is allowed.
+    project.evals(&["compare", "old", "new"]).exits(1).says("regressed");
+    let passed = gate(&project, &["--gate", "margin=0.1"], 0);
+    assert!(passed["gates"][0]["p"].as_f64().unwrap() < 0.05, "{passed}");
+    assert_eq!(gate(&project, &["--gate", "margin=0.01"], 1)["verdict"], "fail");
+    assert_eq!(gate(&project, &["--gate", "margin=0.05"], 3)["verdict"], "inconclusive");
+}
+
+#[test]
+fn a_critical_case_that_is_lost_fails_the_gate_by_itself() {
+    let project = Project::new();
+    let critical = |it: &mut serde_json::Value| {
+        if it["id"] == "c00" {
+            it["critical"] = true.into();
+        }
+    };
+    of_cases("old", &[(100, "pp")]).cases(critical).write(&project, 0);
+    of_cases("new", &[(1, "ff"), (99, "pp")]).cases(critical).write(&project, 0);
+    let gates = gate(&project, &["--gate", "margin=0.1"], 1);
+    assert_eq!(gates["gates"][0]["verdict"], "pass");
+    assert_eq!((&gates["gates"][1]["kind"], &gates["gates"][1]["verdict"]), (&"critical".into(), &"fail".into()));
+    // One trial that passes is a doubt and no loss.
+    of_cases("new", &[(1, "fp"), (99, "pp")]).cases(critical).write(&project, 0);
+    assert_eq!(gate(&project, &["--gate", "margin=0.1"], 0)["gates"][1]["verdict"], "pass");
+}
+
+#[test]
+fn a_score_and_a_cost_can_be_demanded() {
+    let project = Project::new();
+    of_cases("old", &[(10, "p")]).write(&project, 0);
+    of_cases("new", &[(8, "p"), (2, "f")]).write(&project, 0);
+    assert_eq!(gate(&project, &["--fail-under", "0.8"], 0)["gates"][0]["found"], 0.8);
+    assert_eq!(gate(&project, &["--fail-under", "0.81"], 1)["verdict"], "fail");
+    assert_eq!(gate(&project, &["--max-cost", "5"], 0)["verdict"], "pass");
+    assert_eq!(gate(&project, &["--max-cost", "4.99"], 1)["gates"][0]["kind"], "max-cost");
+    // What a trial cost is not known: it may have been anything.
+    let untold = |it: &mut serde_json::Value| drop(it["metrics"].as_object_mut().unwrap().remove("cost_usd"));
+    of_cases("new", &[(8, "p"), (2, "f")]).results(untold).write(&project, 0);
+    assert_eq!(gate(&project, &["--max-cost", "5"], 3)["verdict"], "inconclusive");
+    // Nor is the score of a suite with a case that has none.
+    of_cases("new", &[(9, "p"), (1, "u")]).write(&project, 0);
+    assert_eq!(gate(&project, &["--fail-under", "0.8"], 3)["verdict"], "inconclusive");
+}
+
+#[test]
+fn a_run_has_the_gate_of_its_score() {
+    let project = Project::new();
+    let steps = "steps: [{say: done}]\n";
+    for n in 0..4 {
+        project.case(&format!("c{n}"), "", steps);
+    }
+    project.case("fails", "graders: [{stop: {reason: [refusal]}}]", steps);
+    project.evals(&["run"]).exits(1);
+    project.evals(&["run", "--fail-under", "0.8"]).exits(0).says("gate pass: demo scores 80.0 % of at least 80.0 %");
+    project.evals(&["run", "--fail-under", "0.9"]).exits(1).says("gate fail: demo scores 80.0 %, below 90.0 %");
+    project.case("fails", "critical: true\ngraders: [{stop: {reason: [refusal]}}]", steps);
+    project.evals(&["run", "--fail-under", "0.8"]).exits(1).says("gate fail: fails (demo) is critical and fails");
+}

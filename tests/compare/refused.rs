@@ -1,0 +1,115 @@
+//! What is not comparable: refused with exit 2 and the way out, or left out and said so; never quietly compared.
+
+use serde_json::json;
+
+use crate::project::Project;
+use crate::stored::{Stored, of_cases};
+
+fn project() -> Project {
+    let project = Project::new();
+    of_cases("old", &[(8, "pp")]).write(&project, 0);
+    project
+}
+
+#[test]
+fn what_cannot_be_compared_at_all_is_refused() {
+    let project = project();
+    let refused = |args: &[&str]| {
+        let mut all = vec!["compare"];
+        all.extend(args);
+        let ran = project.evals(&all).exits(2);
+        assert!(ran.out.is_empty(), "{}", ran.out);
+        ran
+    };
+    Stored::new("other").case("x", "default", "p").write(&project, 0);
+    refused(&["old", "other"]).says("have no case in common");
+    of_cases("half", &[(8, "pp")]).write(&project, 3);
+    refused(&["old", "half"])
+        .says("run half is not finished")
+        .says("3 trials of 16 not run")
+        .says("evals run --resume half");
+    refused(&["half", "old"]).says("run half is not finished");
+    of_cases("newer", &[(8, "pp")]).with("version", 99.into()).write(&project, 0);
+    refused(&["old", "newer"]).says("version 99").says("use a newer evals");
+    of_cases("again", &[(8, "pp")]).with("derived_from", "old".into()).write(&project, 0);
+    refused(&["old", "again"]).says("holds only what failed in run old");
+    refused(&["old", "--gate", "margin=0.05"]).says("has only one harness and model").says("evals baseline set");
+    refused(&["old", "old"]).says("compared with itself");
+    refused(&["old", "nope"]).says("no run is called `nope`");
+    refused(&["old", "--baseline", "nope"]).says("--baseline nope is no model of run old");
+    refused(&["old", "half", "--baseline", "old"]).says("leave --baseline out");
+    refused(&["old", "other", "--gate", "0.05"]).says("write margin=NUMBER");
+    refused(&["old", "other", "--gate", "margin=0"]).says("between 0 and 1");
+    refused(&["old", "other", "--margin", "2"]).says("between 0 and 1");
+    refused(&["old", "other", "--fail-under", "80"]).says("is not within 0 and 1");
+}
+
+#[test]
+fn cases_that_are_not_the_same_are_left_out_and_named() {
+    for (name, key, value, says) in [
+        ("digest", "digest", json!("e"), "the case, its graders or its files have changed"),
+        ("limits", "limits", json!({"steps": 3}), "other limits"),
+        ("policy", "interaction", json!("auto-reject"), "another policy: auto-approve before, auto-reject now"),
+        ("manual", "interaction", json!("manual"), "a person answered the agent"),
+    ] {
+        let project = project();
+        of_cases(name, &[(8, "pp")]).cases(|it| it[key] = value.clone()).write(&project, 0);
+        project.evals(&["compare", "old", name]).exits(2).says("can be compared").says(says);
+        // Where others are left, those are compared.
+        let one = |it: &mut serde_json::Value| {
+            if it["id"] == "c03" {
+                it[key] = value.clone();
+            }
+        };
+        of_cases(name, &[(8, "pp")]).cases(one).write(&project, 0);
+        let found = project.evals(&["compare", "old", name, "--format", "json"]).exits(3).json();
+        let pair = &found["pairs"][0];
+        assert_eq!((&pair["cases_compared"], &pair["unpaired"][0]["case"]), (&7.into(), &"c03".into()), "{name}");
+        assert_eq!(pair["doubts"][0]["about"], "unpaired");
+        project.evals(&["compare", "old", name]).says("look before you trust it: 1 case is left out").says(says);
+    }
+}
+
+#[test]
+fn what_is_compared_all_the_same_is_flagged() {
+    let project = Project::new();
+    of_cases("old", &[(8, "pp")])
+        .results(|it| it["agent"] = json!({"name": "Agent", "version": "1.9"}))
+        .write(&project, 0);
+    let mut harnesses = of_cases("x", &[]).record["harnesses"].clone();
+    harnesses[0]["digest"] = "e".into();
+    of_cases("new", &[(8, "pp")])
+        .with("harnesses", harnesses)
+        .with("evals", "0.2.0".into())
+        .results(|it| {
+            it["model"]["effective"] = if it["trial"] == 1 { "m-1".into() } else { "m-2".into() };
+            it["agent"] = json!({"name": "Agent", "version": "2.0"});
+        })
+        .write(&project, 0);
+    let found = project.evals(&["compare", "old", "new", "--format", "json"]).exits(3).json();
+    let doubts = found["pairs"][0]["doubts"].as_array().unwrap();
+    let about: Vec<&str> = doubts.iter().map(|doubt| doubt["about"].as_str().unwrap()).collect();
+    assert_eq!(about, ["harness", "agent", "version", "model"]);
+    let ran = project.evals(&["compare", "old", "new"]);
+    let ran = ran.says("the agent is not the same: Agent 1.9 before, Agent 2.0 now");
+    ran.says("the manifest of harness `agent` has changed").says("several models answered: m-1, m-2");
+}
+
+#[test]
+fn runs_with_several_models_are_joined_by_model() {
+    let project = Project::new();
+    let run = |name: &str, models: [&str; 2]| {
+        let mut run = Stored::new(name);
+        for n in 0..8 {
+            run = run.case(&format!("c{n}"), models[0], "p").case(&format!("c{n}"), models[1], "p");
+        }
+        run.write(&project, 0);
+    };
+    run("one", ["a", "b"]);
+    run("two", ["b", "c"]);
+    run("three", ["x", "y"]);
+    let found = project.evals(&["compare", "one", "two", "--format", "json"]).exits(3).json();
+    assert_eq!(found["pairs"].as_array().unwrap().len(), 1);
+    assert_eq!(found["pairs"][0]["new"], "agent / b (two)");
+    project.evals(&["compare", "one", "three"]).exits(2).says("no harness and model in common");
+}

@@ -1,0 +1,143 @@
+//! A/A comparisons: how often the verdict sees what is not there, and what is. Both shares are printed
+//! (`cargo test --test compare simulation -- --nocapture`).
+#![allow(clippy::print_stdout, reason = "the shares are to be seen")]
+
+use std::collections::BTreeMap;
+
+use evals::compare::arm::{Arm, CaseFacts, CaseTrials, Side};
+use evals::compare::effect::{Verdict, effect, not_worse_than, power_of};
+use evals::compare::join::join;
+use evals::compare::looks::{LOOKS, level};
+use evals::statistics::gates::GateVerdict;
+use evals::statistics::power::power;
+use evals::statistics::random::Generator;
+use evals::statistics::rates::wilson;
+
+const ROUNDS: u64 = 1200;
+
+/// Two arms on the same cases: the new one passes with a chance that is `better` higher.
+struct Design {
+    cases: usize,
+    trials: u64,
+    better: f64,
+}
+
+fn draw(generator: &mut Generator, design: &Design) -> Side {
+    let mut side = Side { run: "simulated".into(), ..Side::default() };
+    let arm = |column: &str| Arm { name: column.into(), column: column.into(), ..Arm::default() };
+    side.arms = vec![arm("old"), arm("new")];
+    for number in 0..design.cases {
+        let id = format!("case-{number}");
+        // How hard a case is differs from case to case; the rest of the scale leaves room for what is better.
+        let chance = generator.unit() * (1.0 - design.better);
+        let facts = CaseFacts {
+            digest: String::new(),
+            limits: serde_json::Value::Null,
+            interaction: String::new(),
+            tags: Vec::new(),
+            kind: evals::case::CaseKind::Capability,
+            pass: evals::verdict::PassTrials::All,
+            critical: false,
+        };
+        side.cases.insert(id.clone(), facts);
+        for (arm, chance) in side.arms.iter_mut().zip([chance, chance + design.better]) {
+            let mut trials = CaseTrials::default();
+            for _ in 0..design.trials {
+                let passed = generator.unit() < chance;
+                trials.scores.push(f64::from(u8::from(passed)));
+                *if passed { &mut trials.passed } else { &mut trials.failed } += 1;
+            }
+            arm.cases.insert(id.clone(), trials);
+        }
+    }
+    side
+}
+
+fn verdict_of(side: &Side, level: f64) -> Verdict {
+    let joined = join((side, &side.arms[0]), (side, &side.arms[1]));
+    Verdict::of(effect(&joined.cases, level).unwrap().interval, 1e-9)
+}
+
+/// The share of rounds with each verdict.
+fn shares(seed: u64, rounds: u32, design: &Design) -> BTreeMap<&'static str, f64> {
+    let mut generator = Generator::seeded(seed);
+    let mut shares = BTreeMap::new();
+    for _ in 0..rounds {
+        let side = draw(&mut generator, design);
+        *shares.entry(verdict_of(&side, 0.95).word()).or_insert(0.0) += 1.0 / f64::from(rounds);
+    }
+    shares
+}
+
+#[test]
+fn nothing_is_seldom_taken_for_something() {
+    // With one trial a case few outcomes are possible, and the test is on the safe side of its level.
+    for (seed, cases, trials, least) in [(11, 30, 4, 0.038), (12, 20, 1, 0.02), (13, 50, 1, 0.03), (14, 12, 8, 0.038)] {
+        let shares = shares(seed, 4000, &Design { cases, trials, better: 0.0 });
+        let of = |word| shares.get(word).copied().unwrap_or(0.0);
+        let alarms = of("improved") + of("regressed");
+        println!("A/A, {cases} cases x {trials} trials, seed {seed}: false alarms {alarms:.3} (nominal 0.050)");
+        assert!((least..=0.06).contains(&alarms), "{cases} cases x {trials}: {alarms}");
+    }
+}
+
+#[test]
+fn what_is_there_is_found_as_often_as_the_power_says() {
+    for (seed, trials) in [(21, 2), (22, 4), (23, 8)] {
+        let design = Design { cases: 30, trials, better: 0.1 };
+        let mut generator = Generator::seeded(seed);
+        let (mut found, mut said) = (0.0, 0.0);
+        for _ in 0..ROUNDS {
+            let side = draw(&mut generator, &design);
+            let joined = join((&side, &side.arms[0]), (&side, &side.arms[1]));
+            let effect = effect(&joined.cases, 0.95).unwrap();
+            found += f64::from(u8::from(Verdict::of(effect.interval, 0.05) == Verdict::Improved)) / ROUNDS as f64;
+            // What the report prints, turned into the power for what is really there.
+            let smallest = power_of(&joined.cases, &effect, 0.05, 0.95).unwrap().smallest_effect;
+            said += power(0.1, smallest / (1.959_964 + 0.841_621), 0.05) / ROUNDS as f64;
+        }
+        println!("+10 pp, 30 cases x {trials} trials, seed {seed}: found {found:.3}, the power says {said:.3}");
+        assert!((found - said).abs() < 0.06, "{trials} trials: found {found}, said {said}");
+    }
+}
+
+#[test]
+fn the_gate_lets_a_loss_of_its_margin_pass_seldom() {
+    let mut generator = Generator::seeded(31);
+    let mut passed = 0;
+    for _ in 0..ROUNDS {
+        // The arms are exchanged: the new one is worse by just the margin.
+        let side = draw(&mut generator, &Design { cases: 40, trials: 4, better: 0.1 });
+        let joined = join((&side, &side.arms[1]), (&side, &side.arms[0]));
+        let effect = effect(&joined.cases, 0.95).unwrap();
+        let said = not_worse_than(&joined.cases, &effect, 0.1, 0.05);
+        passed += u64::from(said.verdict == GateVerdict::Pass);
+    }
+    let share = wilson(passed, ROUNDS, 0.999).unwrap();
+    println!("gate at a loss of its margin: passes {:.3} (nominal 0.050)", passed as f64 / ROUNDS as f64);
+    assert!(share.contains(0.05), "{share:?}");
+}
+
+#[test]
+fn looking_four_times_keeps_the_error_rate() {
+    let mut generator = Generator::seeded(41);
+    let (mut kept, mut naive) = (0.0, 0.0);
+    let rounds = 600;
+    for _ in 0..rounds {
+        let whole = draw(&mut generator, &Design { cases: 20, trials: 16, better: 0.0 });
+        let alarms = |level: f64| {
+            LOOKS.iter().any(|look| {
+                let mut side = whole.clone();
+                for trials in side.arms.iter_mut().flat_map(|arm| arm.cases.values_mut()) {
+                    trials.scores.truncate(*look as usize);
+                }
+                matches!(verdict_of(&side, level), Verdict::Improved | Verdict::Regressed)
+            })
+        };
+        kept += f64::from(u8::from(alarms(level(LOOKS.len() as u32)))) / f64::from(rounds);
+        naive += f64::from(u8::from(alarms(0.95))) / f64::from(rounds);
+    }
+    println!("A/A, four looks: false alarms {kept:.3} at the looks' level, {naive:.3} at 0.95 each (nominal 0.050)");
+    assert!(kept <= 0.06, "{kept}");
+    assert!(naive > 0.08, "what the looks' level is for: {naive}");
+}
