@@ -29,6 +29,7 @@ pub mod schema;
 pub mod secrets;
 pub mod session;
 pub mod shell;
+pub mod snapshot;
 pub mod trace;
 pub mod trial;
 pub mod values;

@@ -30,7 +30,8 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
     let record = folder.record()?;
     let results = folder.results(&record)?;
     let not_run = record.trials.len() - results.len();
-    let report = Report::new(&record, results, not_run, &folder.path);
+    let mut report = Report::new(&record, results, not_run, &folder.path);
+    report.snapshots = super::snapshot::kept(&folder)?;
     write(&report, &ReporterArg { format: args.format, path: args.output.clone() })?;
     Ok(0)
 }

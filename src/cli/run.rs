@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::inputs::{self, Inputs};
 use super::stop::{INTERRUPTED, on_interrupt};
-use super::{CliError, RunsFolder, ask, engine, terminal};
+use super::{CliError, RunsFolder, ask, engine, snapshot, terminal};
 use crate::case::Case;
 use crate::interaction::{Interaction, NO_MODEL};
 use crate::plan::{Asked, AskedModel, plan};
@@ -96,6 +96,9 @@ pub struct RunArgs {
     /// What agents run in, in the place of what cases and manifests say
     #[arg(long, value_enum, value_name = "KIND")]
     sandbox: Option<sandbox::Kind>,
+    /// Compare with the accepted snapshots, or accept what is new or changed (default: compare where there is one)
+    #[arg(long, value_enum, value_name = "HOW")]
+    snapshot: Option<snapshot::of_run::Mode>,
     /// Print the plan and start nothing
     #[arg(long)]
     dry_run: bool,
@@ -346,7 +349,10 @@ fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran) -> Result<u8, CliEr
     let results = prepared.folder.results_of_trials(&prepared.record)?;
     prepared.folder.write_results(&results)?;
     let not_run = prepared.record.trials.len() - results.len();
-    let report = Report::new(&prepared.record, results, not_run, &prepared.folder.path);
+    let whole = not_run == 0 && !ran.interrupted;
+    let snapshots = snapshot::of_run::after(args.snapshot, &prepared.folder, &prepared.record, &prepared.cases, whole)?;
+    let mut report = Report::new(&prepared.record, results, not_run, &prepared.folder.path);
+    report.snapshots = snapshots;
     let mut shown = false;
     for reporter in &args.reporters {
         shown |= reporter.path.is_none();

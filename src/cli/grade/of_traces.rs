@@ -23,7 +23,7 @@ use crate::trial::Attempt;
 use crate::trial::again::Left;
 
 /// The word for standard input.
-const STDIN: &str = "-";
+pub const STDIN: &str = "-";
 
 /// Whether the names are those of traces, and not of a run.
 pub fn are_meant(names: &[String]) -> Result<bool, CliError> {
@@ -47,7 +47,7 @@ pub fn are_meant(names: &[String]) -> Result<bool, CliError> {
 }
 
 /// The file of a trace: itself, or the one in the folder of a trial.
-fn of_folder(name: &str) -> Option<PathBuf> {
+pub fn of_folder(name: &str) -> Option<PathBuf> {
     let path = PathBuf::from(name);
     let inner = path.join("trace.jsonl");
     match () {
@@ -58,8 +58,8 @@ fn of_folder(name: &str) -> Option<PathBuf> {
 }
 
 /// Reads the traces into the private folder, masked, and plans a trial for each.
-pub fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError> {
-    let case = Arc::new(case(args)?);
+pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError> {
+    let case = Arc::new(case(&args.cases)?);
     let catalog = inputs::catalog(&[]).ok().map(|(catalog, _)| catalog);
     let mut harnesses: Vec<HarnessRecord> = Vec::new();
     let mut works: Vec<Work> = Vec::new();
@@ -143,13 +143,14 @@ pub fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError> {
     Ok(Plan { record, works, sandbox: args.sandbox })
 }
 
-fn case(args: &GradeArgs) -> Result<Case, CliError> {
-    if args.cases.is_empty() {
+/// The one case that traces belong to.
+pub fn case(files: &[PathBuf]) -> Result<Case, CliError> {
+    if files.is_empty() {
         return Err(CliError::unreadable(
             "a trace does not say how it is judged; name the case with --case FILE, such as --case cases/fix.yaml",
         ));
     }
-    let mut cases = inputs::cases_alone(|context| load_all(&args.cases, context))?;
+    let mut cases = inputs::cases_alone(|context| load_all(files, context))?;
     match (cases.pop(), cases.len()) {
         (Some(case), 0) => Ok(case),
         (_, more) => {
@@ -159,7 +160,7 @@ fn case(args: &GradeArgs) -> Result<Case, CliError> {
 }
 
 /// Masks what is secret here: no file of a run folder shows it.
-fn masker(case: &Case) -> Masker {
+pub fn masker(case: &Case) -> Masker {
     let env: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
@@ -169,7 +170,7 @@ fn masker(case: &Case) -> Masker {
 }
 
 /// Copies a trace, line by line and masked.
-fn copied(from: Option<&Path>, to: &Path, masker: &Masker) -> io::Result<()> {
+pub fn copied(from: Option<&Path>, to: &Path, masker: &Masker) -> io::Result<()> {
     const PIECE: usize = 256 << 10;
     let input: Box<dyn Read> = match from {
         Some(path) => Box::new(File::open(path)?),
@@ -193,13 +194,13 @@ fn copied(from: Option<&Path>, to: &Path, masker: &Masker) -> io::Result<()> {
 }
 
 /// The header of a trace.
-fn header(path: &Path) -> Result<Header, ReadError> {
+pub fn header(path: &Path) -> Result<Header, ReadError> {
     let file = File::open(path).map_err(|source| ReadError::Io { line: 1, source })?;
     Reader::new(BufReader::new(file)).map(|reader| reader.header().clone())
 }
 
 /// The manifest of the agent that a trace is of, as far as it is known.
-fn manifest(header: &Header, catalog: Option<&crate::harness::catalog::Catalog>) -> Manifest {
+pub fn manifest(header: &Header, catalog: Option<&crate::harness::catalog::Catalog>) -> Manifest {
     let named = header.harness.as_deref();
     let known = named.and_then(|name| catalog?.get(name).ok()).map(|entry| entry.manifest.clone());
     known.unwrap_or_else(|| {
