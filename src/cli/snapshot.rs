@@ -101,6 +101,8 @@ struct Meant {
 
 #[derive(Debug, Serialize)]
 struct Unreferenced {
+    #[serde(skip)]
+    path: PathBuf,
     file: String,
     why: String,
 }
@@ -166,7 +168,9 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
     let cases = graded::cases(&chosen.cases, &record)?;
     let (placed, notes) = gather::of_run(&run, &record, &cases)?;
     let roots: BTreeSet<&PathBuf> = cases.values().map(|case| &case.cases_root).collect();
-    let unreferenced = unreferenced(&record, roots.into_iter());
+    let mut unreferenced = unreferenced(&record, roots.into_iter());
+    // What its cell cannot read is told there.
+    unreferenced.retain(|it| !placed.iter().any(|placed| placed.file == it.path));
     Ok(Meant { placed, run: Some(run), notes, unreferenced })
 }
 
@@ -178,7 +182,7 @@ fn unreferenced<'a>(record: &RunRecord, roots: impl Iterator<Item = &'a PathBuf>
     };
     let shown = |path: &PathBuf| crate::case::shown_path(path).display().to_string();
     let found = roots.flat_map(|root| store::unreferenced(root, &known));
-    found.map(|(file, why)| Unreferenced { file: shown(&file), why }).collect()
+    found.map(|(path, why)| Unreferenced { file: shown(&path), path, why }).collect()
 }
 
 fn check(chosen: &Chosen, format: Shown) -> Result<u8, CliError> {

@@ -248,8 +248,8 @@ impl Making<'_> {
     fn kept(&self, text: &str) -> Option<String> {
         match self.text {
             SnapshotText::None => None,
-            SnapshotText::Full => Some(value::of_text(self.replacing.prose(text).trim_end())),
-            SnapshotText::Digest => Some(digest(self.replacing.prose(text).trim_end())),
+            SnapshotText::Full => Some(value::of_text(self.replacing.prose(text).trim())),
+            SnapshotText::Digest => Some(digest(self.replacing.prose(text).trim())),
         }
     }
 }
