@@ -91,12 +91,12 @@ pub fn differences(accepted: &Shape, now: &Shape) -> Found {
         {
             let lines = vec![
                 DifferentLine { mark: '-', text: range_text(accepted) },
-                DifferentLine { mark: '+', text: range_text(now) },
+                DifferentLine { mark: '+', text: format!("{}, not within half and twice of it", range_text(now)) },
             ];
             found.differences.push(Difference {
                 sign: Sign::Changed,
                 place: "usage".to_owned(),
-                what: format!("{what}, beyond half or twice what was accepted,"),
+                what: what.to_owned(),
                 lines,
                 events: Vec::new(),
             });
