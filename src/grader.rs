@@ -281,6 +281,10 @@ pub trait Judge: Send {
 pub struct Evidence<'a> {
     /// The header, complete.
     pub header: &'a Header,
+    /// Name of the Harness, as the plan has it.
+    pub harness: &'a str,
+    /// The model that the plan asks for; what a manifest adds by itself is none.
+    pub model: Option<&'a str>,
     /// How the session ended.
     pub stop: &'a Stop,
     /// What it spent.

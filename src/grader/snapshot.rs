@@ -67,12 +67,10 @@ impl Judge for SnapshotJudge {
             return ungraded;
         }
         let header = evidence.header;
-        let (Some((folder, settings)), Some(harness)) = (&self.wanted.place, header.harness.as_deref()) else {
-            return Grade::ungraded(
-                "could not be judged, because the trace names no harness whose snapshot it could be",
-            );
+        let Some((folder, settings)) = &self.wanted.place else {
+            return Grade::ungraded("could not be judged, because it belongs to no case that could have snapshots");
         };
-        let file = match store::file(folder, harness, header.model.requested.as_deref()) {
+        let file = match store::file(folder, evidence.harness, evidence.model) {
             Ok(file) => file,
             Err(error) => return Grade::ungraded(error.to_string()),
         };

@@ -229,7 +229,7 @@ fn shape(session: &Session, chance: &Chance, text: SnapshotText) -> Shape {
                 Part::Thinks(text) => making.push(Body::Thought { text: making.filled(text) }, None),
                 Part::Step(calls) => making.step(calls, None),
             }
-            if chance.salt % 3 == 0 {
+            if chance.salt.is_multiple_of(3) {
                 making
                     .push(Body::Notice { code: "late_update".into(), text: "x".into(), line: Some(chance.salt) }, None);
             }

@@ -270,8 +270,13 @@ fn a_snapshot_is_a_grader_too() {
     project.evals(&["check"]).exits(2).says("checks nothing");
     case("graders: [{snapshot: {mni: 1}}]", READS);
     project.evals(&["check"]).exits(2).says("did you mean `min`?");
-    // A snapshot that cannot be read is no failure of the agent.
+    // A model that the manifest asks for by itself makes no other cell, for the run and for the grader.
     case("graders: [{snapshot: {}}]", READS);
+    project.demo("preset", "model: {via: config-option, default: demo-1}");
+    project.evals(&["run", "--harness", "preset", "--snapshot", "update"]).exits(3);
+    assert!(project.path("cases/a.snapshots/preset.snap").is_file());
+    project.evals(&["run", "--harness", "preset"]).exits(0);
+    // A snapshot that cannot be read is no failure of the agent.
     project.write(SNAP, "evals-snapshot: 1\nharness: demo\nshape: 1 of 1 trials\n  jump\n");
     project.evals(&["run", "--snapshot", "off"]).exits(3);
     assert!(grade(&project)["reason"].as_str().unwrap().contains("line 4: `jump` has no `:`"));
