@@ -19,6 +19,7 @@ use crate::run::journal::TrialKey;
 use crate::run::{Keep, RunOptions, RunRecord, TrialRecord};
 use crate::runner::{self, Ran, Run};
 use crate::sandbox;
+use crate::snapshot::compare::Compared;
 use crate::trial::Engine;
 use crate::values::Time;
 
@@ -144,7 +145,12 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     // What an agent's process left running in the background of the runtime must not hold the program.
     runtime.shutdown_background();
     let ran = done?;
-    let code = report_on(&args, &prepared, &ran)?;
+    let whole = ran.not_run == 0 && !ran.interrupted;
+    let compared = snapshot::of_run::after(args.snapshot, &prepared.folder, &prepared.record, &prepared.cases, whole);
+    // What was done is reported, whatever becomes of snapshots.
+    let (snapshots, failed) = compared.map_or_else(|error| (Vec::new(), Err(error)), |all| (all, Ok(())));
+    let code = report_on(&args, &prepared, &ran, snapshots)?;
+    failed?;
     Ok(if ran.interrupted { INTERRUPTED } else { code })
 }
 
@@ -345,12 +351,10 @@ async fn carry_out(args: &RunArgs, prepared: &Prepared) -> Result<Ran, CliError>
     })
 }
 
-fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran) -> Result<u8, CliError> {
+fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran, snapshots: Vec<Compared>) -> Result<u8, CliError> {
     let results = prepared.folder.results_of_trials(&prepared.record)?;
     prepared.folder.write_results(&results)?;
     let not_run = prepared.record.trials.len() - results.len();
-    let whole = not_run == 0 && !ran.interrupted;
-    let snapshots = snapshot::of_run::after(args.snapshot, &prepared.folder, &prepared.record, &prepared.cases, whole)?;
     let mut report = Report::new(&prepared.record, results, not_run, &prepared.folder.path);
     report.snapshots = snapshots;
     let mut shown = false;

@@ -166,7 +166,7 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
     let run = folder::find(&chosen.folder.runs, name)?;
     let record = run.record()?;
     let cases = graded::cases(&chosen.cases, &record)?;
-    let (placed, notes) = gather::of_run(&run, &record, &cases)?;
+    let (placed, notes) = gather::of_run(&run, &record, &cases, true)?;
     let roots: BTreeSet<&PathBuf> = cases.values().map(|case| &case.cases_root).collect();
     let mut unreferenced = unreferenced(&record, roots.into_iter());
     // What its cell cannot read is told there.

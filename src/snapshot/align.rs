@@ -8,8 +8,8 @@ use super::{Body, Call, Item};
 
 /// What leaving a call out, or adding one, costs. Changing one into another of the same tool is at most [`MOST_CHANGED`].
 const CALL: u32 = 100;
-/// See [`CALL`]: less than to take one away and add another.
-const MOST_CHANGED: u32 = 90;
+/// See [`CALL`]: less than to take one away and add another, and for two calls more, so that an equal one is found.
+const MOST_CHANGED: u32 = 150;
 /// What an item that is no step costs.
 const OTHER: u32 = 60;
 /// Cells of the table in which the least cost is looked for. Beyond that, equal items alone are found.

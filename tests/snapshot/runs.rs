@@ -71,6 +71,11 @@ fn what_differs_is_shown_and_nothing_else() {
                 "{parallel: [{read: {path: b.txt}}, {search: {pattern: x, path: .}}, {read: {path: a.txt}}]}",
             ),
         ),
+        (
+            "a shift",
+            READS.replace(edit, "{read: {path: b.txt}}"),
+            READS.replace(edit, "{read: {path: a.txt}}").replacen("path: a.txt", "path: c.txt, fails: gone", 1),
+        ),
         ("another end", READS.to_owned(), READS.replace("{say: done}", "{say: done}, {stop: max_tokens}")),
         (
             "far more tokens",

@@ -57,11 +57,13 @@ impl Placed {
     }
 }
 
-/// The cells of a run whose case is known, in the order of its plan, and what of it cannot be compared.
+/// The cells of a run whose case is known, in the order of its plan, and what of it cannot be compared. Unless `all` are
+/// wanted, Traces of cells for which nothing is accepted are not even read.
 pub fn of_run(
     run: &RunFolder,
     record: &RunRecord,
     cases: &HashMap<String, Arc<Case>>,
+    all: bool,
 ) -> Result<(Vec<Placed>, Vec<String>), CliError> {
     let states = journal::read(&run.journal())?;
     let (mut cells, mut notes): (Vec<Cell>, Vec<String>) = (Vec::new(), Vec::new());
@@ -71,6 +73,10 @@ pub fn of_run(
             notes.extend((!notes.contains(&note)).then_some(note));
             continue;
         };
+        let file = store::file(&store::folder(&case.file), &trial.harness, trial.model.as_deref())?;
+        if !all && !file.exists() {
+            continue;
+        }
         let cell = cell(&mut cells, case, &trial.harness, trial.model.as_deref());
         let second = trial.arm != "default" && Some(&trial.arm) != trial.model.as_ref();
         let name = if second { format!("{} {}", trial.arm, trial.trial) } else { trial.trial.to_string() };

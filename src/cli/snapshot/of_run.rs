@@ -1,16 +1,15 @@
 //! `evals run --snapshot`: compares a run that has just ended, or accepts what it did.
 
+use std::collections::HashMap;
 use std::io::Write;
+use std::sync::Arc;
 
-use super::gather;
-use super::{in_ci, keep};
+use super::{gather, in_ci, keep};
 use crate::case::Case;
 use crate::cli::CliError;
 use crate::run::RunRecord;
 use crate::run::folder::RunFolder;
-use crate::snapshot::compare::{Compared, State};
-use std::collections::HashMap;
-use std::sync::Arc;
+use crate::snapshot::compare::Compared;
 
 /// What a run does with snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -35,7 +34,7 @@ pub fn after(
     if mode == Some(Mode::Off) {
         return Ok(Vec::new());
     }
-    let (placed, _) = gather::of_run(run, record, cases)?;
+    let (placed, _) = gather::of_run(run, record, cases, mode.is_some())?;
     let writes = mode == Some(Mode::Update) && !in_ci() && whole;
     if mode == Some(Mode::Update) && !writes {
         let why = if whole { "CI is set" } else { "the run did not come to its end" };
@@ -44,9 +43,6 @@ pub fn after(
     let mut all = Vec::new();
     for one in placed {
         let mut compared = one.compared(mode.is_some());
-        if mode.is_none() && compared.state == State::New {
-            continue;
-        }
         if writes && compared.differs && compared.trials > 0 {
             one.accept(false)?;
             (compared.accepted, compared.differs) = (true, false);
