@@ -69,7 +69,7 @@ struct Chosen {
     /// The case that traces belong to; for a run it takes the place of its case of the same id; repeatable
     #[arg(long = "case", value_name = "FILE")]
     cases: Vec<PathBuf>,
-    /// The harness that traces are of, where they do not say it
+    /// The harness that traces are of (default: the one that they name)
     #[arg(long, value_name = "NAME")]
     harness: Option<String>,
     /// Only cells of this name: CASE/HARNESS, or CASE/HARNESS/MODEL; `*` is anything; repeatable

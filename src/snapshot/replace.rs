@@ -53,7 +53,11 @@ impl<'a> Replacing<'a> {
         let text = self.known_in(text);
         let text = chances(&text);
         let text = DURATION.replace_all(&text, "${before}{duration}");
-        self.with_rules(VERSION.replace_all(&text, "{version}").into_owned())
+        // Four numbers are an address.
+        let version = |found: &Captures<'_>| {
+            if found["numbers"].matches('.').count() == 2 { "{version}".to_owned() } else { found[0].to_owned() }
+        };
+        self.with_rules(VERSION.replace_all(&text, version).into_owned())
     }
 
     fn known_in<'t>(&self, text: &'t str) -> Cow<'t, str> {
@@ -122,7 +126,7 @@ patterns! {
     PORT = r"(?P<host>\b(?:localhost|127\.0\.0\.1|0\.0\.0\.0)|\[::1?\]):\d{2,5}\b";
     PID = r"(?i)\b(?P<word>pid|process)(?P<sign>[ =:#]{1,2})\d+\b";
     DURATION = r"(?P<before>^|[^\w.])\d+(?:\.\d+)?\s?(?:ms|µs|us|ns|s|secs?|seconds?|milliseconds?|mins?|minutes?|hours?)\b";
-    VERSION = r"\bv?\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.-]+)?\b";
+    VERSION = r"\bv?(?P<numbers>\d+(?:\.\d+){2,})(?:[-+][0-9A-Za-z.-]+)?\b";
 }
 
 /// What differs by chance in any text.
