@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::grader::Grader;
 use crate::interaction::{Interaction, QuestionAnswer};
 use crate::sandbox;
+use crate::snapshot::set::Several;
 use crate::trace::ErrorCategory;
 use crate::values::{Fraction, Pattern, Time};
 use crate::verdict::PassTrials;
@@ -413,6 +414,8 @@ pub struct SnapshotSettings {
     pub text: SnapshotText,
     /// Replacements made before it is kept or compared.
     pub normalise: Vec<Normalise>,
+    /// What several trials come to.
+    pub several: Several,
 }
 
 /// How a snapshot keeps texts.

@@ -25,6 +25,7 @@ mod report;
 mod run;
 mod schema;
 mod show;
+mod snapshot;
 mod stop;
 mod terminal;
 
@@ -57,6 +58,8 @@ enum Command {
     Report(report::ReportArgs),
     /// Print the trace of a trial, for reading
     Show(show::ShowArgs),
+    /// Compare what agents did with what is accepted, and accept it
+    Snapshot(snapshot::SnapshotArgs),
     /// List cases, harnesses, graders or runs
     List(list::ListArgs),
     /// Validate cases, manifests and graders
@@ -104,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::Import(args) => import::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Snapshot(args) => snapshot::run(&args),
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Prune(args) => prune::run(&args),

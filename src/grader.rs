@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use crate::case::SnapshotSettings;
 use crate::expression::Wrong;
 use crate::grade::Grade;
 use crate::result::Metrics;
@@ -40,6 +41,7 @@ mod permissions;
 mod rules;
 mod scope;
 mod script;
+mod snapshot;
 mod stop;
 mod test_run;
 mod tool_calls;
@@ -136,6 +138,8 @@ kinds! {
     Budget(budget::Budget) = "budget",
     /// Which model answered.
     Model(model::ModelIs) = "model",
+    /// Whether it did what is accepted for its cell.
+    Snapshot(snapshot::Snapshot) = "snapshot",
 }
 
 impl Kind {
@@ -203,6 +207,13 @@ impl Grader {
     pub fn count_from(&mut self, folder: &Path) {
         if let Kind::Script(script) = &mut self.kind {
             script.count_from(folder);
+        }
+    }
+
+    /// Tells one that compares with accepted snapshots where those of its case lie.
+    pub fn has_snapshots_in(&mut self, folder: &Path, settings: &SnapshotSettings) {
+        if let Kind::Snapshot(snapshot) = &mut self.kind {
+            snapshot.lies_in(folder.to_owned(), settings.clone());
         }
     }
 
@@ -298,6 +309,10 @@ pub trait Judge: Send {
 pub struct Evidence<'a> {
     /// The header, complete.
     pub header: &'a Header,
+    /// Name of the Harness, as the plan has it.
+    pub harness: &'a str,
+    /// The model that the plan asks for; what a manifest adds by itself is none.
+    pub model: Option<&'a str>,
     /// How the session ended.
     pub stop: &'a Stop,
     /// What it spent.

@@ -31,6 +31,7 @@ pub mod schema;
 pub mod secrets;
 pub mod session;
 pub mod shell;
+pub mod snapshot;
 pub mod statistics;
 pub mod trace;
 pub mod trial;

@@ -10,6 +10,7 @@ use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
 use crate::run::{RunRecord, TrialRecord};
 use crate::sandbox::Kind;
+use crate::snapshot::compare::Compared;
 use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
 
@@ -36,6 +37,7 @@ pub mod parity;
 pub mod problems;
 pub mod progress;
 pub mod show;
+pub mod snapshots;
 pub mod standing;
 pub mod stored;
 pub mod table;
@@ -65,6 +67,8 @@ pub struct Report {
     pub notes: Vec<String>,
     /// The folder from which services count the paths of cases, where it is known: that of the repository.
     pub root: Option<PathBuf>,
+    /// The cells that were compared with what is accepted for them.
+    pub snapshots: Vec<Compared>,
 }
 
 /// How many trials came to what.
@@ -114,7 +118,18 @@ impl Report {
         let summary = Summary::of(&results, not_run);
         let cases = standing::of_cases(run, &results, &cells);
         let (run, folder) = (run.clone(), folder.to_owned());
-        let mut report = Self { run, folder, results, summary, cells, columns, cases, notes: Vec::new(), root: None };
+        let mut report = Self {
+            run,
+            folder,
+            results,
+            summary,
+            cells,
+            columns,
+            cases,
+            notes: Vec::new(),
+            root: None,
+            snapshots: Vec::new(),
+        };
         report.notes = notes(&report);
         report
     }
@@ -155,11 +170,11 @@ impl Report {
     }
 }
 
-/// The exit code that follows from a report's cells: 1 where one failed, else 3 where one could not be judged, was not
+/// The exit code that follows from a report's cells: 1 where one failed or its snapshot differs, else 3 where one could not be judged, was not
 /// run whole, or nothing ran at all, else 0.
 pub fn exit_code(report: &Report) -> u8 {
     let any = |wanted: &[Option<Verdict>]| report.cells.iter().any(|cell| wanted.contains(&cell.verdict));
-    if any(&[Some(Verdict::Fail)]) {
+    if any(&[Some(Verdict::Fail)]) || report.snapshots.iter().any(|it| it.differs) {
         1
     } else if report.summary.not_run > 0
         || any(&[None, Some(Verdict::Ungraded), Some(Verdict::Errored)])

@@ -160,6 +160,8 @@ impl Trial {
         let metrics = self.metrics(&usage);
         let shell = Shell { folder: PathBuf::from("/nowhere"), env: BTreeMap::new(), inside: None };
         let evidence = Evidence {
+            harness: "demo",
+            model: None,
             header: &self.header,
             stop: &stop,
             usage: &usage,

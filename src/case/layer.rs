@@ -12,6 +12,7 @@ use super::{CaseKind, Limits, Normalise, Requires, SessionSettings, SnapshotText
 use crate::grader::GraderEntry;
 use crate::interaction::{Interaction, QuestionAnswer, Scripted};
 use crate::sandbox;
+use crate::snapshot::set::Several;
 use crate::trace::ErrorCategory;
 use crate::values::Fraction;
 use crate::verdict::PassTrials;
@@ -161,6 +162,8 @@ pub struct SnapshotLayer {
     pub text: Option<SnapshotText>,
     /// Replacements made before it is kept or compared.
     pub normalise: Option<Vec<Normalise>>,
+    /// What several trials come to: `set`, each of their Shapes, or `core`, what they have in common.
+    pub several: Option<Several>,
 }
 
 impl Layer {
@@ -268,6 +271,7 @@ impl Layer {
             snapshot: merged(self.snapshot, over.snapshot, |under, over| SnapshotLayer {
                 text: over.text.or(under.text),
                 normalise: over.normalise.or(under.normalise),
+                several: over.several.or(under.several),
             }),
         }
     }

@@ -315,7 +315,14 @@ impl Files {
             return None;
         }
         let mut case = ready(merged, id, candidate, graders, sources, named_graders);
-        case.judges = judges.into_iter().map(Arc::new).collect();
+        let snapshots = crate::snapshot::store::folder(&case.file);
+        case.judges = judges
+            .into_iter()
+            .map(|mut judge| {
+                judge.has_snapshots_in(&snapshots, &case.snapshot);
+                Arc::new(judge)
+            })
+            .collect();
         case.named_policy = named_policy;
         Some(case)
     }
@@ -475,6 +482,7 @@ fn ready(
         snapshot: SnapshotSettings {
             text: snapshot.text.unwrap_or_default(),
             normalise: snapshot.normalise.unwrap_or_default(),
+            several: snapshot.several.unwrap_or_default(),
         },
         demo_scripts: find::demo_scripts(&candidate.file),
         cases_root: find::outermost(&file, &candidate.given),

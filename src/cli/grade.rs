@@ -17,8 +17,8 @@ use crate::trial::again::{self, Left};
 use crate::trial::{Attempt, Engine, Outcome};
 
 mod derived;
-mod of_run;
-mod of_traces;
+pub(super) mod of_run;
+pub(super) mod of_traces;
 
 #[derive(Debug, clap::Args)]
 pub struct GradeArgs {

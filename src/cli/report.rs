@@ -36,7 +36,8 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
     check_places(std::slice::from_ref(&reporter), record.label.as_deref())?;
     let results = folder.results(&record)?;
     let not_run = record.trials.len() - results.len();
-    let report = Report::new(&record, results, not_run, &folder.path);
+    let mut report = Report::new(&record, results, not_run, &folder.path);
+    report.snapshots = super::snapshot::kept(&folder)?;
     if to_output && reporter.format == Format::Benchmark {
         print(&report, Format::Benchmark)?;
     } else {

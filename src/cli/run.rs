@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::inputs::{self, Inputs};
 use super::stop::INTERRUPTED;
-use super::{CliError, RunsFolder, ask, engine, terminal};
+use super::{CliError, RunsFolder, ask, engine, snapshot, terminal};
 use crate::case::Case;
 use crate::interaction::{Interaction, NO_MODEL};
 use crate::plan::{Asked, AskedModel, plan};
@@ -21,6 +21,7 @@ use crate::run::journal::TrialKey;
 use crate::run::{Keep, RunOptions, RunRecord, TrialRecord};
 use crate::runner::{self, Ran, Run};
 use crate::sandbox;
+use crate::snapshot::compare::Compared;
 use crate::trial::Engine;
 use crate::values::{Fraction, Time};
 
@@ -106,6 +107,9 @@ pub struct RunArgs {
     /// What agents run in, in the place of what cases and manifests say
     #[arg(long, value_enum, value_name = "KIND")]
     sandbox: Option<sandbox::Kind>,
+    /// Compare with the accepted snapshots, or accept what is new or changed (default: compare where there is one)
+    #[arg(long, value_enum, value_name = "HOW")]
+    snapshot: Option<snapshot::of_run::Mode>,
     /// Print the plan and start nothing
     #[arg(long)]
     dry_run: bool,
@@ -151,8 +155,14 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     // What an agent's process left running in the background of the runtime must not hold the program.
     runtime.shutdown_background();
     let ran = done?;
-    let code = report_on(&args, &prepared, &ran)?;
-    let code = gate::code(&args, &prepared, code)?;
+    let whole = ran.not_run == 0 && !ran.interrupted;
+    let compared = snapshot::of_run::after(args.snapshot, &prepared.folder, &prepared.record, &prepared.cases, whole);
+    // What was done is reported, whatever becomes of snapshots.
+    let (snapshots, failed) = compared.map_or_else(|error| (Vec::new(), Err(error)), |all| (all, Ok(())));
+    let differs = snapshots.iter().any(|it| it.differs);
+    let code = report_on(&args, &prepared, &ran, snapshots)?;
+    failed?;
+    let code = gate::code(&args, &prepared, code, differs)?;
     Ok(if ran.interrupted { INTERRUPTED } else { code })
 }
 
@@ -357,11 +367,12 @@ async fn carry_out(
     })
 }
 
-fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran) -> Result<u8, CliError> {
+fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran, snapshots: Vec<Compared>) -> Result<u8, CliError> {
     let results = prepared.folder.results_of_trials(&prepared.record)?;
     prepared.folder.write_results(&results)?;
     let not_run = prepared.record.trials.len() - results.len();
-    let report = Report::new(&prepared.record, results, not_run, &prepared.folder.path);
+    let mut report = Report::new(&prepared.record, results, not_run, &prepared.folder.path);
+    report.snapshots = snapshots;
     let code = report::exit_code(&report);
     super::report::write_all(report, &args.reporters, Some(Format::Table))?;
     let mut err = std::io::stderr().lock();

@@ -280,6 +280,8 @@ mod tests {
         let ran = Ran { exit, stdout: stdout.into(), stderr: stderr.into() };
         let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit: None };
         let evidence = Evidence {
+            harness: "demo",
+            model: None,
             header: &Header::new("acp", Seen { tracing: false, interaction: false }),
             stop: &stop,
             usage: &UsageTotal::default(),

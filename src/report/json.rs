@@ -9,6 +9,7 @@ use super::standing::Standing;
 use super::{Report, Summary, exit_code};
 use crate::result::TrialResult;
 use crate::run::VERSION;
+use crate::snapshot::compare::Compared;
 
 /// The object: what the contract names, and what the table shows.
 #[derive(Debug, Serialize)]
@@ -29,6 +30,8 @@ struct Document<'a> {
     cells: &'a [Cell],
     cases: &'a [Standing],
     notes: &'a [String],
+    #[serde(skip_serializing_if = "<[Compared]>::is_empty")]
+    snapshots: &'a [Compared],
     results: &'a [TrialResult],
 }
 
@@ -51,6 +54,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         cells: &report.cells,
         cases: &report.cases,
         notes: &report.notes,
+        snapshots: &report.snapshots,
         results: &report.results,
     };
     serde_json::to_writer_pretty(&mut *out, &document)?;

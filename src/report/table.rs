@@ -9,7 +9,7 @@ use super::cells::{Cell, Column, Figures};
 use super::figures::{self, completion, passed, score};
 use super::grid::{Grid, GridCell};
 use super::text::{BOLD, DIM, Look, harmless, one_line, plural, verdict_style, width_of, wrap};
-use super::{Report, Summary, changed, failures};
+use super::{Report, Summary, changed, failures, snapshots};
 use crate::verdict::Verdict;
 
 /// Names longer than this are wrapped even where there is room, so that figures stay near them.
@@ -38,6 +38,7 @@ pub fn write(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()
         writeln!(out)?;
     }
     changed::write(report, look, out)?;
+    snapshots::write(report, look, out)?;
     failures::write(report, look, out)?;
     closing(report, look, out)
 }

@@ -51,6 +51,8 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
     let metrics = metrics::of(&finished, &observed);
     let evidence = Evidence {
         header: &finished.header,
+        harness: &attempt.manifest.name,
+        model: attempt.trial.model.as_deref(),
         stop: &stop,
         usage: &finished.total,
         output: stop.output.as_deref().unwrap_or(""),

@@ -153,11 +153,16 @@ const TASKS: [Task; 6] = [
 const POLICIES: Task = Task { what: "each policy answers it, in three turns too", run: answered, asks: true };
 const ASKERS: [&str; 2] = ["claude-code-control", "claude-agent-acp"];
 
+/// For agents on each kind of adapter, whose ids, times and folders are another each time.
+const GOLDEN: Task = Task { what: "what it does otherwise is all that differs", run: differs, asks: false };
+const COMPARED: [&str; 4] = ["claude-code-stream", "claude-agent-acp", "codex-acp", "opencode"];
+
 /// The checks of all coders.
 pub fn checks() -> Vec<Check> {
     let tasks = |coder: &'static Coder| {
         let more = ASKERS.contains(&coder.harness).then_some(POLICIES);
-        TASKS.into_iter().chain(more).filter(|task| !task.asks || coder.asks.is_some())
+        let golden = COMPARED.contains(&coder.harness).then_some(GOLDEN);
+        TASKS.into_iter().chain(more).chain(golden).filter(|task| !task.asks || coder.asks.is_some())
     };
     let of = |coder: &'static Coder| {
         tasks(coder).map(|task| Check { agent: &coder.agent, what: task.what, run: task.run }).collect::<Vec<_>>()
@@ -329,4 +334,32 @@ graders:
     let trial = stand.trial("a");
     assert_eq!(ran.code, 0, "{}\n{}", trial.result, trial.text);
     assert_eq!(trial.of("message").iter().filter(|message| message["role"] == "user").count(), 3);
+}
+
+/// Accepts what it does, and then has its model make one call more.
+fn differs(agent: &Agent, program: &Path) {
+    let coder = coder(agent);
+    let stand = Stand::built_in(coder.harness, program.parent().unwrap());
+    let run = |script: &str, args: &[&str]| {
+        stand.project.write("cases/a.model.yaml", script);
+        let keys =
+            format!("prompt: Do it.\nmodel: {{script: a.model.yaml}}\nsnapshot: {{text: full}}\n{}", coder.works);
+        stand.case("a", &keys);
+        stand.run(&[args, &["--keep-workspace", "never"]].concat())
+    };
+    run(FOLLOWS, &["--snapshot", "update"]).exits(0);
+    let file = format!("cases/a.snapshots/{}.snap", coder.harness);
+    run(FOLLOWS, &["--snapshot", "check", "--trials", "2"]).exits(0);
+    // Its own read comes between a step before and one after it that are as accepted.
+    let more = "  - {calls: [{execute: {command: 'printf more'}}]}\n  - {calls: [{read:";
+    run(&FOLLOWS.replace("  - {calls: [{read:", more), &["--snapshot", "check"]).exits(1);
+    let told = stand.project.evals(&["snapshot", "check", "--format", "json"]).exits(1).json();
+    let differing = told["snapshots"][0]["differing"].as_array().unwrap();
+    let accepted = stand.project.read(&file);
+    assert_eq!(differing.len(), 1, "{told}\n{accepted}");
+    let differences = differing[0]["differences"].as_array().unwrap();
+    assert_eq!(differences.len(), 1, "{told}\n{accepted}");
+    assert_eq!((&differences[0]["sign"], &differences[0]["place"]), (&json!("added"), &json!("step 3")), "{told}");
+    assert!(differences[0]["what"].as_str().unwrap().starts_with("execute"), "{told}");
+    assert!(differences[0]["lines"].to_string().contains("printf more"), "{told}");
 }

@@ -112,6 +112,10 @@ fn every_bundled_case_passes_with_the_demo() {
         let uses = |result: &&Value| result["grades"].as_array().unwrap().iter().any(|grade| grade["grader"] == *kind);
         assert!(results.iter().filter(uses).count() >= 2, "`{kind}` occurs in fewer than two cases");
     }
+    // What it does is what is accepted of it, for each of them.
+    let snapshots = written["snapshots"].as_array().unwrap();
+    assert_eq!(snapshots.len(), 25);
+    assert!(snapshots.iter().all(|snapshot| snapshot["state"] == "same"), "{snapshots:#?}");
 
     // What was written is in `.evals/` alone, kept out of version control; fixtures are as they were.
     let mut after = project.files("");

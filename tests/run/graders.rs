@@ -259,6 +259,8 @@ fn the_examples_of_the_documentation_hold_on_their_session() {
             .collect();
         project.case(word, &keys, MENDS);
     }
+    // What is compared with has to be accepted before.
+    project.evals(&["run", "--case", "snapshot", "--snapshot", "update", "--out", "first"]);
     project.evals(&["run", "--jobs", "2"]);
     for word in evals::grader::Kind::WORDS {
         let result = project.result(&format!("{word}/demo/default/1"));

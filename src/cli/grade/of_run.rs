@@ -16,7 +16,7 @@ use crate::trial::Attempt;
 use crate::trial::again::Left;
 
 /// Reads a run, and its cases as they are now.
-pub fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
+pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     let [name] = args.stored.as_slice() else {
         return Err(CliError::unreadable("name one run, or the files of traces and a case with --case FILE"));
     };
@@ -27,7 +27,7 @@ pub fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     };
     let source = run.record()?;
     let states = journal::read(&run.journal())?;
-    let cases = cases(args, &source)?;
+    let cases = cases(&args.cases, &source)?;
     let manifests = manifests(&source);
     let origins = origins(&run, &source);
     let mut sources = HashMap::new();
@@ -83,10 +83,10 @@ fn derived(args: &GradeArgs, source: RunRecord, cases: &HashMap<String, Arc<Case
 }
 
 /// The cases as they are now, by the ids that the run knows them by. Those that are gone are missing.
-fn cases(args: &GradeArgs, source: &RunRecord) -> Result<HashMap<String, Arc<Case>>, CliError> {
+pub fn cases(files: &[PathBuf], source: &RunRecord) -> Result<HashMap<String, Arc<Case>>, CliError> {
     let mut cases: Vec<Case> = Vec::new();
-    if !args.cases.is_empty() {
-        cases = inputs::cases_alone(|context| load_all(&args.cases, context))?;
+    if !files.is_empty() {
+        cases = inputs::cases_alone(|context| load_all(files, context))?;
         if let ([case], [known]) = (cases.as_mut_slice(), source.cases.as_slice()) {
             // The run has no other case that could be meant.
             case.id.clone_from(&known.id);

@@ -1,7 +1,7 @@
 //! Single traces, judged by one case: files, or what `evals import` writes to standard input.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use crate::cli::run::record;
 use crate::cli::{CliError, inputs};
 use crate::environment;
 use crate::harness::Manifest;
+use crate::harness::catalog::Catalog;
 use crate::run::{self, HarnessRecord, Keep, RunOptions, RunRecord, TrialRecord};
 use crate::sandbox;
 use crate::secrets::Masker;
@@ -24,7 +25,7 @@ use crate::trial::Attempt;
 use crate::trial::again::Left;
 
 /// The word for standard input.
-const STDIN: &str = "-";
+pub const STDIN: &str = "-";
 
 /// Whether the names are those of traces, and not of a run.
 pub fn are_meant(names: &[String]) -> Result<bool, CliError> {
@@ -48,7 +49,7 @@ pub fn are_meant(names: &[String]) -> Result<bool, CliError> {
 }
 
 /// The file of a trace: itself, or the one in the folder of a trial.
-fn of_folder(name: &str) -> Option<PathBuf> {
+pub fn of_folder(name: &str) -> Option<PathBuf> {
     let path = PathBuf::from(name);
     let inner = path.join("trace.jsonl");
     match () {
@@ -59,8 +60,8 @@ fn of_folder(name: &str) -> Option<PathBuf> {
 }
 
 /// Reads the traces into the private folder, masked, and plans a trial for each.
-pub fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError> {
-    let case = Arc::new(case(args)?);
+pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError> {
+    let case = Arc::new(case(&args.cases)?);
     let catalog = inputs::catalog(&[]).ok().map(|(catalog, _)| catalog);
     let mut harnesses: Vec<HarnessRecord> = Vec::new();
     let mut works: Vec<Work> = Vec::new();
@@ -75,15 +76,10 @@ pub fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError> {
                 "{shown}: {error}\nrecorded sessions become traces first: evals import --adapter A FILE | evals grade - --case FILE"
             ))
         };
-        let manifest_of = |header: &Header| manifest(header, catalog.as_ref());
-        // What is secret its harness's manifest says, too: no file of a run folder shows it.
-        let masker_of = |header: Option<&Header>| {
-            let bare = || Manifest::bare(Adapter::OutputOnly);
-            environment::masker(&env, &case.env, &header.map_or_else(bare, manifest_of), &case.mcp_servers)
-        };
+        let masker_of = |header: Option<&Header>| masker(&case, &env, header, catalog.as_ref());
         copied(beside.as_deref(), &copy, masker_of).map_err(|error| failed(&error))?;
         let header = header(&copy).map_err(|error| failed(&error))?;
-        let manifest = manifest_of(&header);
+        let manifest = manifest(&header, catalog.as_ref());
         if !harnesses.iter().any(|known| known.name == manifest.name) {
             harnesses.push(HarnessRecord {
                 name: manifest.name.clone(),
@@ -150,13 +146,14 @@ pub fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError> {
     Ok(Plan { record, works, sandbox: args.sandbox })
 }
 
-fn case(args: &GradeArgs) -> Result<Case, CliError> {
-    if args.cases.is_empty() {
+/// The one case that traces belong to.
+pub fn case(files: &[PathBuf]) -> Result<Case, CliError> {
+    if files.is_empty() {
         return Err(CliError::unreadable(
             "a trace does not say how it is judged; name the case with --case FILE, such as --case cases/fix.yaml",
         ));
     }
-    let mut cases = inputs::cases_alone(|context| load_all(&args.cases, context))?;
+    let mut cases = inputs::cases_alone(|context| load_all(files, context))?;
     match (cases.pop(), cases.len()) {
         (Some(case), 0) => Ok(case),
         (_, more) => {
@@ -165,8 +162,20 @@ fn case(args: &GradeArgs) -> Result<Case, CliError> {
     }
 }
 
+/// Masks what is secret here, and what the manifest of the harness in the first line says is: no file of a run folder
+/// shows it.
+pub fn masker(
+    case: &Case,
+    env: &BTreeMap<String, String>,
+    header: Option<&Header>,
+    catalog: Option<&Catalog>,
+) -> Masker {
+    let manifest = header.map_or_else(|| Manifest::bare(Adapter::OutputOnly), |header| manifest(header, catalog));
+    environment::masker(env, &case.env, &manifest, &case.mcp_servers)
+}
+
 /// Copies a trace, line by line and masked, by what its first line says of its harness.
-fn copied(from: Option<&Path>, to: &Path, masker: impl FnOnce(Option<&Header>) -> Masker) -> io::Result<()> {
+pub fn copied(from: Option<&Path>, to: &Path, masker: impl FnOnce(Option<&Header>) -> Masker) -> io::Result<()> {
     const PIECE: usize = 256 << 10;
     let input: Box<dyn Read> = match from {
         Some(path) => Box::new(File::open(path)?),
@@ -194,13 +203,13 @@ fn copied(from: Option<&Path>, to: &Path, masker: impl FnOnce(Option<&Header>) -
 }
 
 /// The header of a trace.
-fn header(path: &Path) -> Result<Header, ReadError> {
+pub fn header(path: &Path) -> Result<Header, ReadError> {
     let file = File::open(path).map_err(|source| ReadError::Io { line: 1, source })?;
     Reader::new(BufReader::new(file)).map(|reader| reader.header().clone())
 }
 
 /// The manifest of the agent that a trace is of, as far as it is known.
-fn manifest(header: &Header, catalog: Option<&crate::harness::catalog::Catalog>) -> Manifest {
+pub fn manifest(header: &Header, catalog: Option<&crate::harness::catalog::Catalog>) -> Manifest {
     let named = header.harness.as_deref();
     let known = named.and_then(|name| catalog?.get(name).ok()).map(|entry| entry.manifest.clone());
     known.unwrap_or_else(|| {

@@ -11,8 +11,8 @@ use crate::statistics::gates::GateVerdict;
 use crate::values::Fraction;
 use crate::verdict::Verdict;
 
-/// The exit code: the gate's where there is one, else that of the cells.
-pub fn code(args: &RunArgs, prepared: &Prepared, of_cells: u8) -> Result<u8, CliError> {
+/// The exit code: the gate's where there is one, else that of the cells. A snapshot that differs is no matter of scores.
+pub fn code(args: &RunArgs, prepared: &Prepared, of_cells: u8, differs: bool) -> Result<u8, CliError> {
     let Some(least) = args.fail_under.map(Fraction::get) else { return Ok(of_cells) };
     let results = prepared.folder.results(&prepared.record)?;
     let not_run = prepared.record.trials.len() - results.len();
@@ -38,5 +38,5 @@ pub fn code(args: &RunArgs, prepared: &Prepared, of_cells: u8) -> Result<u8, Cli
     for gate in &gates {
         writeln!(err, "gate {}: {} {}", gate_word(gate.verdict), gate.arm, gate.text)?;
     }
-    Ok(gate::exit_code(gate::of_all(&gates)))
+    Ok(if differs { 1 } else { gate::exit_code(gate::of_all(&gates)) })
 }

@@ -1,0 +1,319 @@
+//! `evals snapshot`: compares a run, or stored traces, with what is accepted; accepts or rejects what differs.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+
+use super::grade::{of_run as graded, of_traces};
+use super::{CliError, RunsFolder, engine, inputs, terminal};
+use crate::report::snapshots;
+use crate::run::folder::{self, RunFolder};
+use crate::run::{RunRecord, read_json, write_whole};
+use crate::snapshot::compare::{Compared, State, name};
+use crate::snapshot::store;
+use crate::values::NameGlob;
+
+mod gather;
+pub mod of_run;
+mod review;
+
+use gather::Placed;
+
+/// What a run folder holds of the comparison.
+const KEPT: &str = "snapshots.json";
+
+#[derive(Debug, Args)]
+pub struct SnapshotArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Compare a run, or traces, with the accepted snapshots; writes nothing
+    Check {
+        #[command(flatten)]
+        chosen: Chosen,
+        /// The format
+        #[arg(long, value_enum, default_value_t = Shown::Table)]
+        format: Shown,
+    },
+    /// Go through what differs, one by one, and decide with a key
+    Review {
+        #[command(flatten)]
+        chosen: Chosen,
+    },
+    /// Accept what is new or changed
+    Accept {
+        #[command(flatten)]
+        chosen: Chosen,
+        /// Keep what was accepted before beside it
+        #[arg(long)]
+        add: bool,
+    },
+    /// Keep what is accepted, and remember that this run is not to be
+    Reject {
+        #[command(flatten)]
+        chosen: Chosen,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Chosen {
+    /// A run: its id, a start of it, a label, a path, or latest; or the files of traces, - is standard input
+    #[arg(value_name = "RUN|TRACE", default_value = "latest")]
+    stored: Vec<String>,
+    /// The case that traces belong to; for a run it takes the place of its case of the same id; repeatable
+    #[arg(long = "case", value_name = "FILE")]
+    cases: Vec<PathBuf>,
+    /// The harness that traces are of (default: the one that they name)
+    #[arg(long, value_name = "NAME")]
+    harness: Option<String>,
+    /// Only cells of this name: CASE/HARNESS, or CASE/HARNESS/MODEL; `*` is anything; repeatable
+    #[arg(long, value_name = "GLOB")]
+    only: Vec<NameGlob>,
+    #[command(flatten)]
+    folder: RunsFolder,
+}
+
+/// The formats of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Shown {
+    /// For people, in a terminal
+    Table,
+    /// One JSON object
+    Json,
+}
+
+/// The cells that are meant.
+struct Meant {
+    placed: Vec<Placed>,
+    /// The run they are of; absent for single traces.
+    run: Option<RunFolder>,
+    /// What cannot be compared.
+    notes: Vec<String>,
+    /// Snapshots that nothing refers to.
+    unreferenced: Vec<Unreferenced>,
+}
+
+#[derive(Debug, Serialize)]
+struct Unreferenced {
+    #[serde(skip)]
+    path: PathBuf,
+    file: String,
+    why: String,
+}
+
+pub fn run(args: &SnapshotArgs) -> Result<u8, CliError> {
+    match &args.what {
+        What::Check { chosen, format } => check(chosen, *format),
+        What::Review { chosen } => review::run(&meant(chosen)?),
+        What::Accept { chosen, add } => accept(&meant(chosen)?, *add),
+        What::Reject { chosen } => reject(&meant(chosen)?),
+    }
+}
+
+/// Whether `CI` says that nobody is there to decide.
+pub fn in_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| !value.is_empty() && value != "0" && value != "false")
+}
+
+/// Keeps in a run's folder what came of comparing it.
+pub fn keep(run: &RunFolder, all: &[Compared]) -> Result<(), CliError> {
+    Ok(write_whole(&run.path.join(KEPT), |out| {
+        serde_json::to_writer_pretty(&mut *out, all)?;
+        out.write_all(b"\n")
+    })?)
+}
+
+/// What was kept.
+pub fn kept(run: &RunFolder) -> Result<Vec<Compared>, CliError> {
+    let path = run.path.join(KEPT);
+    if path.is_file() { Ok(read_json(&path)?) } else { Ok(Vec::new()) }
+}
+
+fn meant(chosen: &Chosen) -> Result<Meant, CliError> {
+    let mut meant = if of_traces::are_meant(&chosen.stored)? { in_traces(chosen)? } else { in_run(chosen)? };
+    if !chosen.only.is_empty() {
+        meant.placed.retain(|it| chosen.only.iter().any(|glob| glob.is_match(&it.cell.name())));
+        meant.unreferenced.clear();
+        if meant.placed.is_empty() {
+            return Err(CliError::unreadable("no cell matches --only; a cell is CASE/HARNESS, or CASE/HARNESS/MODEL"));
+        }
+    }
+    Ok(meant)
+}
+
+fn in_traces(chosen: &Chosen) -> Result<Meant, CliError> {
+    let case = of_traces::case(&chosen.cases)?;
+    let private = engine::temporary()?;
+    let placed = gather::of_traces(&chosen.stored, &case, chosen.harness.as_deref(), private.path())?;
+    Ok(Meant { placed, run: None, notes: Vec::new(), unreferenced: Vec::new() })
+}
+
+fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
+    let [name] = chosen.stored.as_slice() else {
+        return Err(CliError::unreadable("name one run, or the files of traces and their case with --case FILE"));
+    };
+    if chosen.harness.is_some() {
+        return Err(CliError::unreadable(
+            "--harness is for traces; a run's trials know theirs, and --only chooses cells",
+        ));
+    }
+    let run = folder::find(&chosen.folder.runs, name)?;
+    let record = run.record()?;
+    let cases = graded::cases(&chosen.cases, &record)?;
+    let (placed, notes) = gather::of_run(&run, &record, &cases, true)?;
+    let roots: BTreeSet<&PathBuf> = cases.values().map(|case| &case.cases_root).collect();
+    let mut unreferenced = unreferenced(&record, roots.into_iter());
+    // What its cell cannot read is told there.
+    unreferenced.retain(|it| !placed.iter().any(|placed| placed.file == it.path));
+    Ok(Meant { placed, run: Some(run), notes, unreferenced })
+}
+
+fn unreferenced<'a>(record: &RunRecord, roots: impl Iterator<Item = &'a PathBuf>) -> Vec<Unreferenced> {
+    let catalog = inputs::catalog(&[]).ok().map(|(catalog, _)| catalog);
+    let known = |name: &str| {
+        record.harnesses.iter().any(|harness| harness.name == name)
+            || catalog.as_ref().is_none_or(|catalog| catalog.get(name).is_ok())
+    };
+    let shown = |path: &PathBuf| crate::case::shown_path(path).display().to_string();
+    let found = roots.flat_map(|root| store::unreferenced(root, &known));
+    found.map(|(path, why)| Unreferenced { file: shown(&path), path, why }).collect()
+}
+
+fn check(chosen: &Chosen, format: Shown) -> Result<u8, CliError> {
+    let meant = meant(chosen)?;
+    let all = compared(&meant)?;
+    let code = exit_code(&all);
+    let mut out = std::io::stdout().lock();
+    if format == Shown::Json {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            snapshots: &'a [Compared],
+            unreferenced: &'a [Unreferenced],
+            notes: &'a [String],
+            exit_code: u8,
+        }
+        let document =
+            Document { snapshots: &all, unreferenced: &meant.unreferenced, notes: &meant.notes, exit_code: code };
+        serde_json::to_writer_pretty(&mut out, &document).map_err(std::io::Error::from)?;
+        writeln!(out)?;
+        return unreadable(&meant).map(|()| code);
+    }
+    let look = terminal::stdout_look();
+    for one in all.iter().filter(|it| it.state != State::Same) {
+        snapshots::in_full(one, &look, &mut out)?;
+        writeln!(out)?;
+    }
+    for one in &meant.unreferenced {
+        writeln!(out, "unreferenced  {}: {}", one.file, one.why)?;
+    }
+    for note in &meant.notes {
+        writeln!(out, "note: {note}")?;
+    }
+    writeln!(out, "{}", snapshots::counts(&all, meant.unreferenced.len()))?;
+    drop(out);
+    unreadable(&meant).map(|()| code)
+}
+
+/// A snapshot that cannot be read is not one that differs.
+fn unreadable(meant: &Meant) -> Result<(), CliError> {
+    let errors = meant.placed.iter().filter_map(|it| it.accepted.as_ref().err());
+    errors.map(CliError::unreadable).reduce(CliError::and).map_or(Ok(()), Err)
+}
+
+/// Every cell beside its snapshot, as it is asked for, with what was rejected before.
+fn compared(meant: &Meant) -> Result<Vec<Compared>, CliError> {
+    let before = match &meant.run {
+        Some(run) => kept(run)?,
+        None => Vec::new(),
+    };
+    let rejected = |it: &Compared| before.iter().any(|other| other.rejected && same_cell(it, other));
+    let all = meant.placed.iter().map(|it| it.compared(true));
+    Ok(all.map(|it| Compared { rejected: it.differs && rejected(&it), ..it }).collect())
+}
+
+fn same_cell(one: &Compared, other: &Compared) -> bool {
+    (&one.case, &one.harness, &one.model) == (&other.case, &other.harness, &other.model)
+}
+
+/// 1 where a snapshot differs, else 3 where a cell could not be compared, or there was none.
+fn exit_code(all: &[Compared]) -> u8 {
+    match () {
+        () if all.iter().any(|it| it.differs) => 1,
+        () if all.is_empty() || all.iter().any(|it| it.trials == 0) => 3,
+        () => 0,
+    }
+}
+
+fn accept(meant: &Meant, add: bool) -> Result<u8, CliError> {
+    if in_ci() {
+        return Err(CliError::unreadable("CI is set, so nothing is written; accept snapshots where you review them"));
+    }
+    let all = compared(meant)?;
+    let mut out = std::io::stdout().lock();
+    let mut accepted = 0;
+    for (one, placed) in all.iter().zip(&meant.placed).filter(|(one, _)| one.differs && one.trials > 0) {
+        decide(meant, one, placed, Decision::Accept { beside: add })?;
+        accepted += 1;
+        writeln!(out, "accepted  {}  {}", name(&one.case, &one.harness, one.model.as_deref()), one.file)?;
+    }
+    for one in all.iter().filter(|it| it.trials == 0) {
+        let note = one.note.as_deref().unwrap_or("it has no trial");
+        writeln!(out, "passed over  {}: {note}", name(&one.case, &one.harness, one.model.as_deref()))?;
+    }
+    if accepted == 0 {
+        writeln!(out, "nothing to accept")?;
+    }
+    Ok(0)
+}
+
+fn reject(meant: &Meant) -> Result<u8, CliError> {
+    if meant.run.is_none() {
+        return Err(CliError::unreadable(
+            "only a run remembers what was rejected; a trace that is not accepted stays so",
+        ));
+    }
+    let all = compared(meant)?;
+    let mut out = std::io::stdout().lock();
+    let mut rejected = 0;
+    for (one, placed) in all.iter().zip(&meant.placed).filter(|(one, _)| one.differs && !one.rejected) {
+        decide(meant, one, placed, Decision::Reject)?;
+        rejected += 1;
+        writeln!(out, "rejected  {}", name(&one.case, &one.harness, one.model.as_deref()))?;
+    }
+    if rejected == 0 {
+        writeln!(out, "nothing to reject")?;
+    }
+    Ok(0)
+}
+
+/// What is decided about a cell.
+#[derive(Debug, Clone, Copy)]
+enum Decision {
+    Accept { beside: bool },
+    Reject,
+}
+
+/// Carries a decision out, and keeps it in the run's folder.
+fn decide(meant: &Meant, one: &Compared, placed: &Placed, decision: Decision) -> Result<(), CliError> {
+    let mut now = one.clone();
+    match decision {
+        Decision::Accept { beside } => {
+            placed.accept(beside)?;
+            (now.accepted, now.rejected) = (true, false);
+        }
+        Decision::Reject => now.rejected = true,
+    }
+    let Some(run) = &meant.run else { return Ok(()) };
+    let mut all = kept(run)?;
+    match all.iter_mut().find(|it| same_cell(it, &now)) {
+        Some(known) => *known = now,
+        None => all.push(now),
+    }
+    keep(run, &all)
+}

@@ -1,0 +1,172 @@
+//! What snapshots are compared with: the trials of a run, or single traces, by the cells they belong to.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::case::{Case, SnapshotSettings};
+use crate::cli::grade::of_traces;
+use crate::cli::{CliError, engine, inputs};
+use crate::run::RunRecord;
+use crate::run::folder::RunFolder;
+use crate::run::journal;
+use crate::snapshot::Shape;
+use crate::snapshot::compare::{Cell, Compared, State};
+use crate::snapshot::normalise::Watching;
+use crate::snapshot::set::Accepted;
+use crate::snapshot::store;
+use crate::trace::jsonl::Reader;
+use crate::trace::{Body, Header, StopReason};
+use crate::verdict::Verdict;
+
+/// A cell, with what is accepted for it.
+pub struct Placed {
+    /// The cell.
+    pub cell: Cell,
+    /// The file of its snapshot.
+    pub file: PathBuf,
+    /// What is accepted; or why that cannot be read.
+    pub accepted: Result<Option<Accepted>, String>,
+}
+
+impl Placed {
+    fn new(cell: Cell, case: &Case) -> Result<Self, CliError> {
+        let file = store::file(&store::folder(&case.file), &cell.harness, cell.model.as_deref())?;
+        let accepted = store::read(&file).map_err(|error| error.to_string());
+        Ok(Self { cell, file, accepted })
+    }
+
+    /// Compares it. Where what is accepted cannot be read nobody can say that it is the same.
+    pub fn compared(&self, asked: bool) -> Compared {
+        let file = crate::case::shown_path(&self.file).display().to_string();
+        match &self.accepted {
+            Ok(accepted) => self.cell.compared(accepted.as_ref(), file, asked),
+            Err(error) => {
+                let unread = self.cell.compared(None, file, asked);
+                Compared { state: State::Changed, note: Some(error.clone()), differs: true, ..unread }
+            }
+        }
+    }
+
+    /// Writes what its trials did as accepted, beside what was if `beside`.
+    pub fn accept(&self, beside: bool) -> Result<(), CliError> {
+        let before = self.accepted.as_ref().ok().cloned().flatten();
+        Ok(store::write(&self.file, &self.cell.accepted(before, beside))?)
+    }
+}
+
+/// The cells of a run whose case is known, in the order of its plan, and what of it cannot be compared. Unless `all` are
+/// wanted, Traces of cells for which nothing is accepted are not even read.
+pub fn of_run(
+    run: &RunFolder,
+    record: &RunRecord,
+    cases: &HashMap<String, Arc<Case>>,
+    all: bool,
+) -> Result<(Vec<Placed>, Vec<String>), CliError> {
+    let states = journal::read(&run.journal())?;
+    let (mut cells, mut notes): (Vec<Cell>, Vec<String>) = (Vec::new(), Vec::new());
+    for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
+        let Some(case) = cases.get(&trial.case) else {
+            let note = format!("case `{}` is gone; name where it is now with --case FILE", trial.case);
+            notes.extend((!notes.contains(&note)).then_some(note));
+            continue;
+        };
+        let file = store::file(&store::folder(&case.file), &trial.harness, trial.model.as_deref())?;
+        if !all && !file.exists() {
+            continue;
+        }
+        let cell = cell(&mut cells, case, &trial.harness, trial.model.as_deref());
+        let second = trial.arm != "default" && Some(&trial.arm) != trial.model.as_ref();
+        let name = if second { format!("{} {}", trial.arm, trial.trial) } else { trial.trial.to_string() };
+        let state = states.get(&trial.key());
+        let shape = match state.and_then(|state| Some((state, state.finished?))) {
+            None => Err("was not run to its end".to_owned()),
+            Some((_, Verdict::Errored)) => Err("was errored".to_owned()),
+            Some((state, _)) => {
+                let trace = run.counting_attempt(trial, state)?.join("trace.jsonl");
+                read(&trace, &case.snapshot).map(|(_, shape)| shape)
+            }
+        };
+        match shape {
+            Ok(shape) => cell.shapes.push((name, shape)),
+            Err(why) => cell.passed_over.push(format!("trial {name} {why}")),
+        }
+    }
+    let placed = cells.into_iter().filter_map(|cell| {
+        let case = cases.get(&cell.case)?;
+        Some(Placed::new(cell, case))
+    });
+    Ok((placed.collect::<Result<_, _>>()?, notes))
+}
+
+/// The cells of single traces, which belong to one case.
+pub fn of_traces(
+    names: &[String],
+    case: &Case,
+    harness: Option<&str>,
+    private: &Path,
+) -> Result<Vec<Placed>, CliError> {
+    let catalog = inputs::catalog(&[]).ok().map(|(catalog, _)| catalog);
+    let env = engine::environment();
+    let mut cells: Vec<Cell> = Vec::new();
+    for (number, name) in names.iter().enumerate() {
+        let shown = if name == of_traces::STDIN { "standard input" } else { name };
+        let failed = |error: &dyn std::fmt::Display| {
+            CliError::unreadable(format!(
+                "{shown}: {error}\nrecorded sessions become traces first: evals import --harness NAME FILE | evals snapshot check - --case FILE"
+            ))
+        };
+        let from = if name == of_traces::STDIN { None } else { of_traces::of_folder(name) };
+        // What is accepted goes into version control, and no secret may.
+        let copy = private.join(format!("trace-{number}.jsonl"));
+        let masker_of = |header: Option<&Header>| of_traces::masker(case, &env, header, catalog.as_ref());
+        of_traces::copied(from.as_deref(), &copy, masker_of).map_err(|error| failed(&error))?;
+        let header = of_traces::header(&copy).map_err(|error| failed(&error))?;
+        let own = of_traces::manifest(&header, catalog.as_ref()).name;
+        let harness = harness.map_or(own, str::to_owned);
+        let cell = cell(&mut cells, case, &harness, header.model.requested.as_deref());
+        match read(&copy, &case.snapshot) {
+            Ok((_, shape)) => cell.shapes.push((shown.to_owned(), shape)),
+            Err(why) => cell.passed_over.push(format!("{shown} {why}")),
+        }
+    }
+    cells.into_iter().map(|cell| Placed::new(cell, case)).collect()
+}
+
+/// The cell of that name, made where it is not there yet. Two arms of one model are one cell.
+fn cell<'a>(cells: &'a mut Vec<Cell>, case: &Case, harness: &str, model: Option<&str>) -> &'a mut Cell {
+    let known = cells.iter().position(|it| it.case == case.id && it.harness == harness && it.model.as_deref() == model);
+    let at = known.unwrap_or_else(|| {
+        let (text, several) = (case.snapshot.text, case.snapshot.several);
+        let (case, harness, model) = (case.id.clone(), harness.to_owned(), model.map(str::to_owned));
+        cells.push(Cell { case, harness, model, text, several, ..Cell::default() });
+        cells.len() - 1
+    });
+    &mut cells[at]
+}
+
+/// The Shape of a stored Trace; the reason where it has none.
+fn read(trace: &Path, settings: &SnapshotSettings) -> Result<(Header, Shape), String> {
+    let unread = |error: &dyn std::fmt::Display| format!("has a trace that cannot be read: {error}");
+    let file = File::open(trace).map_err(|error| unread(&error))?;
+    let mut reader = Reader::new(BufReader::with_capacity(256 << 10, file)).map_err(|error| unread(&error))?;
+    let header = reader.header().clone();
+    let mut watching = Watching::default();
+    let mut stop = None;
+    while let Some(event) = reader.next_event().map_err(|error| unread(&error))? {
+        if let Body::Stop(end) = &event.body {
+            stop = Some(end.reason);
+        }
+        watching.event(&event);
+    }
+    match stop {
+        None => Err("has a trace without an end".to_owned()),
+        Some(StopReason::Error | StopReason::Crashed) => Err("ended in an error".to_owned()),
+        Some(_) => {
+            let shape = watching.shape(&header, settings);
+            Ok((header, shape))
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! `evals snapshot review`: shows each difference on the terminal and takes one key for it.
+
+use std::io::{self, IsTerminal, Read, Write};
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use super::{Decision, Meant, compared, decide, in_ci};
+use crate::cli::stop::INTERRUPTED;
+use crate::cli::{CliError, terminal};
+use crate::report::snapshots;
+use crate::report::text::{BOLD, DIM, GREEN, Look, harmless, plural};
+use crate::snapshot::compare::{Compared, State};
+use crate::snapshot::form;
+
+/// So many lines of something new are shown.
+const LINES: usize = 200;
+
+/// What a key means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Accept,
+    Beside,
+    Reject,
+    Skip,
+    Quit,
+    Interrupt,
+}
+
+pub fn run(meant: &Meant) -> Result<u8, CliError> {
+    if in_ci() {
+        return Err(CliError::unreadable(
+            "CI is set, so nobody is asked and nothing is written; `evals snapshot check` compares",
+        ));
+    }
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return Err(CliError::unreadable(
+            "review asks at a terminal, and there is none; `evals snapshot check` shows what differs, and \
+             `evals snapshot accept` and `reject` decide, with --only GLOB for single cells",
+        ));
+    }
+    super::unreadable(meant)?;
+    let all = compared(meant)?;
+    let look = terminal::stdout_look();
+    let open: Vec<_> =
+        all.iter().zip(&meant.placed).filter(|(it, _)| it.differs && !it.rejected && it.trials > 0).collect();
+    let mut out = io::stdout();
+    let mut left = open.len();
+    for (number, (one, placed)) in open.iter().enumerate() {
+        let mut text = Vec::new();
+        writeln!(text, "\n{}", look.paint(DIM, &format!("{} of {}", number + 1, open.len())))?;
+        snapshots::in_full(one, &look, &mut text)?;
+        if one.state == State::New {
+            new(&form::write(&placed.cell.accepted(None, false)), &look, &mut text)?;
+        }
+        out.write_all(&text)?;
+        let key = ask(one, &look, &mut out)?;
+        let decision = match key {
+            Key::Accept => Decision::Accept { beside: false },
+            Key::Beside => Decision::Accept { beside: true },
+            Key::Reject => Decision::Reject,
+            Key::Skip => continue,
+            Key::Quit => break,
+            Key::Interrupt => return Ok(INTERRUPTED),
+        };
+        decide(meant, one, placed, decision)?;
+        if !matches!(decision, Decision::Reject) {
+            left -= 1;
+        }
+    }
+    let rejected = all.iter().filter(|it| it.rejected).count();
+    left += rejected;
+    match (open.len(), left) {
+        (0, 0) => writeln!(out, "nothing to review: {}", snapshots::counts(&all, 0))?,
+        (_, 0) => writeln!(out, "\nevery snapshot is accepted")?,
+        (_, 1) => writeln!(out, "\n1 snapshot still differs")?,
+        (_, left) => writeln!(out, "\n{left} snapshots still differ")?,
+    }
+    Ok(u8::from(left > 0))
+}
+
+/// Something that nothing is accepted for is shown as it would stand in the file.
+fn new(text: &str, look: &Look, out: &mut Vec<u8>) -> io::Result<()> {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    for line in lines.iter().take(LINES) {
+        let line = harmless(line);
+        writeln!(out, "  {}", look.paint(GREEN, format!("+ {line}").trim_end()))?;
+    }
+    let more = lines.len().saturating_sub(LINES);
+    if more > 0 {
+        writeln!(out, "  {} {}", look.ellipsis(), plural(more, "more line"))?;
+    }
+    Ok(())
+}
+
+/// Asks until a key means something.
+fn ask(one: &Compared, look: &Look, out: &mut impl Write) -> Result<Key, CliError> {
+    // Beside nothing there is nothing to keep.
+    let beside = one.state == State::Changed;
+    let choices = if beside {
+        "[a]ccept, [b]oth: keep the old beside it, [r]eject, [s]kip, [q]uit?"
+    } else {
+        "[a]ccept, [r]eject, [s]kip, [q]uit?"
+    };
+    loop {
+        for (n, line) in crate::report::text::wrap(choices, look.columns().saturating_sub(2)).iter().enumerate() {
+            let end = if n > 0 { "\n" } else { "" };
+            write!(out, "{end}{}", look.paint(BOLD, line))?;
+        }
+        write!(out, " ")?;
+        out.flush()?;
+        let byte = one_key()?;
+        let key = match byte.map(|byte| byte.to_ascii_lowercase()) {
+            Some(b'a' | b'y') => Key::Accept,
+            Some(b'b') if beside => Key::Beside,
+            Some(b'r' | b'n') => Key::Reject,
+            Some(b's' | b' ') => Key::Skip,
+            Some(b'q' | 0x1b | 0x04) | None => Key::Quit,
+            Some(0x03) => Key::Interrupt,
+            Some(_) => {
+                writeln!(out, "\none of the letters in brackets, please")?;
+                continue;
+            }
+        };
+        let word = match key {
+            Key::Accept => "accepted",
+            Key::Beside => "accepted beside the old",
+            Key::Reject => "rejected",
+            Key::Skip => "skipped",
+            Key::Quit | Key::Interrupt => "",
+        };
+        writeln!(out, "{word}")?;
+        return Ok(key);
+    }
+}
+
+/// Reads one key, without waiting for the end of a line. Nothing at the end of the input.
+fn one_key() -> io::Result<Option<u8>> {
+    let _keys = Keys::begin()?;
+    let mut byte = [0];
+    loop {
+        match io::stdin().lock().read(&mut byte) {
+            Ok(0) => return Ok(None),
+            Ok(_) => return Ok(byte.first().copied()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The terminal gives single keys, and shows none, for as long as this lives.
+struct Keys {
+    before: Termios,
+}
+
+impl Keys {
+    fn begin() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut keys = before.clone();
+        // Ctrl-C comes as a key too, so that the terminal is never left as it is now.
+        keys.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+        tcsetattr(io::stdin(), OptionalActions::Now, &keys)?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
+    }
+}

@@ -1,0 +1,206 @@
+//! Aligns two lists with least cost: what stands in both, what only in one. Pure.
+
+use std::collections::HashMap;
+
+use similar::{Algorithm, DiffOp, capture_diff_slices};
+
+use super::{Body, Call, Item};
+
+/// What leaving a call out, or adding one, costs. Changing one into another of the same tool is at most [`MOST_CHANGED`].
+const CALL: u32 = 100;
+/// See [`CALL`]: less than to take one away and add another, and for two calls more, so that an equal one is found.
+const MOST_CHANGED: u32 = 150;
+/// What an item that is no step costs.
+const OTHER: u32 = 60;
+/// Cells of the table in which the least cost is looked for. Beyond that, equal items alone are found.
+const LARGEST: usize = 1 << 20;
+
+/// Two positions that belong together, or one that has no counterpart.
+pub type Pair = (Option<usize>, Option<usize>);
+
+/// The items of two Shapes, side by side. Each position of either stands in it once, in order.
+pub fn items(old: &[Item], new: &[Item]) -> Vec<Pair> {
+    aligned(old, new, weight, item_cost)
+}
+
+/// The calls of two steps, side by side; they have no order. Each position of either stands in it once.
+pub fn calls(old: &[Call], new: &[Call]) -> Vec<Pair> {
+    let mut taken = vec![false; new.len()];
+    let mut of_old: Vec<Option<usize>> = vec![None; old.len()];
+    let mut open: Vec<(u32, usize, usize)> = Vec::new();
+    for (n, call) in old.iter().enumerate() {
+        if let Some(same) = new.iter().enumerate().position(|(m, other)| !is(&taken, m) && call == other) {
+            (of_old[n], taken[same]) = (Some(same), true);
+        }
+    }
+    for (n, call) in old.iter().enumerate().filter(|(n, _)| of_old[*n].is_none()).take(300) {
+        let others = new.iter().enumerate().filter(|(m, _)| !is(&taken, *m)).take(300);
+        open.extend(others.filter_map(|(m, other)| Some((call_cost(call, other)?, n, m))));
+    }
+    open.sort_unstable();
+    for (_, n, m) in open {
+        if of_old[n].is_none() && !taken[m] {
+            (of_old[n], taken[m]) = (Some(m), true);
+        }
+    }
+    let both = of_old.iter().enumerate().map(|(n, m)| (Some(n), *m));
+    let added = taken.iter().enumerate().filter(|(_, taken)| !**taken).map(|(m, _)| (None, Some(m)));
+    both.chain(added).collect()
+}
+
+fn is(flags: &[bool], at: usize) -> bool {
+    flags.get(at).copied().unwrap_or_default()
+}
+
+fn weight(item: &Item) -> u32 {
+    match &item.body {
+        Body::Step(calls) => CALL * u32::try_from(calls.len().max(1)).unwrap_or(1).min(10_000),
+        _ => OTHER,
+    }
+}
+
+/// What it costs to make one item of another; nothing where they have nothing to do with each other.
+fn item_cost(old: &Item, new: &Item) -> Option<u32> {
+    if old.body == new.body {
+        return Some(0);
+    }
+    match (&old.body, &new.body) {
+        (Body::Step(a), Body::Step(b)) => {
+            let mut cost = 0;
+            let mut shared = false;
+            for (n, m) in calls(a, b) {
+                match (n.and_then(|n| a.get(n)), m.and_then(|m| b.get(m))) {
+                    (Some(one), Some(other)) => {
+                        shared = true;
+                        cost += call_cost(one, other).unwrap_or(CALL);
+                    }
+                    _ => cost += CALL,
+                }
+            }
+            shared.then_some(cost)
+        }
+        (Body::User(_), Body::User(_))
+        | (Body::Says(_), Body::Says(_))
+        | (Body::Thinks(_), Body::Thinks(_))
+        | (Body::Plan(_), Body::Plan(_))
+        | (Body::Stop(..), Body::Stop(..)) => Some(OTHER - 10),
+        _ => None,
+    }
+}
+
+/// What it costs to make one call of another of the same tool: the more of its details differ, the more.
+fn call_cost(old: &Call, new: &Call) -> Option<u32> {
+    if old == new {
+        return Some(0);
+    }
+    if !old.is_of_the_tool_of(new) {
+        return None;
+    }
+    let all = old.details.len().max(new.details.len()).max(1) as u32;
+    let same = old.details.iter().filter(|detail| new.details.contains(detail)).count() as u32;
+    let inner = if old.inner == new.inner { 0 } else { 10 };
+    Some(10 + (MOST_CHANGED - 20) * (all - same.min(all)) / all + inner)
+}
+
+fn aligned(
+    old: &[Item],
+    new: &[Item],
+    gap: impl Fn(&Item) -> u32,
+    pair: impl Fn(&Item, &Item) -> Option<u32>,
+) -> Vec<Pair> {
+    // What both begin and end with belongs together, and is most of it.
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let (old_rest, new_rest) = (old.get(head..).unwrap_or_default(), new.get(head..).unwrap_or_default());
+    let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a == b).count();
+    let old_rest = &old_rest[..old_rest.len() - tail];
+    let new_rest = &new_rest[..new_rest.len() - tail];
+    let mut pairs: Vec<Pair> = (0..head).map(|n| (Some(n), Some(n))).collect();
+    let middle = if old_rest.len().saturating_mul(new_rest.len()) > LARGEST {
+        equal_alone(old_rest, new_rest)
+    } else {
+        least(old_rest, new_rest, gap, pair)
+    };
+    pairs.extend(middle.into_iter().map(|(n, m)| (n.map(|n| n + head), m.map(|m| m + head))));
+    let (old_tail, new_tail) = (old.len() - tail, new.len() - tail);
+    pairs.extend((0..tail).map(|n| (Some(old_tail + n), Some(new_tail + n))));
+    pairs
+}
+
+/// The alignment of least cost, by a table of the costs of all that follows.
+fn least(
+    old: &[Item],
+    new: &[Item],
+    gap: impl Fn(&Item) -> u32,
+    pair: impl Fn(&Item, &Item) -> Option<u32>,
+) -> Vec<Pair> {
+    let width = new.len() + 1;
+    let mut costs = vec![0_u64; (old.len() + 1) * width];
+    let mut pairing: Vec<Option<u32>> = vec![None; old.len() * new.len()];
+    for n in (0..=old.len()).rev() {
+        for m in (0..=new.len()).rev() {
+            let cost = match (old.get(n), new.get(m)) {
+                (None, None) => 0,
+                (Some(item), None) => costs[(n + 1) * width + m].saturating_add(u64::from(gap(item))),
+                (None, Some(item)) => costs[n * width + m + 1].saturating_add(u64::from(gap(item))),
+                (Some(one), Some(other)) => {
+                    let both = pair(one, other);
+                    pairing[n * new.len() + m] = both;
+                    let both =
+                        both.map_or(u64::MAX, |cost| costs[(n + 1) * width + m + 1].saturating_add(u64::from(cost)));
+                    let left_out = costs[(n + 1) * width + m].saturating_add(u64::from(gap(one)));
+                    both.min(left_out).min(costs[n * width + m + 1].saturating_add(u64::from(gap(other))))
+                }
+            };
+            costs[n * width + m] = cost;
+        }
+    }
+    let (mut n, mut m) = (0, 0);
+    let mut pairs = Vec::new();
+    while n < old.len() || m < new.len() {
+        let cost = costs[n * width + m];
+        let both = (n < old.len() && m < new.len()).then(|| pairing[n * new.len() + m]).flatten();
+        if both.is_some_and(|both| costs[(n + 1) * width + m + 1].saturating_add(u64::from(both)) == cost) {
+            pairs.push((Some(n), Some(m)));
+            (n, m) = (n + 1, m + 1);
+        } else if old.get(n).is_some_and(|item| costs[(n + 1) * width + m].saturating_add(u64::from(gap(item))) == cost)
+        {
+            pairs.push((Some(n), None));
+            n += 1;
+        } else {
+            pairs.push((None, Some(m)));
+            m += 1;
+        }
+    }
+    pairs
+}
+
+/// Where there is too much of it, what is equal is found, and no likeness looked for.
+fn equal_alone(old: &[Item], new: &[Item]) -> Vec<Pair> {
+    let mut numbers: HashMap<String, u32> = HashMap::new();
+    let mut number = |item: &Item| {
+        let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+        let mut text = String::new();
+        for call in match &item.body {
+            Body::Step(calls) => calls.as_slice(),
+            _ => &[],
+        } {
+            text.push_str(&format!("{:?} {:?} {:?} {:?}\n", call.kind, call.name, call.details, call.inner.len()));
+        }
+        if text.is_empty() {
+            text = format!("{:?}", item.body);
+        }
+        *numbers.entry(text).or_insert(next)
+    };
+    let old: Vec<u32> = old.iter().map(&mut number).collect();
+    let new: Vec<u32> = new.iter().map(&mut number).collect();
+    let mut pairs = Vec::new();
+    for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
+        if let DiffOp::Equal { old_index, new_index, len } = op {
+            pairs.extend((0..len).map(|n| (Some(old_index + n), Some(new_index + n))));
+        } else {
+            pairs.extend(op.old_range().map(|n| (Some(n), None)));
+            pairs.extend(op.new_range().map(|m| (None, Some(m))));
+        }
+    }
+    pairs
+}

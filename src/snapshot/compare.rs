@@ -1,0 +1,183 @@
+//! What came of comparing the cells of a run with what is accepted for them, for reports and for programs.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Shape;
+use super::differ::Difference;
+use super::set::{Accepted, Several};
+use crate::case::SnapshotText;
+
+/// How a cell stands to its snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Every trial did what is accepted.
+    Same,
+    /// Nothing is accepted yet.
+    New,
+    /// A trial did something else.
+    Changed,
+    /// Something is accepted, and no trial could be compared with it.
+    Missing,
+}
+
+impl State {
+    /// The word.
+    pub fn word(self) -> &'static str {
+        match self {
+            State::Same => "same",
+            State::New => "new",
+            State::Changed => "changed",
+            State::Missing => "missing",
+        }
+    }
+}
+
+/// A cell beside its snapshot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Compared {
+    /// Id of the case.
+    pub case: String,
+    /// Name of the harness.
+    pub harness: String,
+    /// The model asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How it stands.
+    pub state: State,
+    /// The file of the snapshot.
+    pub file: String,
+    /// Trials that could be compared.
+    pub trials: u32,
+    /// Those that did what is accepted.
+    pub matching: u32,
+    /// What the others did, trials that did the same together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differing: Vec<Differing>,
+    /// What else has to be known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Whether it counts as a difference.
+    pub differs: bool,
+    /// Accepted by the run itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accepted: bool,
+    /// Somebody has looked at it and said no.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rejected: bool,
+}
+
+/// Trials that differ in the same way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Differing {
+    /// Which, as they are named in the run.
+    pub trials: Vec<String>,
+    /// From the accepted Shape that is nearest.
+    pub differences: Vec<Difference>,
+}
+
+/// A cell: what it is called, and what its trials did.
+#[derive(Debug, Clone, Default)]
+pub struct Cell {
+    /// Id of the case.
+    pub case: String,
+    /// Name of the harness.
+    pub harness: String,
+    /// The model asked for.
+    pub model: Option<String>,
+    /// What the case says of its snapshots.
+    pub text: SnapshotText,
+    /// Likewise.
+    pub several: Several,
+    /// The trials that can be compared, by their names in the run.
+    pub shapes: Vec<(String, Shape)>,
+    /// Why others cannot.
+    pub passed_over: Vec<String>,
+}
+
+impl Cell {
+    /// Its name, as it can be filtered by.
+    pub fn name(&self) -> String {
+        name(&self.case, &self.harness, self.model.as_deref())
+    }
+
+    /// Compares it with what is accepted for it. That a snapshot is new counts as a difference where it was asked for.
+    pub fn compared(&self, accepted: Option<&Accepted>, file: String, asked: bool) -> Compared {
+        let mut compared = Compared {
+            case: self.case.clone(),
+            harness: self.harness.clone(),
+            model: self.model.clone(),
+            state: State::Same,
+            file,
+            trials: u32::try_from(self.shapes.len()).unwrap_or(u32::MAX),
+            matching: 0,
+            differing: Vec::new(),
+            note: None,
+            differs: false,
+            accepted: false,
+            rejected: false,
+        };
+        let passed_over = (!self.passed_over.is_empty()).then(|| self.passed_over.join("; "));
+        let Some(accepted) = accepted else {
+            (compared.state, compared.note) = (State::New, passed_over);
+            compared.differs = asked && compared.trials > 0;
+            return compared;
+        };
+        compared.note = passed_over;
+        if self.shapes.is_empty() {
+            compared.state = State::Missing;
+            return compared;
+        }
+        if (accepted.text, accepted.several) != (self.text, self.several) {
+            compared.note = Some("the case keeps `text` or `several` otherwise than when it was accepted".to_owned());
+            (compared.state, compared.differs) = (State::Changed, true);
+            return compared;
+        }
+        for (trial, shape) in &self.shapes {
+            let found = accepted.compared(shape);
+            if found.differences.is_empty() {
+                compared.matching += 1;
+                continue;
+            }
+            let same = compared.differing.iter_mut().find(|it| same_differences(&it.differences, &found.differences));
+            match same {
+                Some(same) => same.trials.push(trial.clone()),
+                None => {
+                    compared.differing.push(Differing { trials: vec![trial.clone()], differences: found.differences })
+                }
+            }
+        }
+        if !compared.differing.is_empty() {
+            (compared.state, compared.differs) = (State::Changed, true);
+        }
+        compared
+    }
+
+    /// What is accepted from now on.
+    pub fn accepted(&self, before: Option<Accepted>, beside: bool) -> Accepted {
+        let shapes: Vec<Shape> = self.shapes.iter().map(|(_, shape)| shape.clone()).collect();
+        let same_kind = before.filter(|it| (it.text, it.several) == (self.text, self.several));
+        let blank = Accepted { text: self.text, several: self.several, ..Accepted::default() };
+        let base = same_kind.filter(|_| beside).unwrap_or(blank);
+        let (case, harness, model) = (self.case.clone(), self.harness.clone(), self.model.clone());
+        Accepted { case, harness, model, ..base }.with(&shapes, beside)
+    }
+}
+
+/// A cell's name: case, harness and, where one was asked for, model.
+pub fn name(case: &str, harness: &str, model: Option<&str>) -> String {
+    match model {
+        Some(model) => format!("{case}/{harness}/{model}"),
+        None => format!("{case}/{harness}"),
+    }
+}
+
+/// Where two trials differ in the same way, their events are at other places all the same.
+fn same_differences(one: &[Difference], other: &[Difference]) -> bool {
+    one.len() == other.len()
+        && one
+            .iter()
+            .zip(other)
+            .all(|(a, b)| (a.sign, &a.place, &a.what, &a.lines) == (b.sign, &b.place, &b.what, &b.lines))
+}

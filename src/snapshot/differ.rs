@@ -1,0 +1,287 @@
+//! What differs between an accepted Shape and another: one entry for each call or item, in words for people. Pure.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use similar::{ChangeTag, TextDiff};
+
+use super::form::range_text;
+use super::{Body, Call, Item, Range, Shape, align};
+
+/// Whether something is new, gone, or another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sign {
+    /// It was not accepted.
+    Added,
+    /// It was accepted, and is not there.
+    Removed,
+    /// It is there, and not as accepted.
+    Changed,
+}
+
+impl Sign {
+    /// The sign before a line.
+    pub fn mark(self) -> char {
+        match self {
+            Sign::Added => '+',
+            Sign::Removed => '-',
+            Sign::Changed => '~',
+        }
+    }
+}
+
+/// One difference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Difference {
+    /// Whether it is new, gone or changed.
+    pub sign: Sign,
+    /// Where: `step 3`, numbered as the trial has it; what is gone as it was accepted.
+    pub place: String,
+    /// What: `execute Bash`, `says`, `stop`.
+    pub what: String,
+    /// Its parts: all of something new or gone, of something changed only what is another.
+    pub lines: Vec<DifferentLine>,
+    /// `seq` of its events in the trial.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<u64>,
+}
+
+/// A line of a difference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DifferentLine {
+    /// `+`, `-`, or a blank for one that both have.
+    pub mark: char,
+    /// The line.
+    pub text: String,
+}
+
+impl Difference {
+    /// In one line, for a reason.
+    pub fn sentence(&self) -> String {
+        let word = match self.sign {
+            Sign::Added => "added",
+            Sign::Removed => "missing",
+            Sign::Changed => "changed",
+        };
+        let lines: Vec<String> =
+            self.lines.iter().map(|line| format!("{} {}", line.mark, line.text).trim().to_owned()).collect();
+        let lines = if lines.is_empty() { String::new() } else { format!(" ({})", lines.join("; ")) };
+        format!("{}: {} {word}{lines}", self.place, self.what)
+    }
+}
+
+/// What differs, and how much is as accepted.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Found {
+    /// The differences, in order.
+    pub differences: Vec<Difference>,
+    /// Calls and other items that are the same.
+    pub same: usize,
+}
+
+/// Compares a Shape with an accepted one.
+pub fn differences(accepted: &Shape, now: &Shape) -> Found {
+    let mut found = Found::default();
+    items(&accepted.items, &now.items, "", &mut found);
+    for (what, accepted, now) in
+        [("tokens", accepted.tokens, now.tokens), ("output tokens", accepted.output_tokens, now.output_tokens)]
+    {
+        if let (Some(accepted), Some(now)) = (accepted, now)
+            && !within(accepted, now)
+        {
+            let lines = vec![
+                DifferentLine { mark: '-', text: range_text(accepted) },
+                DifferentLine { mark: '+', text: format!("{}, not within half and twice of it", range_text(now)) },
+            ];
+            found.differences.push(Difference {
+                sign: Sign::Changed,
+                place: "usage".to_owned(),
+                what: what.to_owned(),
+                lines,
+                events: Vec::new(),
+            });
+        }
+    }
+    found
+}
+
+/// Figures this near to each other are no difference, however small they are.
+const SLACK: u64 = 200;
+
+/// Whether a figure is in bounds: at least half of the least and at most twice the most that was accepted.
+fn within(accepted: Range, now: Range) -> bool {
+    let least = (accepted.least / 2).min(accepted.least.saturating_sub(SLACK));
+    let most = accepted.most.saturating_mul(2).max(accepted.most.saturating_add(SLACK));
+    now.least >= least && now.most <= most
+}
+
+/// Where the items of a list stand, by their positions: steps and turns are counted.
+fn places(items: &[Item], above: &str) -> Vec<String> {
+    let (mut steps, mut turns) = (0, 0);
+    let place = |item: &Item| match item.body {
+        Body::Step(_) => {
+            steps += 1;
+            format!("{above}step {steps}")
+        }
+        Body::User(_) => {
+            turns += 1;
+            format!("{above}turn {turns}")
+        }
+        Body::Stop(..) => format!("{above}end"),
+        _ if steps == 0 => format!("{above}before step 1"),
+        _ => format!("{above}after step {steps}"),
+    };
+    items.iter().map(place).collect()
+}
+
+fn items(old: &[Item], new: &[Item], above: &str, found: &mut Found) {
+    let (old_places, new_places) = (places(old, above), places(new, above));
+    let place = |places: &[String], n: usize| places.get(n).cloned().unwrap_or_default();
+    for (n, m) in align::items(old, new) {
+        match (n.and_then(|n| Some((n, old.get(n)?))), m.and_then(|m| Some((m, new.get(m)?)))) {
+            (Some((_, one)), Some((m, other))) => both(one, other, &place(&new_places, m), found),
+            (Some((n, one)), None) => alone(one, Sign::Removed, &place(&old_places, n), found),
+            (None, Some((m, other))) => alone(other, Sign::Added, &place(&new_places, m), found),
+            (None, None) => {}
+        }
+    }
+}
+
+fn both(old: &Item, new: &Item, place: &str, found: &mut Found) {
+    match (&old.body, &new.body) {
+        (Body::Step(a), Body::Step(b)) => {
+            for (n, m) in align::calls(a, b) {
+                match (n.and_then(|n| a.get(n)), m.and_then(|m| b.get(m))) {
+                    (Some(one), Some(other)) => call(one, other, place, found),
+                    (Some(one), None) => call_alone(one, Sign::Removed, place, found),
+                    (None, Some(other)) => call_alone(other, Sign::Added, place, found),
+                    (None, None) => {}
+                }
+            }
+        }
+        (a, b) if a == b => found.same += 1,
+        (a, b) => {
+            let mut lines = Vec::new();
+            changed_text("", &text_of(a), &text_of(b), &mut lines);
+            found.differences.push(Difference {
+                sign: Sign::Changed,
+                place: place.to_owned(),
+                what: word(b).to_owned(),
+                lines,
+                events: new.events.clone(),
+            });
+        }
+    }
+}
+
+fn alone(item: &Item, sign: Sign, place: &str, found: &mut Found) {
+    if let Body::Step(calls) = &item.body {
+        return calls.iter().for_each(|call| call_alone(call, sign, place, found));
+    }
+    let mut lines = Vec::new();
+    whole("", &text_of(&item.body), sign.mark(), &mut lines);
+    let (place, what, events) = (place.to_owned(), word(&item.body).to_owned(), now_events(sign, &item.events));
+    found.differences.push(Difference { sign, place, what, lines, events });
+}
+
+fn call_alone(call: &Call, sign: Sign, place: &str, found: &mut Found) {
+    let mut lines = Vec::new();
+    for (key, text) in &call.details {
+        whole(key, text, sign.mark(), &mut lines);
+    }
+    let (what, events) = (call.label(), now_events(sign, &call.events));
+    found.differences.push(Difference { sign, place: place.to_owned(), what, lines, events });
+    for item in &call.inner {
+        alone(item, sign, &format!("{place}, its agent"), found);
+    }
+}
+
+/// Only what is there has events in the trial.
+fn now_events(sign: Sign, events: &[u64]) -> Vec<u64> {
+    if sign == Sign::Removed { Vec::new() } else { events.to_vec() }
+}
+
+fn call(old: &Call, new: &Call, place: &str, found: &mut Found) {
+    if old == new {
+        found.same += 1;
+        return;
+    }
+    let mut lines = Vec::new();
+    let mut left: Vec<&(String, String)> = new.details.iter().collect();
+    for detail in &old.details {
+        // What is answered twice has its key twice.
+        let same = left.iter().position(|other| *other == detail);
+        let twin = same.or_else(|| left.iter().position(|other| other.0 == detail.0));
+        match (same, twin.map(|at| left.remove(at))) {
+            (Some(_), _) => {}
+            (None, Some(other)) => changed_text(&detail.0, &detail.1, &other.1, &mut lines),
+            (None, None) => whole(&detail.0, &detail.1, '-', &mut lines),
+        }
+    }
+    left.iter().for_each(|detail| whole(&detail.0, &detail.1, '+', &mut lines));
+    if lines.is_empty() {
+        found.same += 1;
+    } else {
+        found.differences.push(Difference {
+            sign: Sign::Changed,
+            place: place.to_owned(),
+            what: new.label(),
+            lines,
+            events: new.events.clone(),
+        });
+    }
+    items(&old.inner, &new.inner, &format!("{place}, its agent, "), found);
+}
+
+fn word(body: &Body) -> &'static str {
+    match body {
+        Body::User(_) => "user",
+        Body::Says(_) => "says",
+        Body::Thinks(_) => "thinks",
+        Body::Plan(_) => "plan",
+        Body::Step(_) => "step",
+        Body::Stop(..) => "stop",
+    }
+}
+
+fn text_of(body: &Body) -> String {
+    match body {
+        Body::User(text) => text.clone().unwrap_or_default(),
+        Body::Says(text) | Body::Thinks(text) => text.clone(),
+        Body::Plan(lines) => {
+            lines.iter().map(|(status, text)| format!("{status}: {text}")).collect::<Vec<_>>().join("\n")
+        }
+        Body::Stop(reason, None) => reason.clone(),
+        Body::Stop(reason, Some(detail)) => format!("{reason} {detail}"),
+        Body::Step(_) => String::new(),
+    }
+}
+
+/// All of a value: behind its key, or as lines below it.
+fn whole(key: &str, text: &str, mark: char, lines: &mut Vec<DifferentLine>) {
+    if !text.contains('\n') {
+        let text = if key.is_empty() { text.to_owned() } else { format!("{key}: {text}") };
+        lines.extend((!text.is_empty()).then_some(DifferentLine { mark, text }));
+        return;
+    }
+    lines.extend((!key.is_empty()).then(|| DifferentLine { mark, text: format!("{key}:") }));
+    lines.extend(text.split('\n').map(|part| DifferentLine { mark, text: format!("  {part}") }));
+}
+
+/// What of a value is another: of a text of several lines, those lines.
+fn changed_text(key: &str, old: &str, new: &str, lines: &mut Vec<DifferentLine>) {
+    if !(old.contains('\n') && new.contains('\n')) {
+        whole(key, old, '-', lines);
+        whole(key, new, '+', lines);
+        return;
+    }
+    lines.extend((!key.is_empty()).then(|| DifferentLine { mark: ' ', text: format!("{key}:") }));
+    for change in TextDiff::from_lines(old, new).iter_all_changes() {
+        let mark = match change.tag() {
+            ChangeTag::Equal => continue,
+            ChangeTag::Delete => '-',
+            ChangeTag::Insert => '+',
+        };
+        lines.push(DifferentLine { mark, text: format!("  {}", change.value().trim_end_matches('\n')) });
+    }
+}

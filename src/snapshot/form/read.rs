@@ -1,0 +1,232 @@
+//! Reads the text form back, or says which line is none of it and what to do.
+
+use super::VERSION;
+use crate::case::SnapshotText;
+use crate::snapshot::set::{Accepted, Known, Several};
+use crate::snapshot::{Body, Call, Item, Range, Shape, value};
+use crate::trace::ToolKind;
+
+/// Why a text is no snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormError {
+    /// A line is not what it should be.
+    #[error("line {line}: {message}; put the line right, or accept the snapshot again with `evals snapshot accept`")]
+    Line {
+        /// Its number, from 1.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// A newer program wrote it.
+    #[error("it has version {0}, this program reads up to {VERSION}; use a newer evals")]
+    Newer(u32),
+}
+
+/// A line without its indentation.
+#[derive(Debug, Clone, Copy)]
+struct Line<'a> {
+    number: usize,
+    depth: usize,
+    text: &'a str,
+}
+
+/// Reads the whole file.
+///
+/// # Errors
+/// A line is none of a snapshot's.
+pub fn read(text: &str) -> Result<Accepted, FormError> {
+    let mut lines = Vec::new();
+    for (n, raw) in text.split('\n').enumerate() {
+        let raw = raw.strip_suffix('\r').unwrap_or(raw);
+        let inner = raw.trim_start_matches(' ');
+        if inner.is_empty() || raw.starts_with('#') {
+            continue;
+        }
+        let (number, blanks) = (n + 1, raw.len() - inner.len());
+        if blanks % 2 == 1 {
+            return wrong(number, "is set in by an odd number of blanks; each level has two");
+        }
+        lines.push(Line { number, depth: blanks / 2, text: inner });
+    }
+    let mut reading = Reading { lines, next: 0 };
+    let accepted = reading.head()?;
+    match reading.peek() {
+        Some(line) => wrong(line.number, format!("`{}` belongs to nothing above it", short(line.text))),
+        None => Ok(accepted),
+    }
+}
+
+fn wrong<T>(line: usize, message: impl Into<String>) -> Result<T, FormError> {
+    Err(FormError::Line { line, message: message.into() })
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(60).collect()
+}
+
+struct Reading<'a> {
+    lines: Vec<Line<'a>>,
+    next: usize,
+}
+
+impl<'a> Reading<'a> {
+    fn peek(&self) -> Option<Line<'a>> {
+        self.lines.get(self.next).copied()
+    }
+
+    /// The next line, if it stands at this depth.
+    fn at(&mut self, depth: usize) -> Option<Line<'a>> {
+        let line = self.peek().filter(|line| line.depth == depth)?;
+        self.next += 1;
+        Some(line)
+    }
+
+    fn head(&mut self) -> Result<Accepted, FormError> {
+        let mut accepted = Accepted::default();
+        let mut version = None;
+        let (mut shapes, mut last) = (Vec::new(), 1);
+        while let Some(line) = self.at(0) {
+            last = line.number;
+            let (key, text) = self.entry(line)?;
+            let one = || value::from_one_line(&text);
+            match key {
+                "evals-snapshot" => match text.parse::<u32>() {
+                    Ok(number) if number > VERSION => return Err(FormError::Newer(number)),
+                    Ok(number) => version = Some(number),
+                    Err(_) => return wrong(line.number, format!("`{text}` is not a version")),
+                },
+                _ if version.is_none() => return wrong(line.number, "a snapshot begins with `evals-snapshot: 1`"),
+                "case" => accepted.case = one(),
+                "harness" => accepted.harness = one(),
+                "model" => accepted.model = Some(one()),
+                "text" => {
+                    let known = [SnapshotText::None, SnapshotText::Full, SnapshotText::Digest];
+                    match known.into_iter().find(|it| super::text_word(*it) == text) {
+                        Some(known) => accepted.text = known,
+                        None => return wrong(line.number, format!("`{text}` is not `none`, `full` or `digest`")),
+                    }
+                }
+                "several" if text == "core" => accepted.several = Several::Core,
+                "several" if text == "set" => {}
+                "shape" => {
+                    let counts = text.strip_suffix(" trials").and_then(|text| text.split_once(" of "));
+                    let counts = counts.and_then(|(seen, of)| Some((seen.parse().ok()?, of.parse().ok()?)));
+                    let Some((seen, of)) = counts else {
+                        return wrong(line.number, format!("`{}` is not `shape: N of M trials`", short(line.text)));
+                    };
+                    shapes.push(Known { shape: self.shape()?, seen, of });
+                }
+                other => return wrong(line.number, format!("`{}` is no key of a snapshot", short(other))),
+            }
+        }
+        if version.is_none() {
+            return wrong(last, "a snapshot begins with `evals-snapshot: 1`");
+        }
+        if shapes.is_empty() {
+            return wrong(last, "no shape follows");
+        }
+        accepted.shapes = shapes;
+        Ok(accepted)
+    }
+
+    fn shape(&mut self) -> Result<Shape, FormError> {
+        let mut shape = Shape { items: self.items(1)?, ..Shape::default() };
+        while let Some(line) = self.at(1) {
+            let (key, text) = self.entry(line)?;
+            let range = match text.split_once("..") {
+                Some((least, most)) => least.parse().ok().zip(most.parse().ok()),
+                None => text.parse().ok().map(|figure| (figure, figure)),
+            };
+            let range = range.map(|(least, most)| Range { least, most });
+            match (key, range) {
+                ("tokens", Some(range)) => shape.tokens = Some(range),
+                ("output-tokens", Some(range)) => shape.output_tokens = Some(range),
+                _ => return wrong(line.number, format!("`{}` is nothing that a shape holds here", short(line.text))),
+            }
+        }
+        Ok(shape)
+    }
+
+    /// The items at a depth, up to the first line that is none.
+    fn items(&mut self, depth: usize) -> Result<Vec<Item>, FormError> {
+        let mut items = Vec::new();
+        while let Some(line) = self.peek().filter(|line| line.depth == depth) {
+            let word = line.text.split(':').next().unwrap_or_default();
+            if !["user", "says", "thinks", "plan", "step", "stop"].contains(&word) {
+                break;
+            }
+            self.next += 1;
+            let body = match (word, line.text) {
+                (_, "user") => Body::User(None),
+                (_, "plan") => {
+                    let mut lines = Vec::new();
+                    while let Some(line) = self.at(depth + 1) {
+                        let (status, text) = self.entry(line)?;
+                        lines.push((status.to_owned(), text));
+                    }
+                    Body::Plan(lines)
+                }
+                (_, "step") => Body::Step(self.calls(depth + 1)?),
+                ("user", _) => Body::User(Some(self.entry(line)?.1)),
+                ("says", _) => Body::Says(self.entry(line)?.1),
+                ("thinks", _) => Body::Thinks(self.entry(line)?.1),
+                ("stop", _) => {
+                    let text = self.entry(line)?.1;
+                    match text.split_once(' ') {
+                        Some((reason, detail)) => Body::Stop(reason.to_owned(), Some(detail.to_owned())),
+                        None => Body::Stop(text, None),
+                    }
+                }
+                _ => return wrong(line.number, format!("`{}` takes no text", word)),
+            };
+            items.push(Item { body, events: Vec::new() });
+        }
+        Ok(items)
+    }
+
+    fn calls(&mut self, depth: usize) -> Result<Vec<Call>, FormError> {
+        let mut calls = Vec::new();
+        while let Some(line) = self.at(depth) {
+            let (kind, name) = match line.text.split_once(' ') {
+                Some((kind, name)) => (kind, Some(value::from_one_line(name))),
+                None => (line.text, None),
+            };
+            let Some(kind) = ToolKind::from_word(kind) else {
+                return wrong(line.number, format!("`{}` is no kind of tool", short(kind)));
+            };
+            let mut call = Call { kind, name, details: Vec::new(), inner: Vec::new(), events: Vec::new() };
+            while let Some(line) = self.at(depth + 1) {
+                if line.text == "@agent" {
+                    call.inner = self.items(depth + 2)?;
+                } else {
+                    let (key, text) = self.entry(line)?;
+                    call.details.push((key.to_owned(), text));
+                }
+            }
+            calls.push(call);
+        }
+        Ok(calls)
+    }
+
+    /// The key of a line and its value, which may be the lines below it.
+    fn entry(&mut self, line: Line<'a>) -> Result<(&'a str, String), FormError> {
+        let Some((key, rest)) = line.text.split_once(':') else {
+            return wrong(line.number, format!("`{}` has no `:`", short(line.text)));
+        };
+        if let Some(text) = rest.strip_prefix(' ') {
+            return Ok((key, text.to_owned()));
+        }
+        if !rest.is_empty() {
+            return wrong(line.number, format!("`{}` has no blank after its `:`", short(line.text)));
+        }
+        let mut parts = Vec::new();
+        while let Some(part) = self.peek().filter(|it| it.depth == line.depth + 1 && it.text.starts_with('|')) {
+            self.next += 1;
+            parts.push(part.text.strip_prefix("| ").unwrap_or_else(|| part.text.trim_start_matches('|')));
+        }
+        if parts.is_empty() {
+            return wrong(line.number, format!("`{}` has no value", short(line.text)));
+        }
+        Ok((key, parts.join("\n")))
+    }
+}

@@ -1,0 +1,157 @@
+//! Where accepted snapshots lie: beside their cases, one file for each cell. Finds, reads and writes them.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::form;
+use super::set::Accepted;
+use crate::run::names::folder_name;
+use crate::run::{RunError, write_whole};
+
+/// What the folder of a case's snapshots ends in.
+const FOLDER: &str = "snapshots";
+/// What the file of a cell ends in.
+const FILE: &str = "snap";
+/// A file name of more bytes ends in a digest.
+const LONGEST: usize = 200;
+
+/// The folder of a case's snapshots, beside the case.
+pub fn folder(case: &Path) -> PathBuf {
+    case.with_extension(FOLDER)
+}
+
+/// The file of a cell in that folder. The model is the one asked for.
+///
+/// # Errors
+/// A name in it cannot be the name of a file.
+pub fn file(folder: &Path, harness: &str, model: Option<&str>) -> Result<PathBuf, RunError> {
+    let mut name = folder_name(harness)?;
+    if let Some(model) = model {
+        // No name holds a bare `@`: it would be written `%40`.
+        name.push('@');
+        name.push_str(&folder_name(model)?);
+    }
+    if name.len() > LONGEST {
+        let digest = blake3::hash(name.as_bytes()).to_hex();
+        name.truncate(LONGEST - 17);
+        name.push('-');
+        name.push_str(digest.get(..16).unwrap_or_default());
+    }
+    Ok(folder.join(format!("{name}.{FILE}")))
+}
+
+/// Why a snapshot could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system refused.
+    #[error("the snapshot {path} cannot be read: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// It is no snapshot.
+    #[error("the snapshot {path} cannot be read: {source}")]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: form::FormError,
+    },
+}
+
+/// What is accepted, if anything is.
+///
+/// # Errors
+/// The file is there and cannot be read.
+pub fn read(path: &Path) -> Result<Option<Accepted>, StoreError> {
+    match fs::read_to_string(path) {
+        Ok(text) => form::read(&text).map(Some).map_err(|source| StoreError::Form { path: path.to_owned(), source }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(StoreError::Io { path: path.to_owned(), source }),
+    }
+}
+
+/// Writes what is accepted, whole or not at all.
+///
+/// # Errors
+/// The file system refused.
+pub fn write(path: &Path, accepted: &Accepted) -> Result<(), RunError> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(RunError::io("make the folder", folder))?;
+    }
+    let text = form::write(accepted);
+    write_whole(path, |out| out.write_all(text.as_bytes()))
+}
+
+/// The snapshots below a folder of cases that nothing refers to, with the reason: their case is gone, their harness is
+/// not known, or their name is not the one that their cell has.
+pub fn unreferenced(root: &Path, is_harness: &dyn Fn(&str) -> bool) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut waiting = vec![root.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            // Links may lead back up.
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir())
+                || entry.file_name().to_string_lossy().starts_with('.')
+            {
+                continue;
+            }
+            if path.extension().is_some_and(|end| end == FOLDER) {
+                of_case(&path, is_harness, &mut found);
+            } else {
+                waiting.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn of_case(folder: &Path, is_harness: &dyn Fn(&str) -> bool, found: &mut Vec<(PathBuf, String)>) {
+    let case = folder.with_extension("yaml");
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.extension().is_none_or(|end| end != FILE) {
+            continue;
+        }
+        let why = if !case.is_file() {
+            Some(format!("there is no case {}", case.display()))
+        } else {
+            match read(&path) {
+                Ok(Some(accepted)) if !is_harness(&accepted.harness) => {
+                    Some(format!("no harness is named `{}`", accepted.harness))
+                }
+                Ok(Some(accepted)) => file(folder, &accepted.harness, accepted.model.as_deref())
+                    .ok()
+                    .filter(|right| *right != path)
+                    .map(|right| format!("its cell's snapshot is {}", right.display())),
+                Ok(None) => None,
+                Err(error) => Some(error.to_string()),
+            }
+        };
+        found.extend(why.map(|why| (path, why)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_have_files_of_their_own() {
+        let folder = folder(Path::new("cases/fix.yaml"));
+        assert_eq!(folder, Path::new("cases/fix.snapshots"));
+        let name = |harness: &str, model| file(&folder, harness, model).unwrap().file_name().unwrap().to_owned();
+        assert_eq!(name("demo", None), "demo.snap");
+        assert_eq!(name("demo", Some("openai/gpt-5")), "demo@openai%2Fgpt-5.snap");
+        assert_ne!(name("demo@x", None), name("demo", Some("x")));
+        assert!(file(&folder, "..", None).is_err());
+        let long = "é".repeat(150);
+        assert!(name(&long, Some(&long)).len() < 255);
+        assert_ne!(name(&long, Some(&long)), name(&long, Some(&format!("{long}x"))));
+    }
+}

@@ -1,0 +1,123 @@
+//! Values and keys as the text form shows them: words as they are where that is unambiguous, else JSON.
+
+use serde_json::Value;
+
+use crate::trace::view;
+
+/// A text as it is kept: as it is where it can be told from JSON and holds nothing odd, lines included; else as JSON.
+pub fn of_text(text: &str) -> String {
+    let odd = text.chars().any(|c| c.is_control() && c != '\n' && c != '\t');
+    if text.contains('\n') && !odd {
+        return text.to_owned();
+    }
+    let plain = !odd && !text.is_empty() && text.trim() == text && serde_json::from_str::<Value>(text).is_err();
+    if plain && !text.contains('\t') { text.to_owned() } else { Value::String(text.to_owned()).to_string() }
+}
+
+/// The same, never of several lines.
+pub fn on_one_line(text: &str) -> String {
+    if text.contains('\n') { Value::String(text.to_owned()).to_string() } else { of_text(text) }
+}
+
+/// What [`on_one_line`] wrote, as it was.
+pub fn from_one_line(text: &str) -> String {
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::String(text)) => text,
+        _ => text.to_owned(),
+    }
+}
+
+/// A key as a part of a path: as it is where it holds nothing that means something there.
+pub fn of_key(key: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '/' | '{' | '}');
+    if !key.is_empty() && key.chars().all(plain) && key.trim() == key {
+        key.to_owned()
+    } else {
+        Value::String(key.to_owned()).to_string().replace(':', "\\u003a")
+    }
+}
+
+/// A path of a file behind a word with `@`.
+pub fn of_path(path: &str) -> String {
+    let odd = |c: char| c == ':' || c == '"' || c.is_control();
+    if path.is_empty() || path.trim() != path || path.contains(odd) {
+        Value::String(path.to_owned()).to_string().replace(':', "\\u003a")
+    } else {
+        path.to_owned()
+    }
+}
+
+/// The leaves of a value with their paths, keys in order; each leaf's text goes through `replaced`.
+pub fn leaves(value: &Value, replaced: &dyn Fn(&str) -> String) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    flatten(value, String::new(), replaced, 0, &mut found);
+    found
+}
+
+/// Deeper than this a value stands on one line.
+const DEEPEST: usize = 32;
+
+fn flatten(
+    value: &Value,
+    path: String,
+    replaced: &dyn Fn(&str) -> String,
+    depth: usize,
+    found: &mut Vec<(String, String)>,
+) {
+    match value {
+        Value::Object(map) if !map.is_empty() && depth < DEEPEST => {
+            let mut keys: Vec<(String, &Value)> = map.iter().map(|(key, value)| (replaced(key), value)).collect();
+            keys.sort_by(|a, b| a.0.cmp(&b.0));
+            for (key, value) in keys {
+                let dot = if path.is_empty() { "" } else { "." };
+                flatten(value, format!("{path}{dot}{}", of_key(&key)), replaced, depth + 1, found);
+            }
+        }
+        Value::Array(list) if !list.is_empty() && depth < DEEPEST => {
+            for (n, value) in list.iter().enumerate() {
+                flatten(value, format!("{path}[{n}]"), replaced, depth + 1, found);
+            }
+        }
+        Value::String(text) => found.push((named(path), of_text(&replaced(text)))),
+        other => {
+            let text = view::canonical(other);
+            let now = replaced(&text);
+            // A figure that a rule has replaced is a text from then on.
+            found.push((named(path), if now == text { text } else { of_text(&now) }));
+        }
+    }
+}
+
+/// An input that is no object has no key.
+fn named(path: String) -> String {
+    if path.is_empty() { "@input".to_owned() } else { path }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_text_is_told_from_every_other_value() {
+        assert_eq!(of_text("-le \"$n\""), "-le \"$n\"");
+        assert_eq!(of_text("5"), "\"5\"");
+        assert_eq!(of_text("true"), "\"true\"");
+        assert_eq!(of_text(" a"), "\" a\"");
+        assert_eq!(of_text(""), "\"\"");
+        assert_eq!(of_text("a\nb\n"), "a\nb\n");
+        assert_eq!(of_text("a\r\nb"), "\"a\\r\\nb\"");
+        assert_eq!(on_one_line("a\nb"), "\"a\\nb\"");
+        assert_eq!(from_one_line(&on_one_line("a\nb")), "a\nb");
+    }
+
+    #[test]
+    fn values_become_leaves_with_their_paths() {
+        let value = json!({"b": [1, {"c d": "x"}], "a": {}, "@x": null, "k: v": 1.0});
+        let same = |text: &str| text.to_owned();
+        let found = leaves(&value, &same);
+        let lines: Vec<String> = found.iter().map(|(path, value)| format!("{path} = {value}")).collect();
+        assert_eq!(lines, ["\"@x\" = null", "a = {}", "b[0] = 1", "b[1].\"c d\" = x", "\"k\\u003a v\" = 1"]);
+        assert_eq!(leaves(&json!("a"), &same), [("@input".to_owned(), "a".to_owned())]);
+    }
+}

@@ -1,0 +1,16 @@
+//! Golden traces: laws of Shapes and their text form, and the commands through the door that a user uses.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+#[path = "support/project.rs"]
+mod project;
+
+#[path = "snapshot/laws.rs"]
+mod laws;
+#[path = "snapshot/many.rs"]
+mod many;
+#[path = "snapshot/review.rs"]
+mod review;
+#[path = "snapshot/runs.rs"]
+mod runs;
+#[path = "snapshot/traces.rs"]
+mod traces;

@@ -1,0 +1,380 @@
+//! `evals run --snapshot` and `evals snapshot`: what is new, changed, missing and unreferenced, who writes and who does not.
+
+use serde_json::{Value, json};
+
+use crate::project::{Project, Ran};
+
+const READS: &str = "steps: [{read: {path: a.txt}}, {edit: {path: a.txt, old: one, new: two}}, {say: done}]";
+const KEYS: &str = "workspace: {files: {a.txt: one, b.txt: x}}";
+const SNAP: &str = "cases/a.snapshots/demo.snap";
+
+fn project() -> Project {
+    let project = Project::new();
+    project.case("a", KEYS, READS);
+    project
+}
+
+fn accepted() -> Project {
+    let project = project();
+    project.evals(&["run", "--snapshot", "update"]).exits(0).says("accepted a demo");
+    project
+}
+
+/// The lines that tell what differs.
+fn told(ran: &Ran) -> Vec<String> {
+    let lines = ran.out.lines().filter(|line| line.starts_with("  ") && !line.contains(".snap"));
+    lines.map(|line| line.trim_end().to_owned()).collect()
+}
+
+#[test]
+fn a_run_is_compared_where_something_is_accepted_and_by_its_mode_else() {
+    let project = project();
+    // Nothing is accepted, and nobody asks.
+    let ran = project.evals(&["run"]).exits(0);
+    assert!(!ran.out.contains("snapshot") && !project.path("cases/a.snapshots").exists(), "{}", ran.out);
+    // Asked for, what is new is a difference, and nothing is written.
+    project.evals(&["run", "--snapshot", "check"]).exits(1).says("1 snapshot differs").says("new a demo");
+    assert!(!project.path("cases/a.snapshots").exists());
+    project.evals(&["run", "--snapshot", "update"]).exits(0).says("1 snapshot accepted");
+    insta::assert_snapshot!(project.read(SNAP));
+    project.evals(&["run", "--snapshot", "check"]).exits(0);
+    // Another call, and a plain run tells it.
+    project.case("a", KEYS, &READS.replace("{say", "{read: {path: b.txt}}, {say"));
+    let ran = project.evals(&["run"]).exits(1).says("1 snapshot differs");
+    ran.says("+ step 3: read Read added (+ path: b.txt)").says("evals snapshot review");
+    let json = project.evals(&["report", "--format", "json"]).exits(0).json();
+    assert_eq!(json["exit_code"], 1);
+    assert_eq!(json["snapshots"][0]["differing"][0]["differences"][0]["what"], "read Read");
+    project.evals(&["run", "--snapshot", "off"]).exits(0);
+    project.evals(&["run", "--snapshot", "update"]).exits(0);
+    assert!(project.read(SNAP).contains("path: b.txt"));
+    project.evals(&["run"]).exits(0);
+    project.evals(&["run", "--snapshot", "always"]).exits(2);
+}
+
+#[test]
+fn what_differs_is_shown_and_nothing_else() {
+    let edit = "{edit: {path: a.txt, old: one, new: two}}";
+    let text = "{write: {path: b.txt, text: \"one\\ntwo\\nthree\\n\"}}";
+    for (name, before, after) in [
+        ("one call more", READS.to_owned(), READS.replace("{say", "{run: {command: ls}}, {say")),
+        ("one call less", READS.to_owned(), READS.replace("{read: {path: a.txt}}, ", "")),
+        ("another tool", READS.to_owned(), READS.replace("{read: {path: a.txt}}", "{run: {command: cat a.txt}}")),
+        ("another argument", READS.to_owned(), READS.replace("new: two", "new: three")),
+        ("another outcome", READS.to_owned(), READS.replace("path: a.txt}}, {e", "path: a.txt, fails: gone}}, {e")),
+        ("another line of a text", READS.replace(edit, text), READS.replace(edit, &text.replace("two", "2"))),
+        (
+            "one of several at once",
+            READS.replace(edit, "{parallel: [{read: {path: a.txt}}, {read: {path: b.txt}}]}"),
+            READS.replace(
+                edit,
+                "{parallel: [{read: {path: b.txt}}, {search: {pattern: x, path: .}}, {read: {path: a.txt}}]}",
+            ),
+        ),
+        (
+            "a shift",
+            READS.replace(edit, "{read: {path: b.txt}}"),
+            READS.replace(edit, "{read: {path: a.txt}}").replacen("path: a.txt", "path: c.txt, fails: gone", 1),
+        ),
+        ("another end", READS.to_owned(), READS.replace("{say: done}", "{say: done}, {stop: max_tokens}")),
+        (
+            "far more tokens",
+            READS.replace("{say", "{usage: {input-tokens: 9000, output-tokens: 10}}, {say"),
+            READS.replace("{say", "{usage: {input-tokens: 90000, output-tokens: 10}}, {say"),
+        ),
+    ] {
+        let project = Project::new();
+        project.case("a", &format!("{KEYS}\ngraders: [{{permissions: {{max: 0}}}}]"), &before);
+        project.evals(&["run", "--snapshot", "update"]).exits(0);
+        project.case("a", &format!("{KEYS}\ngraders: [{{permissions: {{max: 0}}}}]"), &after);
+        project.evals(&["run", "--snapshot", "off"]).exits(0);
+        let ran = project.evals(&["snapshot", "check"]).exits(1);
+        insta::assert_snapshot!(name.replace(' ', "_"), told(&ran).join("\n"));
+    }
+}
+
+#[test]
+fn check_writes_nothing_and_accept_and_reject_decide() {
+    let project = accepted();
+    project.case("b", KEYS, READS);
+    project.case("a", KEYS, &READS.replace("two", "three"));
+    let before = project.files("cases");
+    project.evals(&["run"]).exits(1);
+    let json = project.evals(&["snapshot", "check", "--format", "json"]).exits(1).json();
+    let states: Vec<(&Value, &Value)> =
+        json["snapshots"].as_array().unwrap().iter().map(|it| (&it["case"], &it["state"])).collect();
+    assert_eq!(states, [(&json!("a"), &json!("changed")), (&json!("b"), &json!("new"))]);
+    assert_eq!((&json["exit_code"], &json["unreferenced"]), (&json!(1), &json!([])));
+    assert!(project.files("cases") == before, "check wrote something");
+    // One is rejected, and remembered for this run; what is accepted stays.
+    project.evals(&["snapshot", "reject", "--only", "a/*"]).exits(0).says("rejected a/demo");
+    project.evals(&["snapshot", "reject", "--only", "a/*"]).exits(0).says("nothing to reject");
+    project.evals(&["snapshot", "check"]).exits(1).says("(rejected)").says("1 changed, 1 new");
+    assert!(project.files("cases") == before);
+    project.evals(&["snapshot", "accept", "latest", "--only", "b/demo"]).exits(0).says("accepted b/demo");
+    project.evals(&["snapshot", "check"]).exits(1).says("1 same, 1 changed");
+    project.evals(&["snapshot", "accept"]).exits(0).says("accepted a/demo");
+    project.evals(&["snapshot", "accept"]).exits(0).says("nothing to accept");
+    project.evals(&["snapshot", "check"]).exits(0).says("2 same");
+    // A run of `grade` has the same traces.
+    project.evals(&["grade", "latest", "--label", "again"]).exits(0);
+    project.evals(&["snapshot", "check", "again"]).exits(0).says("2 same");
+    // With `--add` either is accepted.
+    project.case("a", KEYS, READS);
+    project.evals(&["run"]).exits(1);
+    project.evals(&["snapshot", "accept", "--add"]).exits(0);
+    project.evals(&["run"]).exits(0);
+    project.case("a", KEYS, &READS.replace("two", "three"));
+    project.evals(&["run"]).exits(0);
+    assert_eq!(project.read(SNAP).matches("shape: ").count(), 2);
+}
+
+#[test]
+fn under_ci_nothing_is_written() {
+    let mut project = project();
+    project.env("CI", "true");
+    let before = project.files("cases");
+    let ran = project.evals(&["run", "--snapshot", "update"]).exits(1);
+    ran.says("CI is set, so no snapshot was written").says("new a demo");
+    project.evals(&["snapshot", "accept"]).exits(2).says("CI is set");
+    project.evals(&["snapshot", "review"]).exits(2).says("CI is set");
+    project.evals(&["snapshot", "check"]).exits(1);
+    assert!(project.files("cases") == before);
+    project.env("CI", "false");
+    project.evals(&["snapshot", "accept"]).exits(0);
+    project.env("CI", "1");
+    project.evals(&["run", "--snapshot", "update"]).exits(0);
+}
+
+#[test]
+fn what_nobody_judged_is_missing_and_what_nobody_names_is_unreferenced() {
+    let project = accepted();
+    project.case("gone", KEYS, READS);
+    project.demo("old", "");
+    project.evals(&["run", "--harness", "demo", "--harness", "old", "--snapshot", "update"]).exits(0);
+    std::fs::remove_file(project.path("cases/gone.yaml")).unwrap();
+    std::fs::remove_file(project.path("harnesses/old.yaml")).unwrap();
+    project.write("cases/a.snapshots/odd.snap", &project.read(SNAP));
+    // Its agent is broken: that is no snapshot, and no difference.
+    project.harness("broken", "adapter: acp\ncommand: [sh, -c, exit 1]");
+    project.write("cases/a.snapshots/broken.snap", &project.read(SNAP).replace("harness: demo", "harness: broken"));
+    project.evals(&["run", "--harness", "broken", "--snapshot", "update"]).exits(3);
+    let ran = project.evals(&["snapshot", "check"]).exits(3);
+    let ran = ran.says("missing a broken").says("trial 1 was errored").says("1 missing, 4 unreferenced");
+    let ran = ran.says("cases/a.snapshots/odd.snap: its cell's snapshot is").says("no harness is named `old`");
+    ran.says("cases/gone.snapshots/demo.snap: there is no case");
+    project.evals(&["snapshot", "accept"]).exits(0).says("passed over a/broken").says("nothing to accept");
+    assert!(project.read("cases/a.snapshots/broken.snap").contains("path: a.txt"));
+    // Without anything accepted it is nothing at all.
+    std::fs::remove_file(project.path("cases/a.snapshots/broken.snap")).unwrap();
+    project.evals(&["snapshot", "accept"]).exits(0).says("nothing to accept");
+    assert!(!project.path("cases/a.snapshots/broken.snap").exists());
+    // An agent that is skipped has no cell.
+    project.case("asks", "requires: {interaction: true}", "steps: [{say: x}]");
+    project.evals(&["run", "--harness", "demo-text", "--case", "asks", "--snapshot", "check"]).exits(3);
+    let json = project.evals(&["report", "--format", "json"]).exits(0).json();
+    assert!(json["snapshots"].is_null(), "{json}");
+}
+
+#[test]
+fn several_trials_are_a_set_or_a_core() {
+    let project = Project::new();
+    // Trials take turns: each counts how often it was run.
+    let agent = r#"
+import json, os, sys
+counter = os.path.join(os.environ["COUNT"], "n")
+number = int(open(counter).read()) if os.path.exists(counter) else 0
+open(counter, "w").write(str(number + 1))
+files = ["a", ["b", "c", "b"][number % 3], "z"]
+def say(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+def update(**update): say(method="session/update", params={"sessionId": "s", "update": update})
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "initialize": say(id=asked["id"], result={"protocolVersion": 1})
+    elif asked["method"] == "session/new": say(id=asked["id"], result={"sessionId": "s"})
+    else:
+        for n, name in enumerate(files):
+            call = f"call-{number}{n}f00"
+            update(sessionUpdate="tool_call", toolCallId=call, title="read", kind="read", status="pending", rawInput={"path": name})
+            update(sessionUpdate="tool_call_update", toolCallId=call, status="completed")
+        say(id=asked["id"], result={"stopReason": "end_turn"})
+"#;
+    project.write("agent.py", agent);
+    let here = project.path("").display().to_string();
+    project.harness(
+        "turns",
+        &format!("adapter: acp\ncommand: [python3, {here}/agent.py]\nenv: {{set: {{COUNT: \"{here}\"}}}}"),
+    );
+    let run = |args: &[&str]| {
+        let all = [&["run", "--harness", "turns", "--jobs", "1"], args].concat();
+        project.evals(&all)
+    };
+    project.case("a", "", "");
+    run(&["--trials", "3", "--snapshot", "update"]).exits(0);
+    insta::assert_snapshot!("a_set", project.read("cases/a.snapshots/turns.snap"));
+    run(&["--trials", "2"]).exits(0);
+    // One that is accepted for the first of the two alone has the second told, with the trials that it is in.
+    project.write("n", "0");
+    run(&["--trials", "1", "--snapshot", "update", "--label", "one"]).exits(0);
+    project.write("cases/a.snapshots/turns.snap", &{
+        let text = project.read("cases/a.snapshots/turns.snap");
+        text.split("\nshape: 1 of 3").next().unwrap().to_owned()
+    });
+    project.write("n", "0");
+    let ran = run(&["--trials", "3"]).exits(1).says("2 of 3 trials as accepted");
+    ran.says("~ step 2: read read changed (- path: b; + path: c)");
+    project.evals(&["snapshot", "check"]).exits(1).says("trial 2:");
+    // The core is what they have in common.
+    project.case("a", "snapshot: {several: core}", "");
+    project.write("n", "0");
+    run(&["--trials", "3"]).exits(1).says("the case keeps `text` or `several` otherwise than when it was accepted");
+    project.write("n", "0");
+    run(&["--trials", "3", "--snapshot", "update"]).exits(0);
+    insta::assert_snapshot!("a_core", project.read("cases/a.snapshots/turns.snap"));
+    run(&["--trials", "3"]).exits(0);
+}
+
+#[test]
+fn a_snapshot_is_a_grader_too() {
+    let project = Project::new();
+    let case = |keys: &str, steps: &str| project.case("a", &format!("{KEYS}\n{keys}"), steps);
+    let grade = |project: &Project| -> Value {
+        let json = project.evals(&["report", "--format", "json"]).exits(0).json();
+        json["results"][0]["grades"][0].clone()
+    };
+    case("graders: [{snapshot: {}}]", READS);
+    project.evals(&["run"]).exits(3);
+    let ungraded = grade(&project);
+    assert_eq!(ungraded["outcome"], "ungraded");
+    assert!(ungraded["reason"].as_str().unwrap().contains("no snapshot is accepted"), "{ungraded}");
+    project.evals(&["snapshot", "accept"]).exits(0);
+    // What is stored can be judged again.
+    project.evals(&["grade", "latest"]).exits(0).says("ungraded -> pass");
+    project.evals(&["run"]).exits(0);
+    let changed = READS.replace("new: two", "new: three");
+    case("graders: [{snapshot: {}}]", &changed);
+    project.evals(&["run"]).exits(1);
+    let failed = grade(&project);
+    assert_eq!((&failed["passed"], &failed["value"]), (&json!(false), &json!(0.75)));
+    assert_eq!(failed["reason"], "step 2: edit Edit changed (- new: two; + new: three)");
+    let trace = project.evals(&["show", "latest"]).exits(0).out;
+    assert!(trace.contains("three") && failed["evidence"].as_array().unwrap().len() == 2, "{failed}");
+    // A share is enough where it says so; as a gate it decides alone; a diagnostic decides nothing.
+    case("graders: [{snapshot: {min: 0.7}}]", &changed);
+    project.evals(&["run", "--snapshot", "off"]).exits(0);
+    case("graders: [{snapshot: {gate: true}}, {stop: {reason: [end_turn], weight: 9}}]", &changed);
+    project.evals(&["run", "--snapshot", "off"]).exits(1);
+    case("graders: [{snapshot: {diagnostic: true}}, {stop: {reason: [end_turn]}}]", &changed);
+    project.evals(&["run", "--snapshot", "off"]).exits(0);
+    assert_eq!(grade(&project)["passed"], false);
+    // Without tracing nobody can judge, and what asserts nothing is refused.
+    case("graders: [{snapshot: {}}]", READS);
+    project.evals(&["run", "--harness", "demo-text"]).exits(3);
+    assert!(grade(&project)["reason"].as_str().unwrap().contains("shows no tool calls"));
+    case("graders: [{snapshot: {min: 0}}]", READS);
+    project.evals(&["check"]).exits(2).says("checks nothing");
+    case("graders: [{snapshot: {mni: 1}}]", READS);
+    project.evals(&["check"]).exits(2).says("did you mean `min`?");
+    // A model that the manifest asks for by itself makes no other cell, for the run and for the grader.
+    case("graders: [{snapshot: {}}]", READS);
+    project.demo("preset", "model: {via: config-option, default: demo-1}");
+    project.evals(&["run", "--harness", "preset", "--snapshot", "update"]).exits(3);
+    assert!(project.path("cases/a.snapshots/preset.snap").is_file());
+    project.evals(&["run", "--harness", "preset"]).exits(0);
+    // A snapshot that cannot be read is no failure of the agent.
+    project.write(SNAP, "evals-snapshot: 1\nharness: demo\nshape: 1 of 1 trials\n  jump\n");
+    project.evals(&["run", "--snapshot", "off"]).exits(3);
+    assert!(grade(&project)["reason"].as_str().unwrap().contains("line 4: `jump` has no `:`"));
+}
+
+#[test]
+fn what_the_case_says_is_kept_and_replaced() {
+    let project = Project::new();
+    let steps = "steps: [{thought: I think.}, {run: {command: 'make BUILD=b4711 all'}}, {say: Built b4711 in 2.5s.}]";
+    for (keys, holds, lacks) in [
+        ("snapshot: {text: none}", vec!["BUILD=b4711"], vec!["Built", "thinks", "digest"]),
+        (
+            "snapshot: {text: full}",
+            vec!["says: Built b4711 in {duration}.", "thinks: I think.", "user: Do it."],
+            vec![],
+        ),
+        ("snapshot: {text: digest}", vec!["says: digest ", "user: digest "], vec!["Built"]),
+        (
+            "snapshot: {text: full, normalise: [{regex: 'b(\\d)\\d{3}', with: 'b$1…'}]}",
+            vec!["BUILD=b4… all", "says: Built b4… in"],
+            vec!["4711"],
+        ),
+    ] {
+        project.case("a", keys, steps);
+        project.evals(&["run", "--snapshot", "update"]).exits(0);
+        let text = project.read(SNAP);
+        for part in holds {
+            assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+        assert!(!lacks.iter().any(|part| text.contains(part)), "{text}");
+        project.evals(&["run", "--snapshot", "check"]).exits(0);
+    }
+    project.case("a", "snapshot: {several: most}", steps);
+    project.evals(&["check"]).exits(2).says("cases/a.yaml:2:21");
+}
+
+#[test]
+fn models_have_snapshots_of_their_own_and_a_case_is_not_another_by_having_one() {
+    let project = accepted();
+    let digest = |project: &Project| -> Value {
+        let mut runs = project.runs();
+        let run = project.read(&format!(".evals/runs/{}/run.json", runs.pop().unwrap()));
+        serde_json::from_str::<Value>(&run).unwrap()["cases"][0]["digest"].clone()
+    };
+    let before = digest(&project);
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    project.evals(&["run", "--model", "x/1", "--model", "y", "--model", "y", "--snapshot", "update"]).exits(0);
+    let mut files: Vec<String> = project.files("cases/a.snapshots").into_keys().collect();
+    files.iter_mut().for_each(|file| *file = file.rsplit('/').next().unwrap().to_owned());
+    assert_eq!(files, ["demo.snap", "demo@x%2F1.snap", "demo@y.snap"]);
+    assert_eq!(before, digest(&project));
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    // They are no cases, and no agent has to see them: they lie below the cases.
+    project.evals(&["list", "cases"]).exits(0);
+    project.evals(&["check", "--audit"]);
+    let json = project.evals(&["run", "--model", "y", "--reporter", "json"]).exits(0).json();
+    assert_eq!((&json["snapshots"][0]["model"], &json["snapshots"][0]["trials"]), (&json!("y"), &json!(1)));
+}
+
+#[test]
+fn wrong_words_and_damaged_files_are_told() {
+    let project = accepted();
+    project.evals(&["snapshot"]).exits(2);
+    project.evals(&["snapshot", "check", "nothing"]).exits(2).says("no run is called `nothing`");
+    project.evals(&["snapshot", "check", "latest", "latest"]).exits(2).says("name one run");
+    project.evals(&["snapshot", "accept", "--only", "b/*"]).exits(2).says("no cell matches --only");
+    project.evals(&["snapshot", "check", "--harness", "demo"]).exits(2).says("--harness is for traces");
+    let good = project.read(SNAP);
+    for (text, says) in [
+        ("", "line 1: a snapshot begins with `evals-snapshot: 1`"),
+        ("shape: 1 of 1 trials\n  user\n", "line 1: a snapshot begins with"),
+        ("evals-snapshot: 2\n", "has version 2, this program reads up to 1"),
+        ("evals-snapshot: 1\ntext: all\n", "line 2: `all` is not `none`, `full` or `digest`"),
+        ("evals-snapshot: 1\nharness: demo\n", "no shape follows"),
+        ("evals-snapshot: 1\nshape: one\n", "is not `shape: N of M trials`"),
+        ("evals-snapshot: 1\nshape: 1 of 1 trials\n   user\n", "odd number of blanks"),
+        ("evals-snapshot: 1\nshape: 1 of 1 trials\n  step\n    jump High\n", "`jump` is no kind of tool"),
+        ("evals-snapshot: 1\nshape: 1 of 1 trials\n  step\n    read\n          x: 1\n", "belongs to nothing above it"),
+        ("evals-snapshot: 1\nshape: 1 of 1 trials\n  says:\n", "`says:` has no value"),
+        ("evals-snapshot: 1\nshape: 1 of 1 trials\n  says:x\n", "has no blank after its `:`"),
+    ] {
+        project.write(SNAP, text);
+        project.evals(&["snapshot", "check"]).exits(2).says(says).says("demo.snap");
+        // A run that is done is reported all the same.
+        project.evals(&["run"]).exits(1).says("1 passed").says("cannot be read");
+    }
+    // What merges leave behind is none of a snapshot's.
+    project.write(SNAP, &good.replace("  user\n", "<<<<<<< ours\n  user\n=======\n"));
+    project.evals(&["snapshot", "check"]).exits(2).says("line 8");
+    // Accepting it again mends it.
+    project.evals(&["snapshot", "accept"]).exits(0);
+    assert_eq!(project.read(SNAP), good);
+    // A case that is gone is told, and found again where it is named.
+    std::fs::rename(project.path("cases/a.yaml"), project.path("cases/b.yaml")).unwrap();
+    project.evals(&["snapshot", "check"]).exits(3).says("case `a` is gone; name where it is now with --case FILE");
+}

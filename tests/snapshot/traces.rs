@@ -1,0 +1,99 @@
+//! Sessions of real agents that were recorded: what is kept of them, and what differs between two.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::project::{Project, Ran};
+
+/// Sessions of five agents, each by another door: ACP and the agents' own streams.
+const RECORDED: [(&str, &str); 7] = [
+    ("claude-agent-acp", "claude-agent-acp/subagent.wire.jsonl"),
+    ("codex-acp", "codex-acp/full.wire.jsonl"),
+    ("gemini", "gemini-acp/reject.wire.jsonl"),
+    ("opencode", "opencode-acp/full.wire.jsonl"),
+    ("claude-code-stream", "claude-code/parallel.jsonl"),
+    ("codex", "codex/full.jsonl"),
+    ("kimi-stream", "kimi/full.jsonl"),
+];
+
+fn trace(project: &Project, harness: &str, recording: &str) -> String {
+    let from = std::path::absolute(format!("tests/recordings/{recording}")).unwrap();
+    project.evals(&["import", "--harness", harness, from.to_str().unwrap()]).exits(0).out
+}
+
+fn project(text: &str) -> Project {
+    let project = Project::new();
+    project.case("a", &format!("snapshot: {{text: {text}}}"), "");
+    project
+}
+
+/// Runs a command with text on its standard input.
+fn piped(project: &Project, args: &[&str], text: &str) -> Ran {
+    let mut command = project.command(args);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let done = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Ran { out: text(done.stdout), err: text(done.stderr), code: done.status.code().unwrap_or(-1) }
+}
+
+#[test]
+fn recorded_sessions_of_real_agents_are_kept_and_compared() {
+    let project = project("full");
+    for (harness, recording) in RECORDED {
+        let trace = trace(&project, harness, recording);
+        let case = ["-", "--case", "cases/a.yaml"];
+        piped(&project, &[&["snapshot", "check"][..], &case].concat(), &trace).exits(1).says("new a");
+        piped(&project, &[&["snapshot", "accept"][..], &case].concat(), &trace).exits(0).says("accepted a/");
+        piped(&project, &[&["snapshot", "check"][..], &case].concat(), &trace).exits(0).says("1 same");
+        insta::assert_snapshot!(harness, project.read(&format!("cases/a.snapshots/{harness}.snap")));
+    }
+}
+
+#[test]
+fn what_differs_between_two_recordings_is_told() {
+    let project = project("none");
+    let write = |name: &str, recording: &str| {
+        project.write(name, &trace(&project, "claude-agent-acp", &format!("claude-agent-acp/{recording}.wire.jsonl")));
+    };
+    write("full.jsonl", "full");
+    write("reject.jsonl", "reject");
+    project.evals(&["snapshot", "accept", "full.jsonl", "--case", "cases/a.yaml"]).exits(0);
+    let ran = project.evals(&["snapshot", "check", "reject.jsonl", "--case", "cases/a.yaml"]).exits(1);
+    insta::assert_snapshot!("full_and_reject", ran.out);
+    // Both at once are trials of one cell.
+    let both = ["full.jsonl", "reject.jsonl", "--case", "cases/a.yaml"];
+    let ran = project.evals(&[&["snapshot", "check"][..], &both].concat()).exits(1);
+    ran.says("1 of 2 trials as accepted").says("trial reject.jsonl:");
+    project.evals(&[&["snapshot", "accept"][..], &both].concat()).exits(0);
+    assert_eq!(project.read("cases/a.snapshots/claude-agent-acp.snap").matches("shape: 1 of 2 trials").count(), 2);
+}
+
+#[test]
+fn a_trace_is_named_by_its_header_or_the_command_line() {
+    let mut project = project("full");
+    let trace = trace(&project, "claude-agent-acp", "claude-agent-acp/full.wire.jsonl");
+    project.write("named.jsonl", &trace);
+    project.write("bare.jsonl", &trace.replacen("\"harness\":\"claude-agent-acp\",", "", 1));
+    let case = ["--case", "cases/a.yaml"];
+    project
+        .evals(&[&["snapshot", "accept", "bare.jsonl", "--harness", "mine"][..], &case].concat())
+        .exits(0)
+        .says("a/mine");
+    project.evals(&["snapshot", "check", "named.jsonl"]).exits(2).says("name the case with --case FILE");
+    project.evals(&["snapshot", "check", "gone.jsonl", "named.jsonl", "--case", "cases/a.yaml"]).exits(2);
+    project.evals(&[&["snapshot", "reject", "named.jsonl"][..], &case].concat()).exits(2).says("only a run remembers");
+    project.write("none.jsonl", "{\"type\":\"other\"}\n");
+    project.evals(&[&["snapshot", "check", "none.jsonl"][..], &case].concat()).exits(2).says("evals import --harness");
+    // One that ended in an error, or has no end, is nothing to accept.
+    let cut: String = trace.lines().take(4).map(|line| format!("{line}\n")).collect();
+    project.write("cut.jsonl", &cut);
+    project.evals(&[&["snapshot", "accept", "cut.jsonl"][..], &case].concat()).exits(0).says("a trace without an end");
+    assert!(!project.path("cases/a.snapshots/claude-agent-acp.snap").exists());
+    project.evals(&[&["snapshot", "check", "cut.jsonl"][..], &case].concat()).exits(3);
+    // What is secret here is in no file that is kept.
+    project.env("MY_API_KEY", "answer.txt holds");
+    project.evals(&[&["snapshot", "accept", "named.jsonl"][..], &case].concat()).exits(0);
+    let text = project.read("cases/a.snapshots/claude-agent-acp.snap");
+    assert!(text.contains("[redacted:MY_API_KEY]") && !text.contains("answer.txt holds"), "{text}");
+}
