@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use crate::demo::{self, DemoArgs};
 
 mod ask;
+mod calibrate;
 mod check;
 mod engine;
 mod errors;
@@ -17,6 +18,7 @@ mod harness;
 mod import;
 mod init;
 mod inputs;
+mod judges;
 mod list;
 mod prune;
 mod report;
@@ -55,6 +57,8 @@ enum Command {
     List(list::ListArgs),
     /// Validate cases, manifests and graders
     Check(check::CheckArgs),
+    /// Hold the judges of a rubric against labels of people
+    Calibrate(calibrate::CalibrateArgs),
     /// Remove old runs
     Prune(prune::PruneArgs),
     /// List harnesses, or show one
@@ -95,6 +99,7 @@ pub fn main() -> ExitCode {
         Command::Show(args) => show::run(&args),
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Prune(args) => prune::run(&args),
         Command::Harness(args) => harness::run(args),
         Command::Gateway(args) => gateway::run(&args),

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use crate::expression::Wrong;
 use crate::grade::Grade;
+use crate::judge::Judges;
+use crate::judge::view::View;
 use crate::result::Metrics;
 use crate::shell::Shell;
 use crate::trace::usage::UsageTotal;
@@ -36,7 +38,9 @@ mod files;
 mod loops;
 mod model;
 mod output;
+mod pairwise;
 mod permissions;
+mod rubric;
 mod rules;
 mod scope;
 mod script;
@@ -136,12 +140,21 @@ kinds! {
     Budget(budget::Budget) = "budget",
     /// Which model answered.
     Model(model::ModelIs) = "model",
+    /// What a model makes of it, by criteria.
+    Rubric(crate::judge::rubric::Rubric) = "rubric",
+    /// What a model makes of it beside a reference.
+    Pairwise(pairwise::Pairwise) = "pairwise",
 }
 
 impl Kind {
     /// Whether it looks into the workspace, and so has nothing to say where that is gone.
     pub fn looks_into_workspace(&self) -> bool {
         ["files", "command", "tests", "script"].contains(&self.word())
+    }
+
+    /// Whether it asks a model.
+    pub fn asks_a_model(&self) -> bool {
+        ["rubric", "pairwise"].contains(&self.word())
     }
 
     /// Whether it judges what came of a session, and not how it went.
@@ -189,6 +202,7 @@ impl Grader {
             Kind::Files(files) => files.named_files().collect(),
             Kind::Script(script) => script.named_files().collect(),
             Kind::Output(output) => output.named_files().collect(),
+            Kind::Pairwise(pairwise) => pairwise.named_files().collect(),
             _ => Vec::new(),
         }
     }
@@ -256,6 +270,11 @@ pub trait Judge: Send {
     /// Takes the next call with its result. Calls come in the order in which they were announced.
     fn call(&mut self, _call: &Subject<'_>) {}
 
+    /// Gives away what it kept for a model that judges.
+    fn view(&mut self) -> Option<View> {
+        None
+    }
+
     /// Gives away what it kept for a judge of the case's own.
     fn account(&mut self) -> Option<account::Account> {
         None
@@ -292,6 +311,8 @@ pub struct Evidence<'a> {
     pub patch: Option<&'a Path>,
     /// Runs grading commands in the workspace.
     pub shell: &'a Shell,
+    /// Asks models.
+    pub judges: &'a Judges,
 }
 
 impl Evidence<'_> {

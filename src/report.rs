@@ -12,6 +12,7 @@ use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
 
 pub mod audit;
+pub mod calibration;
 pub mod cells;
 pub mod changed;
 pub mod commands;
