@@ -165,7 +165,10 @@ pub fn wilson(part: u64, whole: u64) -> Option<Rate> {
     let (n, p) = (whole as f64, part as f64 / whole as f64);
     let centre = (p + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
     let half = Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
-    Some(Rate { value: p, low: (centre - half).max(0.0), high: (centre + half).min(1.0) })
+    // At the ends the formula is exact, and its rounding is not.
+    let low = if part == 0 { 0.0 } else { (centre - half).max(0.0) };
+    let high = if part == whole { 1.0 } else { (centre + half).min(1.0) };
+    Some(Rate { value: p, low, high })
 }
 
 /// Cohen's kappa with the interval by Fleiss, Cohen and Everitt. Absent where both said one thing only.

@@ -47,7 +47,7 @@ pub struct Scale {
     pub pass: i64,
     /// What single points mean.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
-    pub points: std::collections::BTreeMap<i64, String>,
+    pub points: std::collections::BTreeMap<String, String>,
 }
 
 /// Between which numbers one is a pass; one of the two has to be there.
@@ -152,7 +152,11 @@ impl Criterion {
                 "has a `scale` that does not go up; write `from` below `to`"
             } else if !(scale.from + 1..=scale.to).contains(&scale.pass) {
                 "has a `scale` whose `pass` decides nothing; it lies above `from`, and not above `to`"
-            } else if scale.points.keys().any(|point| !(scale.from..=scale.to).contains(point)) {
+            } else if scale
+                .points
+                .keys()
+                .any(|point| !point.parse().is_ok_and(|point| (scale.from..=scale.to).contains(&point)))
+            {
                 "has `points` that its `scale` does not have"
             } else {
                 return None;

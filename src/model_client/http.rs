@@ -64,9 +64,15 @@ impl Http {
     }
 
     fn error(&self, error: &ureq::Error) -> AskError {
+        use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, TimedOut, UnexpectedEof};
         match error {
             ureq::Error::Timeout(_) => AskError::Slow(self.time),
-            ureq::Error::Io(io) if io.kind() == std::io::ErrorKind::TimedOut => AskError::Slow(self.time),
+            ureq::Error::Io(io) if io.kind() == TimedOut => AskError::Slow(self.time),
+            ureq::Error::Io(io)
+                if [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].contains(&io.kind()) =>
+            {
+                AskError::Cut(io.to_string())
+            }
             other => AskError::Unreachable(other.to_string()),
         }
     }
