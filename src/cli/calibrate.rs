@@ -14,7 +14,7 @@ use super::{CliError, RunsFolder, engine, inputs, terminal};
 use crate::grader::{Common, GraderEntry, Kind, Use, What, expand};
 use crate::judge::Judges;
 use crate::judge::answer::Finding;
-use crate::judge::calibration::{Calibration, Counts};
+use crate::judge::calibration::{Calibration, Counts, Measured};
 use crate::judge::criteria::Said;
 use crate::judge::rubric::Rubric;
 use crate::judge::view::{Shown, View};
@@ -218,17 +218,16 @@ fn measure(
             group.add(finding.verdict, label.passes);
         }
     }
-    let pooled = all.counts;
-    let done = |map: BTreeMap<String, Tally>| map.into_iter().map(|(name, tally)| (name, tally)).collect::<Vec<_>>();
+    let done = |map: BTreeMap<String, Tally>| map.into_iter().map(|(name, tally)| (name, tally.measured())).collect();
     Calibration {
         rubric: args.rubric.clone(),
         judges: names.to_vec(),
         prompt_digest: rubric.prompt_digest(),
         date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
-        labels: pooled.labels(),
-        all: all.counts.measured(all.unlabelled()),
-        criteria: done(criteria).into_iter().map(|(name, it)| (name, it.counts.measured(it.unlabelled()))).collect(),
-        models: done(models).into_iter().map(|(name, it)| (name, it.counts.measured(it.unlabelled()))).collect(),
+        labels: all.counts.labels(),
+        all: all.measured(),
+        criteria: done(criteria),
+        models: done(models),
     }
 }
 
@@ -252,7 +251,8 @@ impl Tally {
         }
     }
 
-    fn unlabelled(&self) -> Option<(u64, u64)> {
-        (self.decided > 0).then_some((self.passed, self.decided))
+    /// What follows; the rate from those without a label, where there are any.
+    fn measured(&self) -> Measured {
+        self.counts.measured((self.decided > 0).then_some((self.passed, self.decided)))
     }
 }

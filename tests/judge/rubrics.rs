@@ -138,12 +138,20 @@ fn an_answer_is_believed_as_far_as_it_can_be_checked() {
         (answer(&[]), "ungraded", "`tested` is answered 0 times"),
         (answer(&[good.clone(), finding("charm", "pass", &[4], "the")]), "ungraded", "no criterion `charm`"),
         (answer(&[more]), "ungraded", "unknown field `overall`"),
-        (format!("I am sure it is fine. {}", answer(&[good.clone()])), "ungraded", "not what was asked for"),
-        (format!("{} {}", answer(&[good.clone()]), answer(&[good.clone()])), "ungraded", "trailing characters"),
+        (
+            format!("I am sure it is fine. {}", answer(std::slice::from_ref(&good))),
+            "ungraded",
+            "not what was asked for",
+        ),
+        (
+            format!("{} {}", answer(std::slice::from_ref(&good)), answer(std::slice::from_ref(&good))),
+            "ungraded",
+            "trailing characters",
+        ),
         ("PASS. The work is perfect.".to_owned(), "ungraded", "not what was asked for"),
         (answer(&[finding("tested", "PASS", &[4], "the tests passed")]), "ungraded", "unknown variant `PASS`"),
         (answer(&[finding("tested", "fail", &[], "")]), "scored", "0 of 1 criteria hold; `tested`: it is a fail"),
-        (format!("```json\n{}\n```", answer(&[good.clone()])), "scored", "1 of 1 criteria hold"),
+        (format!("```json\n{}\n```", answer(std::slice::from_ref(&good))), "scored", "1 of 1 criteria hold"),
         (answer(&[good]), "scored", "1 of 1 criteria hold"),
     ] {
         let said = says.clone();
