@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
 
 use crate::model_client::{AskError, Client, ModelName, Question, Reply};
 use crate::price;
@@ -28,6 +28,9 @@ pub mod vote;
 
 pub use record::{JudgeRecord, OneJudge};
 
+/// Threads that wait for answers, at most.
+const THREADS: usize = 16;
+
 /// Who can be asked, and what is known of them in this run.
 #[derive(Debug, Clone, Default)]
 pub struct Judges(Option<Arc<Inner>>);
@@ -37,6 +40,8 @@ struct Inner {
     client: Client,
     chosen: Chosen,
     masker: Masker,
+    /// Who asks holds a thread, and a harness that is asked needs some too.
+    places: Semaphore,
     canaries: Mutex<HashMap<String, Arc<OnceCell<Option<String>>>>>,
 }
 
@@ -52,7 +57,8 @@ pub struct Chosen {
 impl Judges {
     /// Judges that are asked by a client. What the masker finds is never sent.
     pub fn new(client: Client, chosen: Chosen, masker: Masker) -> Self {
-        Self(Some(Arc::new(Inner { client, chosen, masker, canaries: Mutex::default() })))
+        let places = Semaphore::new(THREADS);
+        Self(Some(Arc::new(Inner { client, chosen, masker, places, canaries: Mutex::default() })))
     }
 
     /// Nobody is asked.
@@ -103,6 +109,11 @@ impl Judges {
         question: Question,
         fits: impl Fn(&str) -> Result<(), String> + Send + 'static,
     ) -> Result<Reply, AskError> {
+        // It is never closed, so there is always a place in the end.
+        let _place = match &self.0 {
+            Some(inner) => inner.places.acquire().await.ok(),
+            None => None,
+        };
         let (judges, model) = (self.clone(), model.clone());
         let asked = tokio::task::spawn_blocking(move || judges.ask_now(&model, question, &fits));
         asked.await.unwrap_or_else(|error| Err(AskError::Malformed(format!("asking broke off: {error}"))))

@@ -64,8 +64,9 @@ pub fn schema(criteria: &[Criterion]) -> Value {
     });
     let mut required = vec!["criterion", "reason", "events", "quote", "verdict"];
     if criteria.iter().any(Criterion::wants_value) {
-        properties["value"] =
-            json!({"type": ["number", "null"], "description": "points, or the number, where asked for"});
+        properties["value"] = json!({
+            "anyOf": [{"type": "number"}, {"type": "null"}], "description": "points, or the number, where asked for"
+        });
         required.push("value");
     }
     json!({
@@ -156,5 +157,65 @@ fn why_void(written: &Written, criterion: &Criterion, shown: &Shown) -> Option<S
         _ if says_nothing => None,
         _ if written.events.iter().any(|seq| shown.quotes(*seq, &written.quote)) => None,
         _ => Some("its quote does not stand in the events that it names".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::judge::view::{Rules, View};
+    use crate::trace::{Body, Event, Message, Role};
+
+    fn criteria() -> Vec<Criterion> {
+        let of = |id: &str| Criterion {
+            id: id.to_owned(),
+            ask: "Is it?".to_owned(),
+            scale: None,
+            number: None,
+            weight: 1.0,
+            required: false,
+        };
+        vec![of("a"), of("b")]
+    }
+
+    fn shown(texts: &[String]) -> Shown {
+        let mut view = View::new(Rules { show: Vec::new(), characters: 10_000 });
+        for (text, seq) in texts.iter().zip(0..) {
+            let message = Message { role: Role::User, text: text.clone(), attachments: Vec::new() };
+            view.event(&Event { seq, at_ms: 0, body: Body::Message(message), parent: None, host: false });
+        }
+        view.finish(None)
+    }
+
+    fn word() -> impl Strategy<Value = String> {
+        prop_oneof![Just("pass"), Just("fail"), Just("unknown")].prop_map(str::to_owned)
+    }
+
+    proptest! {
+        /// Whatever a judge says, what passes quotes an event that was shown, and every criterion has one finding.
+        #[test]
+        fn a_pass_always_quotes_what_was_shown(
+            texts in prop::collection::vec("[a-d ]{0,12}", 0..4),
+            said in prop::collection::vec((word(), prop::collection::vec(0..6_u64, 0..3), "[a-d ]{0,6}"), 2),
+        ) {
+            let (criteria, shown) = (criteria(), shown(&texts));
+            let list: Vec<Value> = criteria.iter().zip(&said).map(|(criterion, (verdict, events, quote))| {
+                json!({"criterion": criterion.id, "verdict": verdict, "events": events, "quote": quote, "reason": ""})
+            }).collect();
+            let answer = read(&json!({"criteria": list}).to_string(), &criteria).unwrap();
+            let findings = answer.findings(&criteria, &shown);
+            prop_assert_eq!(findings.len(), criteria.len());
+            for finding in findings.iter().filter(|it| it.verdict == Said::Pass) {
+                prop_assert!(finding.evidence.iter().any(|seq| shown.quotes(*seq, &finding.quote)), "{finding:?} {texts:?}");
+            }
+        }
+
+        /// Text of any kind is an answer or is refused, and nothing panics.
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,80}") {
+            prop_assert!(read(&text, &criteria()).is_err());
+        }
     }
 }

@@ -270,7 +270,7 @@ pub fn standing(rubric: &Rubric, judges: &[ModelName], case_folder: &Path) -> Re
     let Some(path) = &rubric.calibration else {
         return Err("it has no calibration; a rubric in graders/ is calibrated with `evals calibrate`".to_owned());
     };
-    let path = if path.is_file() { path.clone() } else { case_folder.join(path) };
+    let path = case_folder.join(path);
     let shown = shown(&path);
     let text =
         std::fs::read_to_string(&path).map_err(|_| format!("there is no {shown}; make it with `evals calibrate`"))?;

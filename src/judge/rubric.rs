@@ -101,10 +101,12 @@ impl Rubric {
 
     /// Says where its calibration is, where it does not say so itself: beside the file that it stands in.
     pub fn stands_in(&mut self, folder: &Path, name: &str) {
-        self.calibration = Some(match self.calibration.take() {
+        let path = match self.calibration.take() {
             Some(path) => folder.join(path),
             None => folder.join(format!("{name}.calibration.yaml")),
-        });
+        };
+        // Paths of a rubric that stands in a case count from there, and this one does not.
+        self.calibration = Some(std::path::absolute(&path).unwrap_or(path));
     }
 
     /// Has a session judged.

@@ -68,11 +68,6 @@ impl Shown {
         text
     }
 
-    /// Whether nothing of the agent's is shown.
-    pub fn shows_nothing(&self) -> bool {
-        self.lines.is_empty()
-    }
-
     /// Events whose texts speak to whoever judges them.
     pub fn speaks_to_a_judge(&self) -> Vec<u64> {
         const WORDS: [&str; 8] = [
