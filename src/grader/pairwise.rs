@@ -36,16 +36,19 @@ pub struct Pairwise {
     pub tie: Tie,
 }
 
-/// What a session is held against. One of its keys has to be there: it says what is compared.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reference {
+/// What a session is held against. Exactly one of its keys stands in it: it says what is compared.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Reference {
     /// The final answer is held against this text.
-    Text(String),
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     /// The final answer is held against this file, beside the case.
-    File(PathBuf),
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
     /// The session is held against that of this Trace, beside the case.
-    Trace(PathBuf),
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace: Option<PathBuf>,
 }
 
 /// What a tie is.
@@ -61,15 +64,20 @@ pub enum Tie {
 
 impl Body for Pairwise {
     fn refusal(&self) -> Option<String> {
-        let empty = match &self.reference {
-            Reference::Text(text) => text.trim().is_empty(),
-            Reference::File(path) | Reference::Trace(path) => path.as_os_str().is_empty(),
-        };
-        if self.ask.trim().is_empty() {
-            Some("asks nothing: its `ask` is empty".to_owned())
+        let Reference { text, file, trace } = &self.reference;
+        let is_empty = |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| path.as_os_str().is_empty());
+        let empty = text.as_ref().is_some_and(|text| text.trim().is_empty()) || is_empty(file) || is_empty(trace);
+        let named = [text.is_some(), file.is_some(), trace.is_some()].into_iter().filter(|is| *is).count();
+        let why = if self.ask.trim().is_empty() {
+            "asks nothing: its `ask` is empty"
+        } else if empty {
+            "compares with nothing: its `reference` is empty"
+        } else if named != 1 {
+            "compares with what nobody can tell: its `reference` has one of `text`, `file` and `trace`"
         } else {
-            empty.then(|| "compares with nothing: its `reference` is empty".to_owned())
-        }
+            return None;
+        };
+        Some(why.to_owned())
     }
 
     fn judge(&self) -> Option<Box<dyn Judge>> {
@@ -80,29 +88,26 @@ impl Body for Pairwise {
 impl Pairwise {
     /// Files beside the case that it compares with.
     pub fn named_files(&self) -> impl Iterator<Item = &Path> {
-        match &self.reference {
-            Reference::Text(_) => None,
-            Reference::File(path) | Reference::Trace(path) => Some(path.as_path()),
-        }
-        .into_iter()
+        self.reference.file.iter().chain(&self.reference.trace).map(PathBuf::as_path)
     }
 
     /// Makes the file it compares with count from a folder.
     pub fn count_from(&mut self, folder: &Path) {
-        if let Reference::File(path) | Reference::Trace(path) = &mut self.reference {
+        let Reference { file, trace, .. } = &mut self.reference;
+        for path in file.iter_mut().chain(trace) {
             *path = folder.join(&*path);
         }
     }
 
     /// Calls and results are compared by what was done, and answers by what is said.
     fn rules(&self) -> Rules {
-        let show = if matches!(self.reference, Reference::Trace(_)) { Vec::new() } else { vec![Show::Closing] };
+        let show = if self.reference.trace.is_some() { Vec::new() } else { vec![Show::Closing] };
         Rules { show, characters: CHARACTERS }
     }
 
     /// Asks.
     pub(super) async fn ask(&self, view: View, evidence: &Evidence<'_>) -> Judgement {
-        let is_trace = matches!(self.reference, Reference::Trace(_));
+        let is_trace = self.reference.trace.is_some();
         let reference = match self.reference_text(evidence.case_folder) {
             Ok(text) => text,
             Err(why) => return Judgement { grade: Grade::ungraded(why), record: JudgeRecord::default() },
@@ -122,20 +127,21 @@ impl Pairwise {
         let lacks = |path: &Path, error: &dyn std::fmt::Display| {
             format!("the reference `{}` could not be read: {error}", path.display())
         };
-        match &self.reference {
-            Reference::Text(text) => Ok(cut(text)),
-            Reference::File(path) => std::fs::read_to_string(case_folder.join(path))
-                .map(|text| cut(&text))
-                .map_err(|error| lacks(path, &error)),
-            Reference::Trace(path) => {
-                let file = File::open(case_folder.join(path)).map_err(|error| lacks(path, &error))?;
-                let mut reader = Reader::new(BufReader::new(file)).map_err(|error| lacks(path, &error))?;
-                let mut view = View::new(self.rules());
-                while let Some(event) = reader.next_event().map_err(|error| lacks(path, &error))? {
-                    view.event(&event);
-                }
-                Ok(view.finish(None).text())
+        if let Some(path) = &self.reference.trace {
+            let file = File::open(case_folder.join(path)).map_err(|error| lacks(path, &error))?;
+            let mut reader = Reader::new(BufReader::new(file)).map_err(|error| lacks(path, &error))?;
+            let mut view = View::new(self.rules());
+            while let Some(event) = reader.next_event().map_err(|error| lacks(path, &error))? {
+                view.event(&event);
             }
+            return Ok(view.finish(None).text());
+        }
+        match &self.reference.file {
+            Some(path) => {
+                let text = std::fs::read_to_string(case_folder.join(path)).map_err(|error| lacks(path, &error))?;
+                Ok(cut(&text))
+            }
+            None => Ok(cut(self.reference.text.as_deref().unwrap_or_default())),
         }
     }
 }

@@ -120,7 +120,9 @@ fn what_is_wrong_is_told_with_its_place() {
         ("{ask: x}", "the key `reference` is missing"),
         ("{ask: '', reference: {text: a}}", "its `ask` is empty"),
         ("{ask: x, reference: {text: ' '}}", "its `reference` is empty"),
-        ("{ask: x, reference: {txt: a}}", "txt"),
+        ("{ask: x, reference: {txt: a}}", "unknown key `txt`"),
+        ("{ask: x, reference: {}}", "has one of `text`, `file` and `trace`"),
+        ("{ask: x, reference: {text: a, file: b}}", "has one of `text`, `file` and `trace`"),
     ] {
         let project = Project::new();
         project.write("cases/a.yaml", &format!("prompt: Do it.\ngraders: [{{pairwise: {body}}}]\n"));

@@ -87,8 +87,8 @@ async fn audit(engine: &Engine, case: Arc<Case>, number: usize) -> Option<Audite
     let (case, of_models) = without_models(&case);
     if !of_models.is_empty() && !case.judges.iter().any(|judge| judge.counts()) {
         let why = "only models judge it, and the audit asks none; a grader that needs no model would be tried";
-        let agents = Agent::ALL.map(|agent| Tried::without(agent, why, of_models.clone()));
-        return Some(Audited::of(&case.id, case.shown().display().to_string(), agents.into()));
+        let agents = Agent::ALL.map(|agent| Tried::without(agent, why, Vec::new()));
+        return Some(Audited::of(&case.id, case.shown().display().to_string(), agents.into(), of_models));
     }
     let mut agents = Vec::new();
     let bare = |agent: Agent| {
@@ -106,10 +106,7 @@ async fn audit(engine: &Engine, case: Arc<Case>, number: usize) -> Option<Audite
         let played = play(engine, &attempt, act, Some(vandal::SAYS)).await;
         agents.push(tried(Agent::Vandal, Some(way.word()), played)?);
     }
-    for tried in &mut agents {
-        tried.not_audited.extend(of_models.iter().cloned());
-    }
-    Some(Audited::of(&case.id, case.shown().display().to_string(), agents))
+    Some(Audited::of(&case.id, case.shown().display().to_string(), agents, of_models))
 }
 
 /// The case without the graders that ask models, and their names: an audit costs nothing, and says the same each time.
@@ -136,9 +133,9 @@ fn attempt_of(case: &Arc<Case>, manifest: Manifest, folder: PathBuf) -> Attempt 
         failed_in: None,
         sandbox: sandbox::kind(None, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
     };
-    // Nobody is there to be asked.
+    // Nobody is there to be asked, and no model is.
     let interaction = match &case.interaction {
-        Interaction::Manual => Interaction::AutoApprove,
+        Interaction::Manual | Interaction::Llm(_) => Interaction::AutoApprove,
         other => other.clone(),
     };
     Attempt { case: case.clone(), manifest: Arc::new(manifest), trial, interaction, attempt: 1, folder }
