@@ -117,11 +117,12 @@ impl Policy {
 
     /// What is answered where the session ended while somebody was asked.
     pub fn unanswered(&self) -> Reply {
+        let who = if matches!(self.interaction, Interaction::Llm(_)) { "a model" } else { "a person" };
         Reply {
             option: None,
             policy: self.interaction.word().to_owned(),
             rule: None,
-            reason: Some("the session ended before anybody answered".to_owned()),
+            reason: Some(format!("the session ended before {who} answered")),
             notice: None,
             updated_input: None,
         }
