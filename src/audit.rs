@@ -55,6 +55,9 @@ pub struct Audited {
     pub sound: bool,
     /// What each agent came to.
     pub agents: Vec<Tried>,
+    /// Graders that ask a model, which no audit does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub asks_models: Vec<String>,
 }
 
 /// What one agent came to.
@@ -95,10 +98,10 @@ pub struct Blamed {
 }
 
 impl Audited {
-    /// Of a case, what its agents came to.
-    pub fn of(case: &str, path: String, agents: Vec<Tried>) -> Self {
+    /// Of a case, what its agents came to, and which graders were left out since they ask a model.
+    pub fn of(case: &str, path: String, agents: Vec<Tried>, asks_models: Vec<String>) -> Self {
         let sound = agents.iter().all(|tried| tried.sound);
-        Self { case: case.to_owned(), path, sound, agents }
+        Self { case: case.to_owned(), path, sound, agents, asks_models }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::demo::{self, DemoArgs};
 
 mod ask;
 mod baseline;
+mod calibrate;
 mod check;
 mod compare;
 mod engine;
@@ -19,6 +20,7 @@ mod harness;
 mod import;
 mod init;
 mod inputs;
+mod judges;
 mod list;
 mod prune;
 mod report;
@@ -64,6 +66,8 @@ enum Command {
     List(list::ListArgs),
     /// Validate cases, manifests and graders
     Check(check::CheckArgs),
+    /// Hold the judges of a rubric against labels of people
+    Calibrate(calibrate::CalibrateArgs),
     /// Remove old runs
     Prune(prune::PruneArgs),
     /// List harnesses, or show one
@@ -110,6 +114,7 @@ pub fn main() -> ExitCode {
         Command::Snapshot(args) => snapshot::run(&args),
         Command::List(args) => list::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Prune(args) => prune::run(&args),
         Command::Harness(args) => harness::run(args),
         Command::Gateway(args) => gateway::run(&args),

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::judge::JudgeRecord;
 use crate::values::Fraction;
 
 /// A judgement: a score, or why there is none. Unknown is never zero.
@@ -84,6 +85,9 @@ pub struct GradeRecord {
     /// `seq` of the events that decided it.
     #[serde(default)]
     pub evidence: Vec<u64>,
+    /// Who judged, where models were asked: such a grade overturns no failure that is found without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgeRecord>,
 }
 
 /// Whether a Grade is a score.

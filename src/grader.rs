@@ -8,6 +8,8 @@ use std::path::Path;
 use crate::case::SnapshotSettings;
 use crate::expression::Wrong;
 use crate::grade::Grade;
+use crate::judge::Judges;
+use crate::judge::view::View;
 use crate::result::Metrics;
 use crate::shell::Shell;
 use crate::trace::usage::UsageTotal;
@@ -37,7 +39,9 @@ mod files;
 mod loops;
 mod model;
 mod output;
+mod pairwise;
 mod permissions;
+mod rubric;
 mod rules;
 mod scope;
 mod script;
@@ -140,6 +144,10 @@ kinds! {
     Model(model::ModelIs) = "model",
     /// Whether it did what is accepted for its cell.
     Snapshot(snapshot::Snapshot) = "snapshot",
+    /// What a model makes of it, by criteria.
+    Rubric(crate::judge::rubric::Rubric) = "rubric",
+    /// What a model makes of it beside a reference.
+    Pairwise(pairwise::Pairwise) = "pairwise",
 }
 
 impl Kind {
@@ -166,6 +174,11 @@ impl Kind {
     /// Whether it passes for what it does not find in the workspace.
     pub fn asks_what_is_absent(&self) -> bool {
         matches!(self, Kind::Files(files) if !files.absent.is_empty())
+    }
+
+    /// Whether it asks a model.
+    pub fn asks_a_model(&self) -> bool {
+        ["rubric", "pairwise"].contains(&self.word())
     }
 
     /// Whether it judges what came of a session, and not how it went.
@@ -228,6 +241,7 @@ impl Grader {
             Kind::Files(files) => files.named_files().collect(),
             Kind::Script(script) => script.named_files().collect(),
             Kind::Output(output) => output.named_files().collect(),
+            Kind::Pairwise(pairwise) => pairwise.named_files().collect(),
             _ => Vec::new(),
         }
     }
@@ -295,6 +309,11 @@ pub trait Judge: Send {
     /// Takes the next call with its result. Calls come in the order in which they were announced.
     fn call(&mut self, _call: &Subject<'_>) {}
 
+    /// Gives away what it kept for a model that judges.
+    fn view(&mut self) -> Option<View> {
+        None
+    }
+
     /// Gives away what it kept for a judge of the case's own.
     fn account(&mut self) -> Option<account::Account> {
         None
@@ -336,6 +355,8 @@ pub struct Evidence<'a> {
     /// Runs grading commands in the workspace, or in an empty folder where there was none. Without a folder nothing can be
     /// run: the workspace is lost.
     pub shell: &'a Shell,
+    /// Asks models.
+    pub judges: &'a Judges,
 }
 
 impl Evidence<'_> {

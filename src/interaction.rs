@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::trace::ToolKind;
 use crate::values::{NameGlob, PathGlob, Pattern};
 
+mod adviser;
 mod choice;
 mod engine;
 mod form;
@@ -17,16 +18,13 @@ mod named;
 mod person;
 mod policy;
 
+pub use adviser::{Advice, Adviser, Llm};
 pub use choice::{Chosen, choose};
 pub use engine::{Asked, Counters, Decision, decide, decide_by_rule};
 pub use form::{Field, Form};
 pub use named::{NamedPolicy, PolicyFolder};
 pub use person::{Person, Question};
 pub use policy::{Policy, Reply};
-
-/// Why the policy `llm` cannot be run, and what can be.
-pub const NO_MODEL: &str = "the policy `llm` has no model to ask in this version of evals; write rules, \
-                            `{scripted: {rules: […]}}`, or name auto-approve, auto-reject, manual or one of policies/";
 
 /// A policy. Written as a word, or as a one-key map where it has settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,8 +39,8 @@ pub enum Interaction {
     Scripted(Scripted),
     /// A person answers.
     Manual,
-    /// A model answers; its settings are kept as they were written.
-    Llm(Value),
+    /// A model answers.
+    Llm(Llm),
     /// A policy in `policies/`, by its name.
     Use(String),
 }
@@ -96,7 +94,7 @@ impl FromStr for Interaction {
             "auto-reject" => Ok(Interaction::AutoReject),
             "manual" => Ok(Interaction::Manual),
             "scripted" => Err("`scripted` needs settings; write them in the case, or as `{scripted: …}`".to_owned()),
-            "llm" => Err(NO_MODEL.to_owned()),
+            "llm" => Ok(Interaction::Llm(Llm::default())),
             yaml if yaml.contains(':') => {
                 crate::yaml::parse(Path::new("--interaction"), yaml).map_err(|error| match error.way_out() {
                     Some(help) => format!("{error}; {help}"),
@@ -239,7 +237,10 @@ mod tests {
         assert_eq!(scripted.rules[0].when.kind, Some(ToolKind::Edit));
         assert_eq!(scripted.default, Some(DefaultAnswer::Cancel));
         assert_eq!(Interaction::Scripted(scripted), format!("{{{text}}}").parse().unwrap());
-        assert!(matches!(parse("llm: {model: judge}"), Interaction::Llm(_)));
+        let Interaction::Llm(llm) = parse("llm: {model: 'anthropic:m', instructions: Nothing outside.}") else {
+            panic!()
+        };
+        assert_eq!(llm.model.map(|model| model.to_string()).as_deref(), Some("anthropic:m"));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::verdict::Verdict;
 
 pub mod audit;
 pub mod benchmark;
+pub mod calibration;
 pub mod cells;
 pub mod changed;
 pub mod commands;

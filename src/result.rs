@@ -63,6 +63,11 @@ pub struct TrialResult {
 }
 
 impl TrialResult {
+    /// What its judges cost, as far as that is known.
+    pub fn judges_cost_usd(&self) -> f64 {
+        self.grades.iter().filter_map(|grade| grade.judge.as_ref()?.cost_usd).sum()
+    }
+
     /// The result of a trial that is not run, for what its case demands.
     pub fn skipped(trial: &crate::run::TrialRecord, reason: &str) -> Self {
         Self {

@@ -147,7 +147,9 @@ fn spent_before(run: &Run<'_>) -> Result<f64, RunError> {
         let earlier = fs::read_dir(folder.join("attempts")).into_iter().flatten().flatten().map(|entry| entry.path());
         for folder in std::iter::once(folder).chain(earlier) {
             let result = read_json::<TrialResult>(&folder.join("result.json"));
-            spent += result.ok().and_then(|result| result.metrics.cost_usd).unwrap_or(0.0);
+            if let Ok(result) = result {
+                spent += result.metrics.cost_usd.unwrap_or(0.0) + result.judges_cost_usd();
+            }
         }
     }
     Ok(spent)
@@ -350,6 +352,8 @@ impl Budget<'_> {
             None if result.metrics.duration_ms.is_some() => self.untold += 1,
             None => {}
         }
+        // Judges are paid for as agents are, as far as they tell.
+        self.spent += result.judges_cost_usd();
         self.failed |= result.verdict == Verdict::Fail;
     }
 

@@ -15,6 +15,8 @@ use crate::environment::{self};
 use crate::grader::Grading;
 use crate::harness::Manifest;
 use crate::interaction::{Interaction, Person};
+use crate::judge::Judges;
+use crate::judge::adviser::OfTrial;
 use crate::price;
 use crate::result::TrialResult;
 use crate::run::temporary::Vanishing;
@@ -33,6 +35,7 @@ mod before;
 pub mod command;
 mod confined;
 mod ending;
+pub mod in_place_of_model;
 mod judging;
 pub mod kept;
 mod lost;
@@ -78,6 +81,8 @@ pub struct Engine {
     pub sandbox: Option<sandbox::Kind>,
     /// Who answers what the policy `manual` asks.
     pub person: Option<Arc<dyn Person>>,
+    /// Asks models, for graders and the policy `llm`.
+    pub judges: Judges,
 }
 
 /// One attempt at a trial.
@@ -225,6 +230,8 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     let mut warnings = warnings_before(attempt, &env, &masker);
     let mut task = task_of(attempt, folders, &placeholders, env, shell.clone());
     task.policy = task.policy.asking(engine.person.clone(), shown_as(attempt));
+    let adviser = OfTrial { judges: engine.judges.clone(), masker: masker.as_ref().clone() };
+    task.policy = task.policy.advised_by(Arc::new(adviser));
     if let Err(message) = attach(&mut task, attempt, folders) {
         return finish_without_agent(attempt, &masker, ErrorCategory::Setup, message);
     }
@@ -323,6 +330,7 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         trace: trace_path.as_deref(),
         patch: patch_path.as_deref().filter(|_| live),
         shell: &graders_shell,
+        judges: &engine.judges,
     };
     let (stop, by_engine) = (observed.stop.clone(), observed.stopped_by_engine);
     let over = Over { finished, observed, grading, another_case: not_played };

@@ -46,18 +46,33 @@ pub struct Judged {
     pub verdict: Verdict,
     /// The weighted mean of what was scored.
     pub score: Option<Fraction>,
+    /// Whether it is a failure without the grades that models gave, and would be none with them.
+    pub without_models: bool,
 }
 
 /// The verdict that follows from grades.
 ///
 /// A grade that is unknown stands for anything from 0 to 1: the verdict is `fail` where the trial would fail even
 /// with every unknown at 1, `pass` where it would pass even with every unknown at 0, and else `ungraded`.
+///
+/// Grades that models gave are left out first: where the trial fails without them it fails.
 pub fn of_grades(grades: &[GradeRecord], threshold: Fraction) -> Judged {
-    let counted = || grades.iter().filter(|grade| !grade.diagnostic);
+    let with = of_these(|| grades.iter(), threshold);
+    if grades.iter().any(|grade| grade.judge.is_some()) {
+        let without = of_these(|| grades.iter().filter(|grade| grade.judge.is_none()), threshold);
+        if without.verdict == Verdict::Fail {
+            return Judged { without_models: with.verdict != Verdict::Fail, ..without };
+        }
+    }
+    with
+}
+
+fn of_these<'a, I: Iterator<Item = &'a GradeRecord>>(grades: impl Fn() -> I, threshold: Fraction) -> Judged {
+    let counted = || grades().filter(|grade| !grade.diagnostic);
     let gate_failed = counted().any(|grade| grade.gate && grade.passed == Some(false));
     let gate_unknown = counted().any(|grade| grade.gate && grade.outcome == Outcome::Ungraded);
     if gate_failed {
-        return Judged { verdict: Verdict::Fail, score: Some(Fraction::ZERO) };
+        return Judged { verdict: Verdict::Fail, score: Some(Fraction::ZERO), without_models: false };
     }
     let weighed: Vec<&GradeRecord> = counted().filter(|grade| !grade.gate && grade.weight > 0.0).collect();
     let mean = |unknown: Option<f64>| {
@@ -79,7 +94,7 @@ pub fn of_grades(grades: &[GradeRecord], threshold: Fraction) -> Judged {
         Verdict::Pass | Verdict::Fail => mean(None).and_then(Fraction::new),
         Verdict::Ungraded | Verdict::Errored | Verdict::Skipped => None,
     };
-    Judged { verdict, score }
+    Judged { verdict, score, without_models: false }
 }
 
 /// What a grade counts in the mean: a passed one 1, a failed one its value.
@@ -130,6 +145,7 @@ mod tests {
             diagnostic: false,
             reason: String::new(),
             evidence: Vec::new(),
+            judge: None,
         }
     }
 
@@ -197,6 +213,23 @@ mod tests {
             let threshold = Fraction::new(threshold).unwrap();
             let (before, after) = (of_grades(&before, threshold).verdict, of_grades(&after, threshold).verdict);
             prop_assert!(before == Verdict::Ungraded || before == after, "{before:?} became {after:?}");
+        }
+
+        /// Whatever judges say, what fails without them fails, with the same score.
+        #[test]
+        fn a_judge_overturns_no_failure(
+            others in prop::collection::vec((prop::option::of(0.0..=1.0f64), any::<bool>(), 0.0..4.0f64, any::<bool>()), 0..5),
+            judges in prop::collection::vec((prop::option::of(0.0..=1.0f64), any::<bool>(), 0.0..9.0f64, any::<bool>()), 0..4),
+            threshold in 0.0..=1.0f64,
+        ) {
+            let threshold = Fraction::new(threshold).unwrap();
+            let of = |(v, p, w, g): &(Option<f64>, bool, f64, bool)| grade(*v, *p, *w, *g);
+            let without: Vec<GradeRecord> = others.iter().map(of).collect();
+            let mut with = without.clone();
+            let judged = |it| GradeRecord { judge: Some(crate::judge::JudgeRecord::default()), ..of(it) };
+            with.extend(judges.iter().map(judged));
+            let (without, with) = (of_grades(&without, threshold), of_grades(&with, threshold));
+            prop_assert!(without.verdict != Verdict::Fail || (without.verdict, without.score) == (with.verdict, with.score), "{without:?} became {with:?}");
         }
     }
 }

@@ -174,6 +174,7 @@ impl Trial {
             trace: None,
             patch: None,
             shell: &shell,
+            judges: &evals::judge::Judges::none(),
         };
         // A trial is judged in a task of its own.
         fn sendable<T: Send>(future: T) -> T {

@@ -150,6 +150,7 @@ fn grade(name: &str, grader: &str, passed: Option<bool>, reason: &str, evidence:
         diagnostic: false,
         reason: reason.into(),
         evidence: evidence.to_vec(),
+        judge: None,
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{CaseKind, Limits, Normalise, Requires, SessionSettings, SnapshotText, paths};
 use crate::grader::GraderEntry;
-use crate::interaction::{Interaction, QuestionAnswer, Scripted};
+use crate::interaction::{Interaction, Llm, QuestionAnswer, Scripted};
 use crate::sandbox;
 use crate::snapshot::set::Several;
 use crate::trace::ErrorCategory;
@@ -327,7 +327,11 @@ fn interactions(under: Interaction, over: Interaction) -> Interaction {
             rules: if over.rules.is_empty() { under.rules } else { over.rules },
             default: over.default.or(under.default),
         }),
-        (Interaction::Llm(under), Interaction::Llm(over)) => Interaction::Llm(values(under, over)),
+        (Interaction::Llm(under), Interaction::Llm(over)) => Interaction::Llm(Llm {
+            model: over.model.or(under.model),
+            instructions: over.instructions.or(under.instructions),
+            default: over.default.or(under.default),
+        }),
         (_, over) => over,
     }
 }

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::CliError;
 use crate::case::{Case, Oracle};
+use crate::judge::Judges;
 use crate::run::Keep;
 use crate::run::temporary::Temporary;
 use crate::trial::Engine;
@@ -55,6 +56,7 @@ pub fn engine(
         hides,
         sandbox: None,
         person: None,
+        judges: Judges::none(),
     })
 }
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
+use super::judges::{self, JudgeArgs};
 use super::stop::{INTERRUPTED, on_interrupt};
-use super::{CliError, RunsFolder, engine};
+use super::{CliError, RunsFolder, engine, inputs};
 use crate::report::format::{Format, ReporterArg};
 use crate::report::{self, Report};
 use crate::result::TrialResult;
@@ -45,6 +46,8 @@ pub struct GradeArgs {
     sandbox: Option<sandbox::Kind>,
     #[command(flatten)]
     folder: RunsFolder,
+    #[command(flatten)]
+    judges: JudgeArgs,
 }
 
 /// What is to be judged, and by what.
@@ -83,10 +86,15 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     let cases: Vec<_> = cases.collect();
     let hides = engine::hides(&args.folder.runs, cases.iter().map(AsRef::as_ref))?;
     let engine = engine::engine(&temporary, on_interrupt(), hides)?;
-    let engine = Arc::new(Engine { sandbox: plan.sandbox, ..engine });
+    let engine = Engine { sandbox: plan.sandbox, ..engine };
+    // Harnesses can judge; where their manifests cannot be read, a judge that is one has no answer and says so.
+    let manifests = inputs::catalog(&[]).map(|(catalog, _)| inputs::manifests(&catalog)).unwrap_or_default();
+    let manifests = manifests.into_iter().map(|(name, manifest)| (name, Arc::new(manifest))).collect();
+    let engine = Arc::new(judges::asking(engine, &args.judges, manifests)?);
     let runtime = engine::runtime()?;
     let judged = runtime.block_on(judge_all(&plan, &engine, args.jobs.map_or_else(engine::default_jobs, usize::from)));
     runtime.shutdown_background();
+    judges::mark_cache()?;
     let Some(results) = judged? else {
         writeln!(std::io::stderr(), "interrupted; nothing was written")?;
         return Ok(INTERRUPTED);

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::inputs::{self, Inputs};
+use super::judges::{self, JudgeArgs};
 use super::stop::INTERRUPTED;
 use super::{CliError, RunsFolder, ask, engine, snapshot, terminal};
 use crate::case::Case;
-use crate::interaction::{Interaction, NO_MODEL};
+use crate::interaction::Interaction;
 use crate::plan::{Asked, AskedModel, plan};
 use crate::report::format::{Format, ReporterArg};
 use crate::report::progress::{Live, Plain, Watch, may_move};
@@ -119,6 +120,8 @@ pub struct RunArgs {
     /// Price table in the place of the built-in one (default: prices.yaml where the command runs, if it is there)
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
+    #[command(flatten)]
+    judges: JudgeArgs,
 }
 
 fn shard(text: &str) -> Result<(u32, u32), String> {
@@ -173,9 +176,6 @@ fn with_policy(mut args: RunArgs) -> Result<RunArgs, CliError> {
         let resolved = interaction.resolved(&policies).map_err(|name| {
             CliError::unreadable(format!("`{name}` is not an interaction policy; {}", policies.known(&name)))
         })?;
-        if matches!(resolved, Interaction::Llm(_)) {
-            return Err(CliError::unreadable(format!("--interaction: {NO_MODEL}")));
-        }
         args.interaction = Some(resolved);
     }
     Ok(args)
@@ -261,7 +261,7 @@ fn asked_model(text: &str, inputs: &Inputs) -> AskedModel {
     }
 }
 
-/// Refuses cases that ask for what this version cannot do: run without it, they would be other cases.
+/// Refuses cases whose policy would answer every request without a model: they would be other cases.
 fn refuse_what_is_not_served(
     cases: &[Case],
     trials: &[TrialRecord],
@@ -269,13 +269,10 @@ fn refuse_what_is_not_served(
 ) -> Result<(), CliError> {
     let mut refused: Option<CliError> = None;
     for case in cases.iter().filter(|case| trials.iter().any(|trial| trial.case == case.id)) {
-        if !matches!(interaction.unwrap_or(&case.interaction), Interaction::Llm(_)) {
-            continue;
-        }
+        let Interaction::Llm(llm) = interaction.unwrap_or(&case.interaction) else { continue };
+        let Some(why) = judges::lacks_a_model(llm)? else { continue };
         let error = CliError::unreadable(format!(
-            "{}: this version of evals does not serve `interaction: {{llm: …}}`, and the case needs it; write rules, \
-             `interaction: {{scripted: {{rules: […]}}}}`, take a policy such as `{{use: read-only}}`, or run it with \
-             --interaction auto-reject",
+            "{}: the policy `llm` cannot answer: {why}; or run it with another policy, such as --interaction auto-reject",
             case.shown().display()
         ));
         refused = Some(match refused {
@@ -333,12 +330,14 @@ async fn carry_out(
     let runs = prepared.folder.path.parent().unwrap_or(&prepared.folder.path);
     let hides = engine::hides(runs, prepared.cases.values().map(AsRef::as_ref))?;
     let shared = engine::engine(&temporary, interrupt.clone(), hides)?;
-    let engine = Arc::new(Engine {
+    let engine = Engine {
         keep: options.keep_workspace,
         person: if manual { ask::person(interrupt) } else { None },
         sandbox: options.sandbox,
         ..shared
-    });
+    };
+    let manifests = prepared.manifests.iter().map(|(name, manifest)| (name.clone(), manifest.clone()));
+    let engine = Arc::new(judges::asking(engine, &args.judges, manifests.collect())?);
     let ci = std::env::var("CI").ok();
     let look = terminal::stderr_look();
     let mut display: Box<dyn Watch> =
@@ -359,6 +358,7 @@ async fn carry_out(
     };
     let ran = runner::run(&run, |event| display.see(&event)).await;
     display.end();
+    judges::mark_cache()?;
     ran.map_err(|error| {
         let again = report::commands::run_word(&prepared.record, &prepared.folder.path);
         CliError::unreadable(format!(

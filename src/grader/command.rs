@@ -294,6 +294,7 @@ mod tests {
             trace: None,
             patch: None,
             shell: &Shell { folder: "/nowhere/w".into(), env, inside: None },
+            judges: &crate::judge::Judges::none(),
         };
         grader.judge_run("`it`", &command, &ran, &evidence)
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{Evidence, Grader, Judge, Kind, Subject};
+use super::{Evidence, Grader, Judge, Kind, Subject, rubric};
 use crate::grade::{Grade, GradeRecord, Outcome};
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::{Event, Header};
@@ -77,6 +77,17 @@ impl Grading {
                     }
                     continue;
                 }
+                (Some(mut judge), Kind::Rubric(_) | Kind::Pairwise(_)) => {
+                    let Some(view) = judge.view() else { continue };
+                    let judged = match &grader.kind {
+                        Kind::Pairwise(pairwise) => pairwise.ask(view, evidence).await,
+                        Kind::Rubric(rubric) => rubric::ask(rubric, view, evidence).await,
+                        _ => continue,
+                    };
+                    let judge = Some(judged.record);
+                    records.push(GradeRecord { judge, ..record(&grader, name, judged.grade) });
+                    continue;
+                }
                 (Some(judge), _) => judge.finish(evidence),
                 (None, Kind::Command(command)) => command.grade(evidence).await,
                 (None, Kind::Tests(tests)) => tests.grade(evidence).await,
@@ -123,5 +134,6 @@ fn record(grader: &Grader, name: String, grade: Grade) -> GradeRecord {
         diagnostic: grader.diagnostic,
         reason,
         evidence,
+        judge: None,
     }
 }

@@ -167,6 +167,13 @@ fn expand_into(
                     (Kind::Files(files), Some(folder)) => files.count_from(folder),
                     (Kind::Output(output), Some(folder)) => output.count_from(folder),
                     (Kind::Script(script), Some(folder)) => script.count_from(folder),
+                    (Kind::Pairwise(pairwise), Some(folder)) => pairwise.count_from(folder),
+                    // One that is built in is calibrated by its users, in the folder of their own.
+                    (Kind::Rubric(rubric), folder) => {
+                        if let Some(name) = using.last() {
+                            rubric.stands_in(folder.unwrap_or(Path::new("graders")), name);
+                        }
+                    }
                     _ => {}
                 }
                 // A grader without a name of its own goes by the one it was used by.

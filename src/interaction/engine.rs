@@ -75,7 +75,7 @@ pub fn decide(policy: &Interaction, asked: &Asked, counters: &mut Counters) -> D
         Interaction::AutoApprove => plain(Answer::AllowOnce, "every request is approved"),
         Interaction::AutoReject => plain(Answer::RejectOnce, "every request is rejected"),
         Interaction::Manual => plain(Answer::RejectOnce, "nobody is there to answer"),
-        Interaction::Llm(_) => plain(Answer::RejectOnce, "no model is there to answer"),
+        Interaction::Llm(llm) => plain(llm.default.unwrap_or_default().into(), "no model is there to answer"),
         Interaction::Use(_) => plain(Answer::RejectOnce, "the policy of that name was not read"),
         Interaction::Scripted(scripted) => decide_by_rule(policy, asked, counters)
             .unwrap_or_else(|| plain(scripted.default.unwrap_or_default().into(), "no rule matches")),
@@ -202,7 +202,9 @@ mod tests {
 
     #[test]
     fn without_rules_and_without_anyone_to_ask_requests_are_rejected() {
-        for policy in [policy("scripted: {}"), policy("manual"), policy("llm: {model: m}"), policy("auto-reject")] {
+        for policy in
+            [policy("scripted: {}"), policy("manual"), policy("llm: {model: 'anthropic:m'}"), policy("auto-reject")]
+        {
             assert_eq!(answers(&policy, &[run("ls")])[0].0, Answer::RejectOnce, "{policy:?}");
         }
         assert_eq!(answers(&policy("auto-approve"), &[run("ls")])[0].0, Answer::AllowOnce);

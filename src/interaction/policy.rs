@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Map, Value};
 
 use super::{
-    Answer, Asked, Counters, Decision, Interaction, Person, Question, QuestionAnswer, choose, decide, decide_by_rule,
+    Adviser, Answer, Asked, Counters, Decision, Interaction, Person, Question, QuestionAnswer, choose, decide,
+    decide_by_rule,
 };
 use crate::trace::{FileDiff, PermissionOption, ToolKind};
 
@@ -18,6 +19,8 @@ pub struct Policy {
     counters: Counters,
     /// Who answers `manual`, and as whose trial it is shown.
     person: Option<(Arc<dyn Person>, String)>,
+    /// Who asks a model for `llm`.
+    adviser: Option<Arc<dyn Adviser>>,
 }
 
 /// What is answered, and what is recorded of it.
@@ -43,7 +46,7 @@ pub(super) const ANSWERS: &str = "answers";
 impl Policy {
     /// A policy that was asked nothing yet, and the case's answers to questions.
     pub fn new(interaction: Interaction, answers: Vec<QuestionAnswer>) -> Self {
-        Self { interaction, answers, counters: Counters::default(), person: None }
+        Self { interaction, answers, counters: Counters::default(), person: None, adviser: None }
     }
 
     /// The same with someone who answers what `manual` asks.
@@ -52,9 +55,18 @@ impl Policy {
         Self { person: person.map(|person| (person, trial)), ..self }
     }
 
-    /// Answers a request, by a person where the policy is `manual` and one is there. Others are served meanwhile.
-    /// Who stops waiting for the answer withdraws the question.
+    /// The same with someone who asks a model for `llm`.
+    #[must_use]
+    pub fn advised_by(self, adviser: Arc<dyn Adviser>) -> Self {
+        Self { adviser: Some(adviser), ..self }
+    }
+
+    /// Answers a request, by a person where the policy is `manual` and one is there, by a model where it is `llm`. Others are
+    /// served meanwhile. Who stops waiting for the answer withdraws the question.
     pub async fn decide(&mut self, asked: &Asked, diffs: &[FileDiff], options: &[PermissionOption]) -> Reply {
+        if let Some(reply) = self.advised(asked, diffs, options).await {
+            return reply;
+        }
         let (Interaction::Manual, Some((person, trial))) = (&self.interaction, &self.person) else {
             return self.decide_alone(asked, options);
         };
@@ -79,13 +91,38 @@ impl Policy {
         }
     }
 
-    /// What is answered where the session or the turn ended while a person was asked.
+    /// What a model answers; nothing where none is asked. The approval of a plan is no permission.
+    async fn advised(&self, asked: &Asked, diffs: &[FileDiff], options: &[PermissionOption]) -> Option<Reply> {
+        let Interaction::Llm(llm) = &self.interaction else { return None };
+        let adviser = self.adviser.clone().filter(|_| asked.kind != Some(ToolKind::SwitchMode))?;
+        let (asked, diffs, offered) = (asked.clone(), diffs.to_vec(), options.to_vec());
+        let question = Question { trial: String::new(), asked, diffs, options: offered };
+        let (settings, withdrawn) = (llm.clone(), Arc::new(AtomicBool::new(false)));
+        let _waiting = Waiting(withdrawn.clone());
+        let advised = tokio::task::spawn_blocking(move || adviser.advise(&settings, &question, &withdrawn)).await;
+        let (answer, reason) = match advised.unwrap_or_else(|error| Err(error.to_string())) {
+            Ok(advice) => (advice.answer, advice.reason),
+            Err(why) => (llm.default.unwrap_or_default().into(), format!("no model answered: {why}")),
+        };
+        let chosen = choose(answer, options);
+        Some(Reply {
+            option: chosen.option,
+            policy: self.interaction.word().to_owned(),
+            rule: None,
+            reason: Some(reason),
+            notice: chosen.notice,
+            updated_input: None,
+        })
+    }
+
+    /// What is answered where the session or the turn ended while somebody was asked.
     pub fn unanswered(&self) -> Reply {
+        let who = if matches!(self.interaction, Interaction::Llm(_)) { "a model" } else { "a person" };
         Reply {
             option: None,
             policy: self.interaction.word().to_owned(),
             rule: None,
-            reason: Some("the session or the turn ended before a person answered".to_owned()),
+            reason: Some(format!("the session or the turn ended before {who} answered")),
             notice: None,
             updated_input: None,
         }

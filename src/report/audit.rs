@@ -50,6 +50,14 @@ pub fn table(cases: &[Audited], look: &Look, out: &mut dyn Write) -> io::Result<
     if partly.len() > 20 {
         writeln!(out, "and graders of {} more", plural(partly.len() - 20, "case"))?;
     }
+    let of_models: Vec<&Audited> = cases.iter().filter(|case| !case.asks_models.is_empty()).collect();
+    for case in of_models.iter().take(20) {
+        let names = case.asks_models.join(", ");
+        paragraph(&format!("not audited, since a model is asked: {names} of {}", case.case), 0, look, out)?;
+    }
+    if of_models.len() > 20 {
+        writeln!(out, "and judges of {} more", plural(of_models.len() - 20, "case"))?;
+    }
     let unsound = cases.iter().filter(|case| !case.sound).count();
     let sound = cases.len() - unsound;
     match unsound {

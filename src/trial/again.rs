@@ -94,6 +94,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
         patch: patch.as_deref().filter(|_| has_workspace),
         touched: !ready.touched.is_empty(),
         shell: ready.shell.as_ref().unwrap_or(&nowhere),
+        judges: &engine.judges,
     };
     let observed = over.observed.clone();
     let Some(mut result) = unless_interrupted(engine, judge(attempt, over, &site)).await else {

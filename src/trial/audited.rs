@@ -68,6 +68,7 @@ pub async fn play(
         patch: None,
         touched: after.touched,
         shell: &graders_shell,
+        judges: &engine.judges,
     };
     let result = unless_interrupted(engine, judge(attempt, over, &site)).await;
     drop(after);

@@ -66,6 +66,9 @@ pub(super) fn limits_and_grades(result: &mut TrialResult, attempt: &Attempt, obs
     let case = &attempt.case;
     let judged = verdict::of_grades(&result.grades, case.pass.threshold);
     (result.verdict, result.score) = (judged.verdict, judged.score);
+    if judged.without_models {
+        result.warnings.push("it fails without the graders that ask a model, and that stands".to_owned());
+    }
     let hit = metrics::limits_exceeded(&case.limits, &result.metrics, observed);
     if hit.is_empty() {
         return;

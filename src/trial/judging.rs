@@ -7,6 +7,7 @@ use super::Attempt;
 use super::ending::{error_of, is_manual, limits_and_grades, message_of, no_stop, wrong_model};
 use super::metrics::{self, Observed};
 use crate::grader::{Evidence, Grading};
+use crate::judge::Judges;
 use crate::result::{ErrorRecord, StopRecord, TrialResult};
 use crate::shell::Shell;
 use crate::trace::ErrorCategory;
@@ -41,6 +42,8 @@ pub(super) struct Site<'a> {
     pub touched: bool,
     /// In which graders run their commands.
     pub shell: &'a Shell,
+    /// Who asks models.
+    pub judges: &'a Judges,
 }
 
 /// The result of a session. What only its process told, and what was warned of before, is for the caller to add.
@@ -64,6 +67,7 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
         trace: site.trace,
         patch: site.patch,
         shell: site.shell,
+        judges: site.judges,
     };
     let failed = error_of(&stop);
     // Where the session failed nothing answered, and that is why no model is the one required.

@@ -265,6 +265,11 @@ fn the_examples_of_the_documentation_hold_on_their_session() {
     for word in evals::grader::Kind::WORDS {
         let result = project.result(&format!("{word}/demo/default/1"));
         for grade in result["grades"].as_array().unwrap() {
+            if ["rubric", "pairwise"].contains(word) {
+                // They can be read, and there is no key here.
+                assert!(grade["reason"].as_str().unwrap().contains("no key for"), "{word}: {grade}");
+                continue;
+            }
             assert_eq!(grade["passed"], true, "{word}: {grade}");
         }
     }

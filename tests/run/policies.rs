@@ -97,33 +97,6 @@ fn a_run_without_a_person_bears_no_mark() {
 }
 
 #[test]
-fn a_model_as_the_one_who_answers_has_its_place_and_is_refused() {
-    let project = Project::new();
-    for (keys, args, says) in [
-        (
-            "interaction: {llm: {model: judge}}",
-            vec!["run"],
-            "cases/a.yaml: this version of evals does not serve `interaction: {llm: …}`",
-        ),
-        ("interaction: {llm: {model: judge}}", vec!["run"], "run it with --interaction auto-reject"),
-        ("interaction: {use: judged}", vec!["run"], "does not serve `interaction: {llm: …}`"),
-        ("interaction: llm", vec!["run"], "cases/a.yaml:2:14"),
-        ("", vec!["run", "--interaction", "llm"], "the policy `llm` has no model to ask in this version"),
-        ("", vec!["run", "--interaction", "{llm: {model: judge}}"], "--interaction: the policy `llm` has no model"),
-        ("", vec!["run", "--interaction", "judged"], "--interaction: the policy `llm` has no model"),
-    ] {
-        project.write("policies/judged.yaml", "policy: {llm: {model: judge}}\n");
-        project.case("a", keys, ASKS);
-        project.evals(&args).exits(2).says(says);
-        assert!(!project.path(".evals").exists(), "nothing was started");
-    }
-    // The case itself is one that can be read, and runs with another policy.
-    project.case("a", "interaction: {llm: {model: judge}}", ASKS);
-    project.evals(&["check"]).exits(0);
-    project.evals(&["run", "--interaction", "auto-approve"]).exits(0);
-}
-
-#[test]
 fn scripted_rules_answer_by_their_first_match() {
     let project = Project::new();
     let keys = "\

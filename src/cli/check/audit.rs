@@ -14,6 +14,7 @@ use crate::case::{Case, Oracle};
 use crate::cli::stop::{INTERRUPTED, on_interrupt};
 use crate::cli::{CliError, engine, terminal};
 use crate::embedded;
+use crate::grader::unique_names;
 use crate::harness::Manifest;
 use crate::interaction::Interaction;
 use crate::report::audit as report;
@@ -83,6 +84,12 @@ async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>) -> Result<Option<Vec<
 
 /// Audits a case. Nothing where the user interrupts it.
 async fn audit(engine: &Engine, case: Arc<Case>, number: usize) -> Option<Audited> {
+    let (case, of_models) = without_models(&case);
+    if !of_models.is_empty() && !case.judges.iter().any(|judge| judge.counts()) {
+        let why = "only models judge it, and the audit asks none; a grader that needs no model would be tried";
+        let agents = Agent::ALL.map(|agent| Tried::without(agent, why, Vec::new()));
+        return Some(Audited::of(&case.id, case.shown().display().to_string(), agents.into(), of_models));
+    }
     let mut agents = Vec::new();
     let bare = |agent: Agent| {
         let mut manifest = Manifest::bare(Adapter::OutputOnly);
@@ -99,7 +106,20 @@ async fn audit(engine: &Engine, case: Arc<Case>, number: usize) -> Option<Audite
         let played = play(engine, &attempt, act, Some(vandal::SAYS)).await;
         agents.push(tried(Agent::Vandal, Some(way.word()), played)?);
     }
-    Some(Audited::of(&case.id, case.shown().display().to_string(), agents))
+    Some(Audited::of(&case.id, case.shown().display().to_string(), agents, of_models))
+}
+
+/// The case without the graders that ask models, and their names: an audit costs nothing, and says the same each time.
+fn without_models(case: &Arc<Case>) -> (Arc<Case>, Vec<String>) {
+    let names = unique_names(case.judges.iter().map(AsRef::as_ref));
+    let named = case.judges.iter().zip(names).filter(|(judge, _)| judge.kind.asks_a_model());
+    let of_models: Vec<String> = named.map(|(_, name)| name).collect();
+    if of_models.is_empty() {
+        return (case.clone(), of_models);
+    }
+    let mut without = case.as_ref().clone();
+    without.judges.retain(|judge| !judge.kind.asks_a_model());
+    (Arc::new(without), of_models)
 }
 
 fn attempt_of(case: &Arc<Case>, manifest: Manifest, folder: PathBuf) -> Attempt {
@@ -113,9 +133,9 @@ fn attempt_of(case: &Arc<Case>, manifest: Manifest, folder: PathBuf) -> Attempt 
         failed_in: None,
         sandbox: sandbox::kind(None, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
     };
-    // Nobody is there to be asked.
+    // Nobody is there to be asked, and no model is.
     let interaction = match &case.interaction {
-        Interaction::Manual => Interaction::AutoApprove,
+        Interaction::Manual | Interaction::Llm(_) => Interaction::AutoApprove,
         other => other.clone(),
     };
     Attempt { case: case.clone(), manifest: Arc::new(manifest), trial, interaction, attempt: 1, folder }

@@ -1,0 +1,116 @@
+//! Asks a person for labels: shows each trace, and adds what is said to the file at once.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use super::labels::{LabelLine, Word};
+use super::{CliError, RunsFolder};
+use crate::cli::terminal;
+use crate::judge::criteria::Criterion;
+use crate::judge::rubric::Rubric;
+use crate::report::show;
+use crate::report::text::{BOLD, harmless};
+use crate::run::folder;
+use crate::trace::jsonl::Reader;
+
+/// Asks for every criterion of every trace that has no label yet. It ends with the input.
+///
+/// # Errors
+/// A trace could not be read, or the file not written.
+pub fn ask(named: &[String], runs: &RunsFolder, rubric: &Rubric, labels: &Path) -> Result<(), CliError> {
+    let mut known: Vec<(PathBuf, Option<String>)> = Vec::new();
+    if labels.is_file() {
+        let failed = |error: io::Error| CliError::unreadable(format!("{}: {error}", labels.display()));
+        for line in BufReader::new(File::open(labels).map_err(failed)?).lines() {
+            let line = line.map_err(failed)?;
+            if let Ok(label) = serde_json::from_str::<LabelLine>(&line) {
+                known.push((place(labels).join(label.trace), label.criterion));
+            }
+        }
+    }
+    let look = terminal::stderr_look();
+    let mut err = io::stderr().lock();
+    let mut lines = io::stdin().lock().lines();
+    for trace in traces(named, runs)? {
+        let open = |criterion: &&Criterion| {
+            !known.iter().any(|(file, id)| same(file, &trace) && id.as_ref().is_none_or(|id| *id == criterion.id))
+        };
+        let asked: Vec<&Criterion> = rubric.criteria.iter().filter(open).collect();
+        if asked.is_empty() {
+            continue;
+        }
+        writeln!(err, "\n{}", look.paint(BOLD, &harmless(&trace.display().to_string())))?;
+        let failed = |error: &dyn std::fmt::Display| CliError::unreadable(format!("{}: {error}", trace.display()));
+        let file = File::open(&trace).map_err(|error| failed(&error))?;
+        let mut reader = Reader::new(BufReader::new(file)).map_err(|error| failed(&error))?;
+        show::trace(&mut reader, false, &look, &mut err).map_err(|error| failed(&error))?;
+        for criterion in asked {
+            let answer = loop {
+                write!(err, "{}: {}\n[p]ass, [f]ail, [s]kip, [q]uit? ", criterion.id, harmless(&criterion.ask))?;
+                err.flush()?;
+                let Some(line) = lines.next().transpose()? else { return Ok(()) };
+                if !io::stdin().is_terminal() {
+                    writeln!(err, "{}", harmless(&line))?;
+                }
+                match line.trim().to_lowercase().as_str() {
+                    "p" | "pass" => break Some(Word::Pass),
+                    "f" | "fail" => break Some(Word::Fail),
+                    "s" | "skip" => break None,
+                    "q" | "quit" => return Ok(()),
+                    _ => writeln!(err, "one of the letters in brackets, please")?,
+                }
+            };
+            if let Some(word) = answer {
+                append(labels, &trace, criterion, word)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The traces that are named: files, or those of a run.
+fn traces(named: &[String], runs: &RunsFolder) -> Result<Vec<PathBuf>, CliError> {
+    let mut traces = Vec::new();
+    for name in named {
+        let path = PathBuf::from(name);
+        if path.is_file() {
+            traces.push(path);
+            continue;
+        }
+        let run = folder::find(&runs.runs, name)?;
+        let record = run.record()?;
+        for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
+            let trace = run.trial_of(trial)?.join("trace.jsonl");
+            if trace.is_file() {
+                traces.push(trace);
+            }
+        }
+    }
+    Ok(traces)
+}
+
+/// Adds one label, so that nothing is lost where the person stops.
+fn append(labels: &Path, trace: &Path, criterion: &Criterion, word: Word) -> Result<(), CliError> {
+    let failed = |error: io::Error| CliError::unreadable(format!("{}: {error}", labels.display()));
+    // Paths in the file count from its folder, and stay true wherever the command is run.
+    let (from, to) = (absolute(place(labels))?, absolute(trace)?);
+    let trace = to.strip_prefix(&from).map(Path::to_path_buf).unwrap_or(to);
+    let line = LabelLine { trace, criterion: Some(criterion.id.clone()), label: Some(word), model: None, note: None };
+    let text = serde_json::to_string(&line).map_err(|error| CliError::unreadable(error.to_string()))?;
+    crate::cli::report::make_place(labels)?;
+    let mut file = OpenOptions::new().create(true).append(true).open(labels).map_err(failed)?;
+    writeln!(file, "{text}").and_then(|()| file.sync_data()).map_err(failed)
+}
+
+fn place(labels: &Path) -> &Path {
+    labels.parent().unwrap_or(Path::new(""))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, CliError> {
+    if path.as_os_str().is_empty() { Ok(std::env::current_dir()?) } else { Ok(std::path::absolute(path)?) }
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}

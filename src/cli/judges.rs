@@ -1,0 +1,110 @@
+//! Who judges: `--judge`, the environment's services and keys, and the cache of what they answered.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::CliError;
+use crate::harness::Manifest;
+use crate::interaction::Llm;
+use crate::judge::{Chosen, Judges};
+use crate::model_client::{Client, ModelName, Services, Settings};
+use crate::run::Keep;
+use crate::run::folder::write_gitignore;
+use crate::secrets::Masker;
+use crate::trial::Engine;
+use crate::trial::in_place_of_model::InPlaceOfModel;
+use crate::values::Time;
+
+/// Where answers are kept.
+const CACHE: &str = ".evals/cache/judge";
+
+/// What the command line says of judges.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct JudgeArgs {
+    /// Who judges, in the place of those that graders name: anthropic:MODEL, openai:MODEL or harness:NAME; repeatable
+    #[arg(long = "judge", value_name = "MODEL")]
+    pub judges: Vec<ModelName>,
+    /// Ask again what judges have answered before
+    #[arg(long)]
+    pub no_judge_cache: bool,
+}
+
+/// An engine that asks models.
+///
+/// # Errors
+/// A variable of the environment could not be understood.
+pub fn asking(engine: Engine, args: &JudgeArgs, manifests: HashMap<String, Arc<Manifest>>) -> Result<Engine, CliError> {
+    let mut settings = Settings::usual(Services::of_env(&engine.env));
+    let get = |name: &str| engine.env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
+    if let Some(text) = get("EVALS_MODEL_RETRIES") {
+        let wrong = |_| CliError::unreadable(format!("EVALS_MODEL_RETRIES=`{text}` is not a number from 0"));
+        settings.retries = text.parse().map_err(wrong)?;
+    }
+    if let Some(text) = get("EVALS_MODEL_TIMEOUT") {
+        let wrong = |error| CliError::unreadable(format!("EVALS_MODEL_TIMEOUT: {error}"));
+        settings.time = text.parse::<Time>().map_err(wrong)?.0.max(Duration::from_millis(1));
+    }
+    if !args.no_judge_cache {
+        let place = PathBuf::from(CACHE);
+        // Made by the first answer; until then nothing is written.
+        settings.cache = Some(std::path::absolute(place)?);
+    }
+    let chosen = Chosen { over: args.judges.clone(), otherwise: usual(&engine.env)? };
+    let env = engine.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let masker = Masker::of_env(env, &[]);
+    let starts = Engine {
+        env: engine.env.clone(),
+        this_program: engine.this_program.clone(),
+        keep: Keep::Never,
+        interrupt: engine.interrupt.clone(),
+        temporary: engine.temporary.clone(),
+        empty: engine.empty.clone(),
+        hides: engine.hides.clone(),
+        sandbox: engine.sandbox,
+        person: None,
+        judges: Judges::none(),
+    };
+    let harnesses = Arc::new(InPlaceOfModel::new(starts, manifests));
+    let client = Client::new(settings, engine.interrupt.clone(), Some(harnesses));
+    Ok(Engine { judges: Judges::new(client, chosen, masker), ..engine })
+}
+
+/// Keeps what judges answered out of version control, where there is anything.
+///
+/// # Errors
+/// The file system refused.
+pub fn mark_cache() -> Result<(), CliError> {
+    let place = PathBuf::from(CACHE);
+    if place.is_dir() {
+        write_gitignore(&place)?;
+    }
+    Ok(())
+}
+
+/// Judges where nobody names any: `EVALS_JUDGE`, several with commas between.
+fn usual(env: &BTreeMap<String, String>) -> Result<Vec<ModelName>, CliError> {
+    let text = env.get("EVALS_JUDGE").map(String::as_str).unwrap_or_default();
+    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let wrong = |error| CliError::unreadable(format!("EVALS_JUDGE: {error}"));
+    names.map(str::parse).collect::<Result<_, String>>().map_err(wrong)
+}
+
+/// Why the policy `llm` has nobody to ask, if so: every request would be answered with its default.
+///
+/// # Errors
+/// `EVALS_JUDGE` could not be understood.
+pub fn lacks_a_model(llm: &Llm) -> Result<Option<String>, CliError> {
+    let env =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let env: BTreeMap<String, String> = env.collect();
+    let Some(model) =
+        llm.model.clone().map_or_else(|| usual(&env).map(|names| names.into_iter().next()), |it| Ok(Some(it)))?
+    else {
+        return Ok(Some(
+            "it names no model to ask; write `llm: {model: anthropic:MODEL}`, or set EVALS_JUDGE".to_owned(),
+        ));
+    };
+    Ok(Services::of_env(&env).of(&model).err().map(|error| error.to_string()))
+}

@@ -1,0 +1,221 @@
+//! The answer of a judge to a rubric: its form, and what of it can be believed. Pure.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::criteria::{Criterion, Said};
+use super::view::Shown;
+
+/// What a judge says of one criterion, checked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The criterion.
+    pub criterion: String,
+    /// What holds of it; unknown where what the judge said cannot be believed.
+    pub verdict: Said,
+    /// Its points, or its number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// `seq` of the events it rests on.
+    #[serde(default)]
+    pub evidence: Vec<u64>,
+    /// What stands in one of them.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub quote: String,
+    /// Why.
+    pub reason: String,
+    /// Why what the judge said is not believed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub void: Option<String>,
+}
+
+/// The answer as it is written. Nothing may stand in it that was not asked for.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    criteria: Vec<Written>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    criterion: String,
+    verdict: Said,
+    #[serde(default)]
+    value: Option<f64>,
+    events: Vec<u64>,
+    quote: String,
+    reason: String,
+}
+
+/// Events that one finding may name.
+const EVENTS: usize = 50;
+
+/// The JSON Schema of an answer to these criteria.
+pub fn schema(criteria: &[Criterion]) -> Value {
+    let ids: Vec<&str> = criteria.iter().map(|criterion| criterion.id.as_str()).collect();
+    let mut properties = json!({
+        "criterion": {"type": "string", "enum": ids},
+        "reason": {"type": "string", "description": "why, in a sentence or two"},
+        "events": {"type": "array", "items": {"type": "integer"}, "description": "`seq` of the events it rests on"},
+        "quote": {"type": "string", "description": "some words of one of these events, letter by letter"},
+        "verdict": {"type": "string", "enum": ["pass", "fail", "unknown"]},
+    });
+    let mut required = vec!["criterion", "reason", "events", "quote", "verdict"];
+    if criteria.iter().any(Criterion::wants_value) {
+        properties["value"] = json!({
+            "anyOf": [{"type": "number"}, {"type": "null"}], "description": "points, or the number, where asked for"
+        });
+        required.push("value");
+    }
+    json!({
+        "type": "object",
+        "properties": {"criteria": {"type": "array", "items": {
+            "type": "object", "properties": properties, "required": required, "additionalProperties": false
+        }}},
+        "required": ["criteria"],
+        "additionalProperties": false
+    })
+}
+
+/// Reads an answer: one JSON object, alone or in one fence, with each criterion once.
+///
+/// # Errors
+/// What is wrong with its form; then nothing of it counts.
+pub fn read(text: &str, criteria: &[Criterion]) -> Result<Answer, String> {
+    let answer: Answer = serde_json::from_str(unfenced(text)).map_err(|error| error.to_string())?;
+    for criterion in criteria {
+        let times = answer.criteria.iter().filter(|written| written.criterion == criterion.id).count();
+        if times != 1 {
+            return Err(format!("criterion `{}` is answered {times} times", criterion.id));
+        }
+    }
+    match answer.criteria.iter().find(|written| !criteria.iter().any(|it| it.id == written.criterion)) {
+        Some(unknown) => {
+            Err(format!("there is no criterion `{}`", unknown.criterion.chars().take(60).collect::<String>()))
+        }
+        None => Ok(answer),
+    }
+}
+
+/// What stands in a single fence around all of a text.
+pub fn unfenced(text: &str) -> &str {
+    let text = text.trim();
+    let inner = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
+    inner.and_then(|inner| inner.strip_suffix("```")).map_or(text, str::trim)
+}
+
+impl Answer {
+    /// Whether it passes a criterion, whatever that rests on.
+    pub fn passes_any(&self) -> bool {
+        self.criteria.iter().any(|written| written.verdict == Said::Pass)
+    }
+
+    /// What it says, in the order of the criteria, held against what was shown.
+    pub fn findings(self, criteria: &[Criterion], shown: &Shown) -> Vec<Finding> {
+        let mut written: Vec<Option<Written>> = self.criteria.into_iter().map(Some).collect();
+        let of = |criterion: &Criterion| {
+            let mine = written.iter_mut().find(|it| it.as_ref().is_some_and(|it| it.criterion == criterion.id))?;
+            mine.take().map(|written| checked(written, criterion, shown))
+        };
+        criteria.iter().filter_map(of).collect()
+    }
+}
+
+fn checked(written: Written, criterion: &Criterion, shown: &Shown) -> Finding {
+    let void = why_void(&written, criterion, shown);
+    let Written { criterion, verdict, value, mut events, quote, reason } = written;
+    events.truncate(EVENTS);
+    let verdict = if void.is_some() { Said::Unknown } else { verdict };
+    let value = value.filter(|_| void.is_none() && verdict != Said::Unknown);
+    Finding { criterion, verdict, value, evidence: events, quote, reason, void }
+}
+
+/// Why what is said of a criterion is not believed. A fail may rest on what is not there; a pass may not.
+fn why_void(written: &Written, criterion: &Criterion, shown: &Shown) -> Option<String> {
+    if written.verdict == Said::Unknown {
+        return None;
+    }
+    if let Some(event) = written.events.iter().find(|seq| !shown.lines.iter().any(|line| line.seq == **seq)) {
+        return Some(format!("it rests on event {event}, which was not shown"));
+    }
+    if criterion.wants_value() {
+        let Some(value) = written.value else { return Some("it gives no value".to_owned()) };
+        match criterion.said_of(value) {
+            None => return Some(format!("its value {value} cannot be given")),
+            Some(said) if said != written.verdict => {
+                return Some(format!("it says {}, and its value {value} is a {}", written.verdict.word(), said.word()));
+            }
+            Some(_) => {}
+        }
+    }
+    let says_nothing = written.quote.trim().is_empty();
+    match written.verdict {
+        Said::Pass if written.events.is_empty() => Some("it passes, and rests on no event".to_owned()),
+        Said::Pass if says_nothing => Some("it passes, and quotes nothing".to_owned()),
+        _ if says_nothing => None,
+        _ if written.events.iter().any(|seq| shown.quotes(*seq, &written.quote)) => None,
+        _ => Some("its quote does not stand in the events that it names".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::judge::view::{Rules, View};
+    use crate::trace::{Body, Event, Message, Role};
+
+    fn criteria() -> Vec<Criterion> {
+        let of = |id: &str| Criterion {
+            id: id.to_owned(),
+            ask: "Is it?".to_owned(),
+            scale: None,
+            number: None,
+            weight: 1.0,
+            required: false,
+        };
+        vec![of("a"), of("b")]
+    }
+
+    fn shown(texts: &[String]) -> Shown {
+        let mut view = View::new(Rules { show: Vec::new(), characters: 10_000 });
+        for (text, seq) in texts.iter().zip(0..) {
+            let message = Message { role: Role::User, text: text.clone(), attachments: Vec::new() };
+            view.event(&Event { seq, at_ms: 0, body: Body::Message(message), parent: None, host: false });
+        }
+        view.finish(None)
+    }
+
+    fn word() -> impl Strategy<Value = String> {
+        prop_oneof![Just("pass"), Just("fail"), Just("unknown")].prop_map(str::to_owned)
+    }
+
+    proptest! {
+        /// Whatever a judge says, what passes quotes an event that was shown, and every criterion has one finding.
+        #[test]
+        fn a_pass_always_quotes_what_was_shown(
+            texts in prop::collection::vec("[a-d ]{0,12}", 0..4),
+            said in prop::collection::vec((word(), prop::collection::vec(0..6_u64, 0..3), "[a-d ]{0,6}"), 2),
+        ) {
+            let (criteria, shown) = (criteria(), shown(&texts));
+            let list: Vec<Value> = criteria.iter().zip(&said).map(|(criterion, (verdict, events, quote))| {
+                json!({"criterion": criterion.id, "verdict": verdict, "events": events, "quote": quote, "reason": ""})
+            }).collect();
+            let answer = read(&json!({"criteria": list}).to_string(), &criteria).unwrap();
+            let findings = answer.findings(&criteria, &shown);
+            prop_assert_eq!(findings.len(), criteria.len());
+            for finding in findings.iter().filter(|it| it.verdict == Said::Pass) {
+                prop_assert!(finding.evidence.iter().any(|seq| shown.quotes(*seq, &finding.quote)), "{finding:?} {texts:?}");
+            }
+        }
+
+        /// Text of any kind is an answer or is refused, and nothing panics.
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,80}") {
+            prop_assert!(read(&text, &criteria()).is_err());
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Judges held against labels of people: what is counted, what follows from it, and the file in which it is kept.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::criteria::Said;
+use super::rubric::Rubric;
+use crate::model_client::ModelName;
+
+/// The 97.5 % quantile of the normal distribution: intervals are of 95 %.
+const Z: f64 = 1.959_963_984_540_054;
+/// A judge that tells so little apart corrects no rate.
+const LEAST_YOUDEN: f64 = 0.1;
+
+/// What a calibration has to reach, for each criterion.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Floor {
+    /// Of what people passed, so much is passed.
+    pub tpr: f64,
+    /// Of what people failed, so much is failed.
+    pub tnr: f64,
+    /// Agreement beyond chance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kappa: Option<f64>,
+    /// Labels, at least.
+    pub labels: u64,
+}
+
+impl Default for Floor {
+    fn default() -> Self {
+        Self { tpr: 0.8, tnr: 0.8, kappa: None, labels: 20 }
+    }
+}
+
+impl Floor {
+    /// Why it is none.
+    pub fn refusal(&self) -> Option<String> {
+        let share = |value: f64| (0.0..=1.0).contains(&value);
+        let kappa = self.kappa.is_none_or(|kappa| (-1.0..=1.0).contains(&kappa));
+        (!share(self.tpr) || !share(self.tnr) || !kappa).then(|| {
+            "has a `floor` that cannot be reached: `tpr` and `tnr` lie within 0 and 1, `kappa` within -1 and 1"
+                .to_owned()
+        })
+    }
+}
+
+/// Verdicts of a judge beside labels of people.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Counts {
+    /// Both pass it.
+    pub tp: u64,
+    /// The judge passes what people fail.
+    pub fp: u64,
+    /// Both fail it.
+    pub tn: u64,
+    /// The judge fails what people pass.
+    pub r#fn: u64,
+    /// The judge cannot tell what people pass.
+    #[serde(default)]
+    pub unknown_pass: u64,
+    /// The judge cannot tell what people fail.
+    #[serde(default)]
+    pub unknown_fail: u64,
+}
+
+/// A share with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// The share.
+    pub value: f64,
+    /// Its 95 % interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+/// What follows from counts. What they do not tell is absent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Measured {
+    /// The confusion table.
+    pub counts: Counts,
+    /// Of what people passed and the judge could tell, the share it passed; Wilson.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tpr: Option<Rate>,
+    /// Of what people failed and the judge could tell, the share it failed; Wilson.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tnr: Option<Rate>,
+    /// Cohen's kappa.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kappa: Option<Rate>,
+    /// The share of pass among the judge's verdicts that the rate below is made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_rate: Option<f64>,
+    /// The rate that people would find, as far as the judge's errors tell: Rogan and Gladen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrected_rate: Option<Rate>,
+}
+
+/// The file of a calibration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Calibration {
+    /// The rubric's name.
+    pub rubric: String,
+    /// Who was measured.
+    pub judges: Vec<ModelName>,
+    /// What they were told.
+    pub prompt_digest: String,
+    /// The day.
+    pub date: String,
+    /// Labels of people.
+    pub labels: u64,
+    /// All criteria together.
+    pub all: Measured,
+    /// Each criterion.
+    pub criteria: BTreeMap<String, Measured>,
+    /// Each model whose sessions were judged: a judge that is kinder to one of them would show here.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub models: BTreeMap<String, Measured>,
+}
+
+impl Counts {
+    /// Adds a verdict and a label.
+    pub fn add(&mut self, judge: Said, label_is_pass: bool) {
+        let place = match (judge, label_is_pass) {
+            (Said::Pass, true) => &mut self.tp,
+            (Said::Pass, false) => &mut self.fp,
+            (Said::Fail, false) => &mut self.tn,
+            (Said::Fail, true) => &mut self.r#fn,
+            (Said::Unknown, true) => &mut self.unknown_pass,
+            (Said::Unknown, false) => &mut self.unknown_fail,
+        };
+        *place += 1;
+    }
+
+    /// All labels.
+    pub fn labels(&self) -> u64 {
+        self.tp + self.fp + self.tn + self.r#fn + self.unknown_pass + self.unknown_fail
+    }
+
+    /// What follows. `judged` is how many of how many sessions the judge passed, where those without a label are to tell the
+    /// rate; else those with one do.
+    pub fn measured(self, judged: Option<(u64, u64)>) -> Measured {
+        let Counts { tp, fp, tn, r#fn: missed, .. } = self;
+        let (tpr, tnr) = (wilson(tp, tp + missed), wilson(tn, tn + fp));
+        let (passed, of) = judged.unwrap_or((tp + fp, tp + fp + tn + missed));
+        let judged_rate = (of > 0).then(|| passed as f64 / of as f64);
+        let corrected_rate = corrected(passed, of, (tn, tn + fp), (tp, tp + missed));
+        Measured { counts: self, tpr, tnr, kappa: kappa(self), judged_rate, corrected_rate }
+    }
+}
+
+/// A share by Wilson's score interval. Absent of nothing.
+pub fn wilson(part: u64, whole: u64) -> Option<Rate> {
+    if whole == 0 {
+        return None;
+    }
+    let (n, p) = (whole as f64, part as f64 / whole as f64);
+    let centre = (p + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
+    let half = Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
+    // At the ends the formula is exact, and its rounding is not.
+    let low = if part == 0 { 0.0 } else { (centre - half).max(0.0) };
+    let high = if part == whole { 1.0 } else { (centre + half).min(1.0) };
+    Some(Rate { value: p, low, high })
+}
+
+/// Cohen's kappa with the interval by Fleiss, Cohen and Everitt. Absent where both said one thing only.
+pub fn kappa(counts: Counts) -> Option<Rate> {
+    let Counts { tp, fp, tn, r#fn: missed, .. } = counts;
+    let n = (tp + fp + tn + missed) as f64;
+    if n == 0.0 {
+        return None;
+    }
+    let table = [[tp as f64 / n, fp as f64 / n], [missed as f64 / n, tn as f64 / n]];
+    let rows = [table[0][0] + table[0][1], table[1][0] + table[1][1]];
+    let columns = [table[0][0] + table[1][0], table[0][1] + table[1][1]];
+    let observed = table[0][0] + table[1][1];
+    let chance = rows[0] * columns[0] + rows[1] * columns[1];
+    if (1.0 - chance).abs() < 1e-12 {
+        return None;
+    }
+    let value = (observed - chance) / (1.0 - chance);
+    let mut on = 0.0;
+    let mut off = 0.0;
+    for (i, row) in table.iter().enumerate() {
+        for (j, share) in row.iter().enumerate() {
+            if i == j {
+                on += share * (1.0 - (rows[i] + columns[j]) * (1.0 - value)).powi(2);
+            } else {
+                off += share * (columns[i] + rows[j]).powi(2);
+            }
+        }
+    }
+    let rest = (value - chance * (1.0 - value)).powi(2);
+    let variance = (on + (1.0 - value).powi(2) * off - rest) / ((1.0 - chance).powi(2) * n);
+    let half = Z * variance.max(0.0).sqrt();
+    Some(Rate { value, low: (value - half).max(-1.0), high: (value + half).min(1.0) })
+}
+
+/// The rate that people would find, from the judge's rate and its errors: Rogan and Gladen, with the interval of Lee et al.
+/// `negatives` and `positives` are what the judge got right of what people failed and passed. Absent where the judge tells
+/// too little apart.
+pub fn corrected(passed: u64, of: u64, negatives: (u64, u64), positives: (u64, u64)) -> Option<Rate> {
+    if of == 0 || negatives.1 == 0 || positives.1 == 0 {
+        return None;
+    }
+    let share = |(part, whole): (u64, u64)| part as f64 / whole as f64;
+    let (p, q0, q1) = (share((passed, of)), share(negatives), share(positives));
+    if q0 + q1 - 1.0 <= LEAST_YOUDEN {
+        return None;
+    }
+    let value = ((p + q0 - 1.0) / (q0 + q1 - 1.0)).clamp(0.0, 1.0);
+    let (n, m0, m1) = (of as f64, negatives.1 as f64, positives.1 as f64);
+    let z2 = Z * Z;
+    let smooth = |q: f64, m: f64| (q * m + 1.0) / (m + 2.0);
+    let (p, n) = ((n * p + z2 / 2.0) / (n + z2), n + z2);
+    let (q0, q1, m0, m1) = (smooth(q0, m0), smooth(q1, m1), m0 + 2.0, m1 + 2.0);
+    let youden = q0 + q1 - 1.0;
+    if youden <= 0.0 {
+        return None;
+    }
+    let theta = (p + q0 - 1.0) / youden;
+    let (v0, v1) = (q0 * (1.0 - q0) / m0, q1 * (1.0 - q1) / m1);
+    let shift = 2.0 * z2 * (-(1.0 - theta) * v0 + theta * v1);
+    let spread = (p * (1.0 - p) / n + (1.0 - theta).powi(2) * v0 + theta.powi(2) * v1).sqrt() / youden;
+    let end = |sign: f64| (theta + shift + sign * Z * spread).clamp(0.0, 1.0);
+    Some(Rate { value, low: end(-1.0), high: end(1.0) })
+}
+
+impl Calibration {
+    /// What is below the floor, if anything is.
+    pub fn below(&self, rubric: &Rubric) -> Option<String> {
+        let floor = &rubric.floor;
+        for criterion in &rubric.criteria {
+            let id = &criterion.id;
+            let Some(measured) = self.criteria.get(id) else { return Some(format!("no label is about `{id}`")) };
+            let labels = measured.counts.labels();
+            if labels < floor.labels {
+                return Some(format!("`{id}` has {labels} labels, and the floor is {}", floor.labels));
+            }
+            let kappa = floor.kappa.map(|least| ("kappa", measured.kappa, least));
+            for (what, rate, least) in
+                [("tpr", measured.tpr, floor.tpr), ("tnr", measured.tnr, floor.tnr)].into_iter().chain(kappa)
+            {
+                match rate {
+                    None => return Some(format!("`{id}` has no {what}: its labels are all of one kind")),
+                    Some(rate) if rate.value + 1e-9 < least => {
+                        return Some(format!("`{id}` has {what} {:.2}, and the floor is {least}", rate.value));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        None
+    }
+}
+
+/// How the judges of a rubric stand: what they were measured at, or why they are uncalibrated.
+///
+/// # Errors
+/// Why they are not calibrated.
+pub fn standing(rubric: &Rubric, judges: &[ModelName], case_folder: &Path) -> Result<String, String> {
+    let Some(path) = &rubric.calibration else {
+        return Err("it has no calibration; a rubric in graders/ is calibrated with `evals calibrate`".to_owned());
+    };
+    let path = case_folder.join(path);
+    let shown = shown(&path);
+    let text =
+        std::fs::read_to_string(&path).map_err(|_| format!("there is no {shown}; make it with `evals calibrate`"))?;
+    let calibration: Calibration =
+        crate::yaml::parse(&path, &text).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    if calibration.prompt_digest != rubric.prompt_digest() {
+        return Err(format!("{shown} is of another text of the rubric; calibrate it again"));
+    }
+    let sorted = |names: &[ModelName]| {
+        let mut names = names.to_vec();
+        names.sort();
+        names
+    };
+    if sorted(&calibration.judges) != sorted(judges) {
+        let (of, now) = (super::joined(&calibration.judges), super::joined(judges));
+        return Err(format!("{shown} is of the judge {of}, and {now} judges"));
+    }
+    if let Some(below) = calibration.below(rubric) {
+        return Err(format!("{shown} is below the floor: {below}"));
+    }
+    let share = |rate: Option<Rate>| rate.map_or("unknown".to_owned(), |rate| format!("{:.2}", rate.value));
+    let all = &calibration.all;
+    Ok(format!("{} labels of {}: tpr {}, tnr {}", calibration.labels, calibration.date, share(all.tpr), share(all.tnr)))
+}
+
+fn shown(path: &Path) -> String {
+    let name = |path: &Path| path.file_name().map(PathBuf::from).unwrap_or_default();
+    match path.parent().map(name).filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) => folder.join(name(path)).display().to_string(),
+        None => path.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(rate: Option<Rate>, value: f64, low: f64, high: f64) {
+        let rate = rate.unwrap();
+        for (got, wanted) in [(rate.value, value), (rate.low, low), (rate.high, high)] {
+            assert!((got - wanted).abs() < 1e-8, "{rate:?}: {wanted}");
+        }
+    }
+
+    /// Values computed with scipy, statsmodels and sklearn.
+    #[test]
+    fn the_figures_are_those_of_others() {
+        let measured = Counts { tp: 42, fp: 6, tn: 34, r#fn: 3, ..Counts::default() }.measured(None);
+        near(measured.tpr, 0.933_333_333_333_333_3, 0.821_433_980_364_081_1, 0.977_067_967_400_749);
+        near(measured.tnr, 0.85, 0.709_276_756_335_102_9, 0.929_388_122_826_796_5);
+        assert!((measured.kappa.unwrap().value - 0.786_610_878_661_088).abs() < 1e-9);
+        let table = Counts { tp: 20, fp: 5, r#fn: 10, tn: 15, ..Counts::default() };
+        near(kappa(table), 0.4, 0.151_092_290_476_661, 0.648_907_709_523_338_9);
+        // Agreement of 91 %, and next to nothing beyond chance.
+        let paradox = Counts { tp: 90, fp: 5, r#fn: 4, tn: 1, ..Counts::default() }.measured(None);
+        assert!((paradox.kappa.unwrap().value - 0.134_615_384_615_384_75).abs() < 1e-9);
+        assert!((paradox.tnr.unwrap().value - 1.0 / 6.0).abs() < 1e-12);
+        near(wilson(0, 10), 0.0, 0.0, 0.277_532_799_862_889_26);
+        near(wilson(10, 10), 1.0, 0.722_467_200_137_110_6, 1.0);
+    }
+
+    #[test]
+    fn a_rate_is_corrected_by_the_judge_s_errors() {
+        near(
+            corrected(400, 1000, (140, 200), (180, 200)),
+            1.0 / 6.0,
+            0.056_350_724_841_608_94,
+            0.262_733_025_785_958_8,
+        );
+        near(corrected(80, 100, (34, 40), (54, 60)), 0.866_666_666_666_666_6, 0.725_203_767_996_357_9, 1.0);
+        // A coin tells nothing.
+        assert_eq!(corrected(50, 100, (20, 40), (30, 60)), None);
+        assert_eq!(corrected(0, 0, (1, 1), (1, 1)), None);
+    }
+
+    #[test]
+    fn what_counts_do_not_tell_is_absent() {
+        let none = Counts::default().measured(None);
+        assert_eq!((none.tpr, none.tnr, none.kappa, none.corrected_rate), (None, None, None, None));
+        let mut counts = Counts::default();
+        counts.add(Said::Pass, true);
+        counts.add(Said::Unknown, false);
+        let one = counts.measured(None);
+        assert_eq!((one.tpr.map(|it| it.value), one.tnr, one.kappa), (Some(1.0), None, None));
+        assert_eq!(counts.labels(), 2);
+    }
+}

@@ -1,0 +1,311 @@
+//! What a rubric asks, and when enough of it holds. Pure.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::values::Fraction;
+
+/// One question of a rubric. It asks for a yes or a no, where it has neither `scale` nor `number`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Criterion {
+    /// What it is called, in answers, labels and reports.
+    pub id: String,
+    /// What the judge is asked; a yes is a pass.
+    pub ask: String,
+    /// Points are given, and enough of them are a pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<Scale>,
+    /// A number is read from the trace, and one within these bounds is a pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<Bounds>,
+    /// Its weight in the mean.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub weight: f64,
+    /// The rubric fails where it does, whatever the mean.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn is_one(weight: &f64) -> bool {
+    *weight == 1.0
+}
+
+/// Points from the worst to the best.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Scale {
+    /// The worst.
+    pub from: i64,
+    /// The best.
+    pub to: i64,
+    /// So many points are a pass.
+    pub pass: i64,
+    /// What single points mean.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub points: std::collections::BTreeMap<String, String>,
+}
+
+/// Between which numbers one is a pass; one of the two has to be there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Bounds {
+    /// The least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<f64>,
+    /// The most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+}
+
+/// When a rubric passes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aggregate {
+    /// Where every criterion passes, or the mean reaches `min`.
+    #[default]
+    All,
+    /// Where one criterion passes.
+    Any,
+}
+
+/// What is said of a criterion. Unknown is neither.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "CriterionVerdict")]
+pub enum Said {
+    /// It holds.
+    Pass,
+    /// It does not.
+    Fail,
+    /// Nobody can tell.
+    Unknown,
+}
+
+impl Said {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Said::Pass => "pass",
+            Said::Fail => "fail",
+            Said::Unknown => "unknown",
+        }
+    }
+}
+
+impl Criterion {
+    /// Whether an answer has to give a number.
+    pub fn wants_value(&self) -> bool {
+        self.scale.is_some() || self.number.is_some()
+    }
+
+    /// What a number comes to, where it is one that may be given.
+    pub fn said_of(&self, value: f64) -> Option<Said> {
+        let holds = if let Some(scale) = &self.scale {
+            let points = scale.from as f64..=scale.to as f64;
+            if value.fract() != 0.0 || !points.contains(&value) {
+                return None;
+            }
+            value >= scale.pass as f64
+        } else {
+            let bounds = self.number.as_ref().filter(|_| value.is_finite())?;
+            bounds.min.is_none_or(|min| value >= min) && bounds.max.is_none_or(|max| value <= max)
+        };
+        Some(if holds { Said::Pass } else { Said::Fail })
+    }
+
+    /// What it counts in the mean: points by their place on the scale, all else 1 or 0. Unknown counts nothing.
+    pub fn counts(&self, said: Said, value: Option<f64>) -> Option<f64> {
+        match (said, &self.scale, value) {
+            (Said::Unknown, ..) => None,
+            (_, Some(scale), Some(value)) => {
+                let width = (scale.to - scale.from) as f64;
+                Some(((value - scale.from as f64) / width).clamp(0.0, 1.0))
+            }
+            (said, ..) => Some(f64::from(u8::from(said == Said::Pass))),
+        }
+    }
+
+    /// Why it cannot be asked.
+    fn refusal(&self) -> Option<String> {
+        let id = &self.id;
+        if id.is_empty() || id.len() > 64 || id.chars().any(|c| !c.is_ascii_alphanumeric() && !"-_.".contains(c)) {
+            return Some(format!("has a criterion `{id}`, whose id is not made of letters, digits, `-`, `_` and `.`"));
+        }
+        let why = if self.ask.trim().is_empty() {
+            "asks nothing: its `ask` is empty"
+        } else if !(self.weight.is_finite() && self.weight >= 0.0) {
+            "has a `weight` that is no number from 0 up"
+        } else if self.scale.is_some() && self.number.is_some() {
+            "has both `scale` and `number`; keep one"
+        } else if self.number.as_ref().is_some_and(|it| it.min.is_none() && it.max.is_none()) {
+            "has a `number` without bounds, which every number meets; write `min` or `max`"
+        } else if self.number.as_ref().is_some_and(|it| matches!((it.min, it.max), (Some(min), Some(max)) if min > max))
+        {
+            "has a `number` whose `min` is above its `max`, which none meets"
+        } else if let Some(scale) = &self.scale {
+            if scale.from >= scale.to {
+                "has a `scale` that does not go up; write `from` below `to`"
+            } else if !(scale.from + 1..=scale.to).contains(&scale.pass) {
+                "has a `scale` whose `pass` decides nothing; it lies above `from`, and not above `to`"
+            } else if scale
+                .points
+                .keys()
+                .any(|point| !point.parse().is_ok_and(|point| (scale.from..=scale.to).contains(&point)))
+            {
+                "has `points` that its `scale` does not have"
+            } else {
+                return None;
+            }
+        } else {
+            return None;
+        };
+        Some(format!("has a criterion `{id}` that {why}"))
+    }
+}
+
+/// Why criteria cannot be asked together.
+pub fn refusal(criteria: &[Criterion], aggregate: Aggregate, min: Option<Fraction>) -> Option<String> {
+    if criteria.is_empty() {
+        return Some("asks nothing: it has no `criteria`".to_owned());
+    }
+    if let Some(why) = criteria.iter().find_map(Criterion::refusal) {
+        return Some(why);
+    }
+    for (number, criterion) in criteria.iter().enumerate() {
+        if criteria.iter().take(number).any(|before| before.id == criterion.id) {
+            return Some(format!("has two criteria `{}`; each has an id of its own", criterion.id));
+        }
+    }
+    if criteria.iter().all(|criterion| criterion.weight == 0.0 && !criterion.required) {
+        return Some("decides nothing: every criterion has weight 0".to_owned());
+    }
+    if min.is_some_and(|min| min.get() == 0.0) {
+        return Some("decides nothing: a `min` of 0 is always reached".to_owned());
+    }
+    (aggregate == Aggregate::Any && min.is_some())
+        .then(|| "has both `aggregate: any` and `min`; keep one of them".to_owned())
+}
+
+/// What several criteria come to together: the verdict, and the mean of what is known.
+pub fn aggregate(
+    criteria: &[Criterion],
+    said: &[(Said, Option<f64>)],
+    aggregate: Aggregate,
+    min: Option<Fraction>,
+) -> (Said, Option<Fraction>) {
+    let each = || criteria.iter().zip(said).filter(|(criterion, _)| criterion.weight > 0.0 || criterion.required);
+    let weighed = |unknown: Option<f64>| {
+        let parts = criteria.iter().zip(said);
+        let counted = parts.filter_map(|(it, (said, value))| Some((it.weight, it.counts(*said, *value).or(unknown)?)));
+        let (weight, sum) = counted.fold((0.0, 0.0), |(weight, sum), (w, v)| (weight + w, sum + w * v));
+        (weight > 0.0).then(|| (sum / weight).clamp(0.0, 1.0))
+    };
+    let all = |want: Said| each().all(|(_, (said, _))| *said == want);
+    let any = |want: Said| each().any(|(_, (said, _))| *said == want);
+    let required = |want: Said| each().any(|(it, (said, _))| it.required && *said == want);
+    let reached = |unknown: f64| match min {
+        Some(min) => weighed(Some(unknown)).is_none_or(|mean| mean + 1e-9 >= min.get()),
+        None => true,
+    };
+    let failed = match (aggregate, min) {
+        _ if required(Said::Fail) => true,
+        (Aggregate::Any, _) => all(Said::Fail),
+        (Aggregate::All, None) => any(Said::Fail),
+        (Aggregate::All, Some(_)) => !reached(1.0),
+    };
+    let passed = !failed
+        && !required(Said::Unknown)
+        && match (aggregate, min) {
+            (Aggregate::Any, _) => any(Said::Pass),
+            (Aggregate::All, None) => all(Said::Pass),
+            (Aggregate::All, Some(_)) => reached(0.0) && weighed(None).is_some(),
+        };
+    let verdict = match (failed, passed) {
+        (true, _) => Said::Fail,
+        (_, true) => Said::Pass,
+        _ => Said::Unknown,
+    };
+    (verdict, weighed(None).and_then(Fraction::new))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn criterion(id: &str, weight: f64, required: bool) -> Criterion {
+        Criterion { id: id.to_owned(), ask: "Is it?".to_owned(), scale: None, number: None, weight, required }
+    }
+
+    fn come_to(said: &[Said], how: Aggregate, min: Option<f64>, required: bool) -> (Said, Option<f64>) {
+        let criteria: Vec<_> = (0..said.len()).map(|n| criterion(&format!("c{n}"), 1.0, required && n == 0)).collect();
+        let said: Vec<_> = said.iter().map(|said| (*said, None)).collect();
+        let (verdict, value) = aggregate(&criteria, &said, how, min.and_then(Fraction::new));
+        (verdict, value.map(Fraction::get))
+    }
+
+    #[test]
+    fn unknown_is_neither_a_pass_nor_a_fail() {
+        use Aggregate::{All, Any};
+        use Said::{Fail, Pass, Unknown};
+        for (said, how, min, required, wanted) in [
+            (&[Pass, Pass][..], All, None, false, (Pass, Some(1.0))),
+            (&[Pass, Unknown], All, None, false, (Unknown, Some(1.0))),
+            (&[Fail, Unknown], All, None, false, (Fail, Some(0.0))),
+            (&[Unknown, Unknown], All, None, false, (Unknown, None)),
+            (&[Pass, Fail], All, Some(0.5), false, (Pass, Some(0.5))),
+            (&[Pass, Pass, Unknown], All, Some(0.6), false, (Pass, Some(1.0))),
+            (&[Pass, Fail, Unknown], All, Some(0.6), false, (Unknown, Some(0.5))),
+            (&[Fail, Fail, Unknown], All, Some(0.6), false, (Fail, Some(0.0))),
+            (&[Fail, Pass, Pass], All, Some(0.5), true, (Fail, Some(2.0 / 3.0))),
+            (&[Unknown, Pass, Pass], All, Some(0.5), true, (Unknown, Some(1.0))),
+            (&[Fail, Pass], Any, None, false, (Pass, Some(0.5))),
+            (&[Fail, Unknown], Any, None, false, (Unknown, Some(0.0))),
+            (&[Fail, Fail], Any, None, false, (Fail, Some(0.0))),
+        ] {
+            assert_eq!(come_to(said, how, min, required), wanted, "{said:?} {how:?} {min:?} {required}");
+        }
+    }
+
+    #[test]
+    fn points_and_numbers_are_judged_by_their_bounds() {
+        let scale = Scale { from: 1, to: 5, pass: 4, points: Default::default() };
+        let points = Criterion { scale: Some(scale), ..criterion("a", 1.0, false) };
+        assert_eq!([3.0, 4.0, 5.0].map(|n| points.said_of(n)), [Some(Said::Fail), Some(Said::Pass), Some(Said::Pass)]);
+        assert_eq!([0.0, 6.0, 3.5, f64::NAN].map(|n| points.said_of(n)), [None; 4]);
+        assert_eq!(points.counts(Said::Fail, Some(2.0)), Some(0.25));
+        let number =
+            Criterion { number: Some(Bounds { min: Some(0.0), max: Some(2.0) }), ..criterion("b", 1.0, false) };
+        assert_eq!([-1.0, 2.0, 2.5].map(|n| number.said_of(n)), [Some(Said::Fail), Some(Said::Pass), Some(Said::Fail)]);
+        assert_eq!(number.said_of(f64::INFINITY), None);
+    }
+
+    fn any_said() -> impl Strategy<Value = Said> {
+        prop_oneof![Just(Said::Pass), Just(Said::Fail), Just(Said::Unknown)]
+    }
+
+    proptest! {
+        /// Whatever an unknown turns out to be, a verdict that was given does not turn into its opposite.
+        #[test]
+        fn learning_an_unknown_overturns_nothing(
+            said in prop::collection::vec((any_said(), any_said(), 0.0..3.0f64, any::<bool>()), 1..6),
+            any in any::<bool>(),
+            min in prop::option::of(0.01..=1.0f64),
+        ) {
+            let criteria: Vec<_> = said.iter().enumerate().map(|(n, it)| criterion(&format!("c{n}"), it.2, it.3)).collect();
+            let how = if any { Aggregate::Any } else { Aggregate::All };
+            let min = min.filter(|_| !any).and_then(Fraction::new);
+            let before: Vec<_> = said.iter().map(|it| (it.0, None)).collect();
+            let after: Vec<_> = said.iter().map(|it| (if it.0 == Said::Unknown { it.1 } else { it.0 }, None)).collect();
+            let (before, _) = aggregate(&criteria, &before, how, min);
+            let (after, _) = aggregate(&criteria, &after, how, min);
+            prop_assert!(before == Said::Unknown || before == after, "{before:?} became {after:?}");
+        }
+    }
+}

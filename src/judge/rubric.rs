@@ -1,0 +1,262 @@
+//! A rubric, and how a session is judged by it: canaries, answers, majority, and the grade that comes of them.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::answer::{self, Finding};
+use super::calibration::{self, Floor};
+use super::criteria::{self, Aggregate, Criterion, Said, aggregate};
+use super::view::{Rules, Show, Shown};
+use super::vote::{agreement, majority};
+use super::{JudgeRecord, Judges, OneJudge, Spent, canary, joined, prompt};
+use crate::grade::{Grade, Score};
+use crate::grader::OneOrList;
+use crate::model_client::{AskError, ModelName, Reply};
+use crate::values::Fraction;
+
+/// Characters of a trace that are shown where nobody says.
+const CHARACTERS: usize = 60_000;
+
+/// Criteria that a model judges a session by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Rubric {
+    /// Who judges, or each of several: `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judge: Option<OneOrList<ModelName>>,
+    /// What a judge has to know of the task that its trace does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// What is asked.
+    pub criteria: Vec<Criterion>,
+    /// When it passes.
+    #[serde(default)]
+    pub aggregate: Aggregate,
+    /// It passes where the weighted mean of the criteria reaches this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<Fraction>,
+    /// What the judge is shown beside calls and results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub show: Vec<Show>,
+    /// So many characters of the trace are shown, its beginning and its end.
+    #[serde(default = "usual_characters")]
+    #[schemars(range(min = 2000))]
+    pub characters: usize,
+    /// Without a calibration that reaches the floor it is ungraded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub require_calibration: bool,
+    /// What a calibration has to reach, for each criterion.
+    #[serde(default)]
+    pub floor: Floor,
+    /// The file of its calibration; beside it where it stands in `graders/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<PathBuf>,
+}
+
+fn usual_characters() -> usize {
+    CHARACTERS
+}
+
+/// What judges came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// The grade.
+    pub grade: Grade,
+    /// Who gave it.
+    pub record: JudgeRecord,
+}
+
+/// One judge's answer.
+struct Asked {
+    one: OneJudge,
+    findings: Result<Vec<Finding>, String>,
+    spent: Spent,
+}
+
+impl Rubric {
+    /// Why it cannot be applied. The text goes on from its name.
+    pub fn refusal(&self) -> Option<String> {
+        if self.characters < 2000 {
+            return Some("shows next to nothing: `characters` is below 2000".to_owned());
+        }
+        criteria::refusal(&self.criteria, self.aggregate, self.min).or_else(|| self.floor.refusal())
+    }
+
+    /// What a judge is shown.
+    pub fn rules(&self) -> Rules {
+        Rules { show: self.show.clone(), characters: self.characters }
+    }
+
+    /// Those that it names.
+    pub fn judges(&self) -> &[ModelName] {
+        self.judge.as_ref().map_or(&[], |judge| judge.0.as_slice())
+    }
+
+    /// Digest of what a judge is told, whatever the session.
+    pub fn prompt_digest(&self) -> String {
+        prompt::digest(self.about.as_deref(), &self.criteria, &format!("{:?}", self.rules()))
+    }
+
+    /// Says where its calibration is, where it does not say so itself: beside the file that it stands in.
+    pub fn stands_in(&mut self, folder: &Path, name: &str) {
+        let path = match self.calibration.take() {
+            Some(path) => folder.join(path),
+            None => folder.join(format!("{name}.calibration.yaml")),
+        };
+        // Paths of a rubric that stands in a case count from there, and this one does not.
+        self.calibration = Some(std::path::absolute(&path).unwrap_or(path));
+    }
+
+    /// Has a session judged.
+    pub async fn judge(&self, judges: &Judges, shown: &Shown, case_folder: &Path) -> Judgement {
+        let mut record = JudgeRecord {
+            prompt_digest: self.prompt_digest(),
+            left_out: shown.notes.clone(),
+            suspicious: shown.speaks_to_a_judge(),
+            calibrated: Some(false),
+            ..JudgeRecord::default()
+        };
+        let names = match judges.chosen(self.judges()) {
+            Ok(names) => names,
+            Err(why) => return Judgement { grade: Grade::ungraded(why), record },
+        };
+        record.model = joined(&names);
+        let standing = calibration::standing(self, &names, case_folder);
+        (record.calibrated, record.calibration) =
+            (Some(standing.is_ok()), Some(standing.clone().unwrap_or_else(|e| e)));
+        if let (Err(why), true) = (&standing, self.require_calibration) {
+            let grade = Grade::ungraded(format!("the rubric requires a calibration: {why}"));
+            return Judgement { grade, record };
+        }
+        let asked = self.ask_all(judges, &names, shown).await;
+        let mut spent = Spent::default();
+        asked.iter().for_each(|it| spent.join(&it.spent));
+        spent.tell(&mut record);
+        record.judges = asked.iter().map(|it| it.one.clone()).collect();
+        let answers: Vec<Option<Vec<Finding>>> = asked.iter().map(|it| it.findings.as_ref().ok().cloned()).collect();
+        if answers.iter().all(Option::is_none) {
+            let why: Vec<String> = asked.iter().filter_map(|it| it.findings.clone().err()).collect();
+            return Judgement { grade: Grade::ungraded(why.join("; ")), record };
+        }
+        record.agreement = agreement(&self.criteria, &answers);
+        record.criteria = majority(&self.criteria, &answers);
+        let missing: Vec<String> = asked.iter().filter_map(|it| it.findings.clone().err()).collect();
+        let mut grade = self.grade(&record.criteria, shown.change, &missing);
+        if standing.is_err() {
+            mark_uncalibrated(&mut grade);
+        }
+        Judgement { grade, record }
+    }
+
+    /// What every judge says of a session, without a grade: for those who measure judges.
+    pub async fn findings(&self, judges: &Judges, names: &[ModelName], shown: &Shown) -> (Vec<Finding>, Vec<String>) {
+        let asked = self.ask_all(judges, names, shown).await;
+        let answers: Vec<_> = asked.iter().map(|it| it.findings.as_ref().ok().cloned()).collect();
+        let failed = asked.into_iter().filter_map(|it| it.findings.err()).collect();
+        (majority(&self.criteria, &answers), failed)
+    }
+
+    async fn ask_all(&self, judges: &Judges, names: &[ModelName], shown: &Shown) -> Vec<Asked> {
+        let mut running = tokio::task::JoinSet::new();
+        for (number, name) in names.iter().enumerate() {
+            let (rubric, judges, name, shown) = (self.clone(), judges.clone(), name.clone(), shown.clone());
+            running.spawn(async move { (number, rubric.ask(&judges, &name, &shown).await) });
+        }
+        let mut asked: Vec<(usize, Asked)> = Vec::new();
+        while let Some(done) = running.join_next().await {
+            asked.extend(done.ok());
+        }
+        asked.sort_by_key(|(number, _)| *number);
+        asked.into_iter().map(|(_, asked)| asked).collect()
+    }
+
+    async fn ask(&self, judges: &Judges, name: &ModelName, shown: &Shown) -> Asked {
+        let mut spent = Spent::default();
+        let mut one = OneJudge { judge: name.to_string(), ..OneJudge::default() };
+        let void =
+            judges.void_once(format!("{name}\n{}", self.prompt_digest()), self.void(judges, name, &mut spent)).await;
+        let findings = match void {
+            Err(error) => Err(error.to_string()),
+            Ok(Some(canary)) => Err(format!("the judge `{name}` is void: it passed the canary {canary}")),
+            Ok(None) => match self.put(judges, name, shown, &mut spent).await {
+                Err(error) => Err(error.to_string()),
+                Ok((answer, reply)) => {
+                    one.model.clone_from(&reply.model);
+                    Ok(answer.findings(&self.criteria, shown))
+                }
+            },
+        };
+        match &findings {
+            Ok(findings) => one.verdicts = findings.iter().map(|it| it.verdict).collect(),
+            Err(why) => one.void = Some(why.clone()),
+        }
+        Asked { one, findings, spent }
+    }
+
+    /// The canary that a judge passes, if it passes one.
+    async fn void(&self, judges: &Judges, name: &ModelName, spent: &mut Spent) -> Result<Option<String>, AskError> {
+        for (canary, shown) in canary::canaries() {
+            match self.put(judges, name, &shown, spent).await {
+                Ok((answer, _)) if answer.passes_any() => return Ok(Some(canary.to_owned())),
+                // What is no answer is no pass.
+                Ok(_) | Err(AskError::WrongForm(_) | AskError::Declined | AskError::TooLong) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    async fn put(
+        &self,
+        judges: &Judges,
+        name: &ModelName,
+        shown: &Shown,
+        spent: &mut Spent,
+    ) -> Result<(answer::Answer, Reply), AskError> {
+        let question = prompt::question(self.about.as_deref(), &self.criteria, shown);
+        let criteria = self.criteria.clone();
+        let reply = judges.ask(name, question, move |text| answer::read(text, &criteria).map(|_| ())).await?;
+        spent.add(name, &reply);
+        let answer = answer::read(&reply.text, &self.criteria).map_err(AskError::WrongForm)?;
+        Ok((answer, reply))
+    }
+
+    fn grade(&self, findings: &[Finding], change: Option<u64>, missing: &[String]) -> Grade {
+        let said: Vec<(Said, Option<f64>)> = findings.iter().map(|it| (it.verdict, it.value)).collect();
+        let (verdict, value) = aggregate(&self.criteria, &said, self.aggregate, self.min);
+        let told = |want: Said| -> Vec<String> {
+            let those = findings.iter().filter(|it| it.verdict == want);
+            those.map(|it| format!("`{}`: {}", it.criterion, short(it.void.as_ref().unwrap_or(&it.reason)))).collect()
+        };
+        let of_all = format!("{} of {} criteria hold", told(Said::Pass).len(), findings.len());
+        let (passed, reason) = match verdict {
+            Said::Unknown => {
+                let mut why = told(Said::Unknown);
+                why.extend(missing.iter().cloned());
+                return Grade::ungraded(format!("the judge could not tell: {}", why.join("; ")));
+            }
+            Said::Fail => (false, format!("{of_all}; {}", told(Said::Fail).join("; "))),
+            Said::Pass => (true, format!("{of_all}; {}", told(Said::Pass).join("; "))),
+        };
+        let deciding = if passed { Said::Pass } else { Said::Fail };
+        let evidence = findings.iter().filter(|it| it.verdict == deciding).flat_map(|it| it.evidence.iter().copied());
+        let evidence: Vec<u64> = evidence.filter(|seq| Some(*seq) != change).collect();
+        let value = value.unwrap_or(if passed { Fraction::ONE } else { Fraction::ZERO });
+        Grade::Scored(Score { value, passed, reason, evidence: Vec::new() }).pointing_at(evidence)
+    }
+}
+
+fn mark_uncalibrated(grade: &mut Grade) {
+    match grade {
+        Grade::Scored(Score { reason, .. }) | Grade::Ungraded { reason } => reason.push_str(" (uncalibrated)"),
+    }
+}
+
+/// A reason on one line, of a length that can be read.
+pub(super) fn short(text: &str) -> String {
+    let line = super::view::squeezed(text);
+    let cut: String = line.chars().filter(|c| !c.is_control()).take(300).collect();
+    if cut.len() < line.len() { format!("{cut}…") } else { cut }
+}

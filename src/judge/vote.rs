@@ -1,0 +1,104 @@
+//! Several judges: what most of them say, and how far they agree. Pure.
+
+use super::answer::Finding;
+use super::criteria::{Criterion, Said};
+
+/// What the judges together say of each criterion, in the order of the criteria. A judge that gave no answer is nobody's voice,
+/// and is counted: without more than half of all there is no majority.
+pub fn majority(criteria: &[Criterion], judges: &[Option<Vec<Finding>>]) -> Vec<Finding> {
+    let most = |number: usize, criterion: &Criterion| -> Finding {
+        let all: Vec<&Finding> = judges.iter().flatten().filter_map(|findings| findings.get(number)).collect();
+        let of = |said: Said| -> Vec<&Finding> { all.iter().copied().filter(|it| it.verdict == said).collect() };
+        let (passed, failed) = (of(Said::Pass), of(Said::Fail));
+        let winners = [passed, failed].into_iter().find(|votes| votes.len() * 2 > judges.len());
+        match winners {
+            Some(votes) => {
+                let mut finding = votes.first().map(|it| (*it).clone()).unwrap_or_else(|| unknown(criterion, ""));
+                finding.value = median(votes.iter().filter_map(|it| it.value).collect());
+                finding.evidence = votes.iter().flat_map(|it| it.evidence.iter().copied()).collect();
+                finding.evidence.sort_unstable();
+                finding.evidence.dedup();
+                finding
+            }
+            None => match all.as_slice() {
+                [only] if judges.len() == 1 => (*only).clone(),
+                _ => unknown(criterion, "no majority of the judges"),
+            },
+        }
+    };
+    criteria.iter().enumerate().map(|(number, criterion)| most(number, criterion)).collect()
+}
+
+/// The share of pairs of judges that say the same, over all criteria. Absent with fewer than two answers.
+pub fn agreement(criteria: &[Criterion], judges: &[Option<Vec<Finding>>]) -> Option<f64> {
+    let answers: Vec<&Vec<Finding>> = judges.iter().flatten().collect();
+    let (mut pairs, mut same) = (0_u32, 0_u32);
+    for (number, one) in answers.iter().enumerate() {
+        for other in answers.iter().skip(number + 1) {
+            for criterion in 0..criteria.len() {
+                let (Some(one), Some(other)) = (one.get(criterion), other.get(criterion)) else { continue };
+                pairs += 1;
+                same += u32::from(one.verdict == other.verdict);
+            }
+        }
+    }
+    (pairs > 0).then(|| f64::from(same) / f64::from(pairs))
+}
+
+fn unknown(criterion: &Criterion, reason: &str) -> Finding {
+    Finding {
+        criterion: criterion.id.clone(),
+        verdict: Said::Unknown,
+        value: None,
+        evidence: Vec::new(),
+        quote: String::new(),
+        reason: reason.to_owned(),
+        void: None,
+    }
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match (values.len() % 2, values.get(middle)) {
+        (1, Some(value)) => Some(*value),
+        (0, Some(upper)) => values.get(middle.checked_sub(1)?).map(|lower| (lower + upper) / 2.0),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(verdict: Said, value: Option<f64>) -> Finding {
+        let criterion =
+            Criterion { id: "a".into(), ask: "?".into(), scale: None, number: None, weight: 1.0, required: false };
+        Finding { verdict, value, evidence: vec![1], ..unknown(&criterion, "") }
+    }
+
+    #[test]
+    fn more_than_half_of_all_judges_decide() {
+        use Said::{Fail, Pass, Unknown};
+        let criteria =
+            [Criterion { id: "a".into(), ask: "?".into(), scale: None, number: None, weight: 1.0, required: false }];
+        let say = |said: &[Option<Said>]| {
+            let judges: Vec<_> = said.iter().map(|it| it.map(|it| vec![finding(it, Some(2.0))])).collect();
+            (majority(&criteria, &judges)[0].verdict, agreement(&criteria, &judges))
+        };
+        assert_eq!(say(&[Some(Pass)]), (Pass, None));
+        assert_eq!(say(&[Some(Unknown)]), (Unknown, None));
+        assert_eq!(say(&[Some(Pass), Some(Pass), Some(Fail)]), (Pass, Some(1.0 / 3.0)));
+        assert_eq!(say(&[Some(Pass), Some(Fail)]), (Unknown, Some(0.0)));
+        assert_eq!(say(&[Some(Pass), Some(Unknown), None]), (Unknown, Some(0.0)));
+        assert_eq!(say(&[Some(Fail), Some(Fail), None]), (Fail, Some(1.0)));
+        assert_eq!(say(&[None, None]), (Unknown, None));
+    }
+
+    #[test]
+    fn points_are_the_median_of_those_who_decide() {
+        assert_eq!(median(vec![5.0, 3.0, 4.0]), Some(4.0));
+        assert_eq!(median(vec![4.0, 5.0]), Some(4.5));
+        assert_eq!(median(vec![]), None);
+    }
+}

@@ -1,0 +1,343 @@
+//! Asks a model for one answer: the same question and answer whatever the API, with retries, limits and a cache.
+//!
+//! A [`Question`] is written and its answer read by one file for each API; [`http`] sends it, [`cache`] remembers it. Nothing
+//! here reads the environment or knows what is asked: who makes a [`Client`] says where services are and with which keys.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::trace::Usage;
+
+mod anthropic;
+mod cache;
+mod http;
+mod name;
+mod openai;
+mod service;
+
+pub use name::{ModelName, Via};
+pub use service::{Service, Services};
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// What the model is told it is.
+    pub system: String,
+    /// What it is asked.
+    pub user: String,
+    /// The JSON Schema of the answer.
+    pub schema: Value,
+    /// What is random in the texts. The same question with other marks is the same question.
+    pub marks: Vec<String>,
+}
+
+/// What a model answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// Its text.
+    pub text: String,
+    /// The model it says it is.
+    pub model: Option<String>,
+    /// What it used; absent figures were not told.
+    pub usage: Usage,
+    /// Whether it was asked before, and the answer kept.
+    pub cached: bool,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum AskError {
+    /// Nobody gave a key for its service.
+    #[error("no key for `{model}`: set {variable}")]
+    NoKey {
+        /// The model.
+        model: String,
+        /// Where the key is looked for.
+        variable: &'static str,
+    },
+    /// The service refuses the request, and would again.
+    #[error("the model's service answered {status}: {message}")]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// What it said.
+        message: String,
+    },
+    /// The service has no time, however often it is asked.
+    #[error("the model's service has no time: it answered {status} ({message}), {tries} tries")]
+    Busy {
+        /// The last HTTP status.
+        status: u16,
+        /// What it said.
+        message: String,
+        /// How often it was asked.
+        tries: u32,
+    },
+    /// Nothing answers there.
+    #[error("the model's service cannot be reached: {0}")]
+    Unreachable(String),
+    /// The answer broke off.
+    #[error("the answer of the model's service broke off: {0}")]
+    Cut(String),
+    /// No answer came in time.
+    #[error("the model's service did not answer within {0:?}")]
+    Slow(Duration),
+    /// What came is not an answer of its API.
+    #[error("the model's service answered with what its API does not have: {0}")]
+    Malformed(String),
+    /// The model declines.
+    #[error("the model declined to answer")]
+    Declined,
+    /// The model had more to say than it may.
+    #[error("the model's answer was cut short at the most that it may say")]
+    TooLong,
+    /// It answered, and not in the form that was asked for, twice.
+    #[error("the model's answer is not what was asked for: {0}")]
+    WrongForm(String),
+    /// A harness in a model's place did not answer.
+    #[error("harness `{name}` did not answer: {why}")]
+    Harness {
+        /// The harness.
+        name: String,
+        /// Why.
+        why: String,
+    },
+    /// The user interrupts the command.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl AskError {
+    /// Whether it may be gone the next time.
+    fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            AskError::Busy { .. }
+                | AskError::Unreachable(_)
+                | AskError::Cut(_)
+                | AskError::Slow(_)
+                | AskError::Malformed(_)
+        )
+    }
+}
+
+/// Who starts agents that answer in a model's place.
+pub trait Harnesses: std::fmt::Debug + Send + Sync {
+    /// Gives an agent a prompt in an empty workspace, and takes what it says in the end. May block.
+    ///
+    /// # Errors
+    /// Why it did not answer.
+    fn ask(&self, harness: &str, model: Option<&str>, prompt: &str) -> Result<Reply, String>;
+}
+
+/// How a client asks.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where the services are.
+    pub services: Services,
+    /// Where answers are kept; nowhere where it is absent.
+    pub cache: Option<PathBuf>,
+    /// Requests at once.
+    pub at_once: usize,
+    /// How often it is tried again.
+    pub retries: u32,
+    /// How long is waited before the first further try; each later one waits twice as long.
+    pub pause: Duration,
+    /// How long one answer may take.
+    pub time: Duration,
+}
+
+/// The longest wait before a further try, also where a service asks for more.
+const LONGEST_PAUSE: Duration = Duration::from_secs(120);
+
+impl Settings {
+    /// The usual ones, with no cache.
+    pub fn usual(services: Services) -> Self {
+        let (pause, time) = (Duration::from_millis(500), Duration::from_secs(180));
+        Self { services, cache: None, at_once: 4, retries: 3, pause, time }
+    }
+}
+
+/// Asks models over HTTP. Its calls block the thread.
+#[derive(Debug)]
+pub struct Client {
+    settings: Settings,
+    http: http::Http,
+    free: Mutex<usize>,
+    freed: Condvar,
+    /// No request is sent before: a service asked for that.
+    not_before: Mutex<Option<Instant>>,
+    interrupt: watch::Receiver<bool>,
+    harnesses: Option<Arc<dyn Harnesses>>,
+}
+
+impl Client {
+    /// A client that gives up once the user interrupts.
+    pub fn new(settings: Settings, interrupt: watch::Receiver<bool>, harnesses: Option<Arc<dyn Harnesses>>) -> Self {
+        let http = http::Http::new(settings.time);
+        let free = Mutex::new(settings.at_once.max(1));
+        Self { settings, http, free, freed: Condvar::new(), not_before: Mutex::default(), interrupt, harnesses }
+    }
+
+    /// Asks a model, tries again where that may help, and answers from the cache what was answered before. What does not
+    /// fit is asked for once more, and never kept.
+    ///
+    /// # Errors
+    /// There is no answer.
+    pub fn ask(
+        &self,
+        model: &ModelName,
+        question: &Question,
+        fits: &dyn Fn(&str) -> Result<(), String>,
+    ) -> Result<Reply, AskError> {
+        let service = self.settings.services.of(model)?;
+        let cache = self.settings.cache.as_deref().map(|folder| cache::Place::of(folder, model, service, question));
+        if let Some(reply) = cache.as_ref().and_then(cache::Place::read).filter(|reply| fits(&reply.text).is_ok()) {
+            return Ok(reply);
+        }
+        let _slot = self.slot();
+        let (mut tries, mut unfit) = (0, 0);
+        loop {
+            self.wait_for_turn()?;
+            let (error, wait) = match self.once(model, service, question) {
+                Ok(reply) => match fits(&reply.text) {
+                    Ok(()) => {
+                        if let Some(cache) = &cache {
+                            cache.write(&reply);
+                        }
+                        return Ok(reply);
+                    }
+                    Err(_) if unfit == 0 => {
+                        unfit += 1;
+                        continue;
+                    }
+                    Err(why) => return Err(AskError::WrongForm(why)),
+                },
+                Err(failed) => failed,
+            };
+            tries += 1;
+            if !error.may_pass() || tries > self.settings.retries || wait.is_some_and(|wait| wait > LONGEST_PAUSE) {
+                return Err(match error {
+                    AskError::Busy { status, message, .. } => AskError::Busy { status, message, tries },
+                    other => other,
+                });
+            }
+            let doubled = self.settings.pause.saturating_mul(1 << (tries - 1).min(16));
+            let until = Instant::now() + wait.unwrap_or(doubled).min(LONGEST_PAUSE);
+            if wait.is_some() {
+                // The service means everybody who asks it.
+                let mut not_before = lock(&self.not_before);
+                *not_before = Some(not_before.map_or(until, |before| before.max(until)));
+            }
+            self.sleep_until(until)?;
+        }
+    }
+
+    /// One request. An error comes with the time that the service asks to wait.
+    fn once(
+        &self,
+        model: &ModelName,
+        service: Option<&Service>,
+        question: &Question,
+    ) -> Result<Reply, (AskError, Option<Duration>)> {
+        let Some(service) = service else { return self.of_harness(model, question).map_err(|error| (error, None)) };
+        let key = service.key.as_deref();
+        let (path, headers, body) = match model.via {
+            Via::Anthropic => anthropic::request(&model.model, key, question),
+            Via::Openai | Via::Harness => openai::request(&model.model, key, question),
+        };
+        let answer = self.http.post(service, path, &headers, &body).map_err(|error| (error, None))?;
+        if !(200..300).contains(&answer.status) {
+            let status = answer.status;
+            let message = error_message(&answer.body, service.key.as_deref());
+            let busy = matches!(status, 408 | 409 | 425 | 429 | 500..=599);
+            return Err(match busy {
+                true => (AskError::Busy { status, message, tries: 1 }, answer.retry_after),
+                false => (AskError::Refused { status, message }, None),
+            });
+        }
+        let value: Value = serde_json::from_slice(&answer.body)
+            .map_err(|error| (AskError::Malformed(format!("it is no JSON: {error}")), None))?;
+        let read = match model.via {
+            Via::Anthropic => anthropic::read(&value),
+            Via::Openai | Via::Harness => openai::read(&value),
+        };
+        read.map_err(|error| (error, None))
+    }
+
+    fn of_harness(&self, model: &ModelName, question: &Question) -> Result<Reply, AskError> {
+        let name = model.model.clone();
+        let Some(harnesses) = &self.harnesses else {
+            return Err(AskError::Harness { name, why: "no agent is started here".to_owned() });
+        };
+        let Question { system, user, schema, .. } = question;
+        let prompt = format!(
+            "{system}\n\n{user}\n\nUse no tool. Answer with one JSON object that follows this JSON Schema, and with nothing else:\n{schema}\n"
+        );
+        let asked = harnesses.ask(&name, model.of_harness.as_deref(), &prompt);
+        asked.map_err(|why| AskError::Harness { name, why })
+    }
+
+    /// Holds one of the places for requests.
+    fn slot(&self) -> Slot<'_> {
+        let mut free = lock(&self.free);
+        while *free == 0 {
+            free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
+        }
+        *free -= 1;
+        Slot(self)
+    }
+
+    fn wait_for_turn(&self) -> Result<(), AskError> {
+        let until = *lock(&self.not_before);
+        self.sleep_until(until.unwrap_or_else(Instant::now))
+    }
+
+    fn sleep_until(&self, until: Instant) -> Result<(), AskError> {
+        loop {
+            if *self.interrupt.borrow() {
+                return Err(AskError::Interrupted);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(Duration::from_millis(100)));
+        }
+    }
+}
+
+struct Slot<'a>(&'a Client);
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.free) += 1;
+        self.0.freed.notify_one();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What an error of either API says, on one line; services repeat keys in it.
+fn error_message(body: &[u8], key: Option<&str>) -> String {
+    const LONGEST: usize = 300;
+    let said = serde_json::from_slice::<Value>(body).ok().and_then(|body| {
+        let error = body.get("error")?;
+        error.get("message").and_then(Value::as_str).or(error.as_str()).map(str::to_owned)
+    });
+    let text = said.unwrap_or_else(|| String::from_utf8_lossy(body.get(..LONGEST * 4).unwrap_or(body)).into_owned());
+    let text = key.filter(|key| !key.is_empty()).map_or(text.clone(), |key| text.replace(key, "[redacted]"));
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
+}
+
+/// A text in which there are no marks: for what asks about the same question.
+fn without_marks(text: &str, marks: &[String]) -> String {
+    marks.iter().enumerate().fold(text.to_owned(), |text, (n, mark)| text.replace(mark.as_str(), &format!("MARK-{n}")))
+}

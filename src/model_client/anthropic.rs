@@ -1,0 +1,43 @@
+//! Anthropic Messages: a question as a request, and its answer.
+
+use serde_json::{Value, json};
+
+use super::http::HeaderLine;
+use super::{AskError, Question, Reply};
+use crate::trace::{Usage, UsageScope};
+
+/// The most that an answer may hold; the API wants it said.
+const MAX_TOKENS: u64 = 8192;
+
+/// Path, headers and body of the request.
+pub(super) fn request(model: &str, key: Option<&str>, question: &Question) -> (&'static str, Vec<HeaderLine>, Value) {
+    let mut headers = vec![("anthropic-version", "2023-06-01".to_owned())];
+    headers.extend(key.map(|key| ("x-api-key", key.to_owned())));
+    let body = json!({
+        "model": model,
+        "max_tokens": MAX_TOKENS,
+        "system": question.system,
+        "messages": [{"role": "user", "content": question.user}],
+        "output_config": {"format": {"type": "json_schema", "schema": question.schema}},
+    });
+    ("/v1/messages", headers, body)
+}
+
+/// What an answer says.
+pub(super) fn read(answer: &Value) -> Result<Reply, AskError> {
+    match answer["stop_reason"].as_str() {
+        Some("refusal") => return Err(AskError::Declined),
+        Some("max_tokens") => return Err(AskError::TooLong),
+        _ => {}
+    }
+    let blocks = answer["content"].as_array().ok_or_else(|| AskError::Malformed("it has no `content`".to_owned()))?;
+    let texts = blocks.iter().filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str());
+    let told = &answer["usage"];
+    let count = |key: &str| told[key].as_u64();
+    let mut usage = Usage::of(UsageScope::Call);
+    (usage.input_tokens, usage.output_tokens) = (count("input_tokens"), count("output_tokens"));
+    usage.cache_read_tokens = count("cache_read_input_tokens");
+    usage.cache_write_tokens = count("cache_creation_input_tokens");
+    let model = answer["model"].as_str().map(str::to_owned);
+    Ok(Reply { text: texts.collect(), model, usage, cached: false })
+}

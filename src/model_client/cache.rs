@@ -1,0 +1,60 @@
+//! Answers that were given before, by the digest of what was asked. Neither the question nor a key is kept.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{ModelName, Question, Reply, Service, without_marks};
+use crate::trace::Usage;
+
+/// The form of these files; those of another one are asked for again.
+const VERSION: u32 = 1;
+
+/// Where the answer to one question is kept.
+pub(super) struct Place(PathBuf);
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    version: u32,
+    model: Option<String>,
+    text: String,
+    usage: Usage,
+}
+
+impl Place {
+    /// The place for a question to a model of a service. The same question with other marks has the same place.
+    pub(super) fn of(folder: &Path, model: &ModelName, service: Option<&Service>, question: &Question) -> Self {
+        let Question { system, user, schema, marks } = question;
+        let mut hasher = blake3::Hasher::new();
+        let address = service.map(|service| service.base_url.clone()).unwrap_or_default();
+        let texts = [model.to_string(), address, without_marks(system, marks), without_marks(user, marks)];
+        for text in texts.iter().chain([&schema.to_string()]) {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+        Self(folder.join(format!("{}.json", hasher.finalize().to_hex())))
+    }
+
+    /// The answer, where there is one that can be read.
+    pub(super) fn read(&self) -> Option<Reply> {
+        let kept: Kept = serde_json::from_slice(&fs::read(&self.0).ok()?).ok()?;
+        let Kept { version, model, text, usage } = kept;
+        (version == VERSION).then_some(Reply { text, model, usage, cached: true })
+    }
+
+    /// Keeps an answer. Where that fails, the same is asked once more another time.
+    pub(super) fn write(&self, reply: &Reply) {
+        let Some(folder) = self.0.parent() else { return };
+        let (model, text, usage) = (reply.model.clone(), reply.text.clone(), reply.usage.clone());
+        let kept = Kept { version: VERSION, model, text, usage };
+        // Several trials may have asked the same.
+        let written = || -> std::io::Result<()> {
+            fs::create_dir_all(folder)?;
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            serde_json::to_writer(&mut file, &kept)?;
+            file.persist(&self.0).map(|_| ()).map_err(|error| error.error)
+        };
+        let _ = written();
+    }
+}

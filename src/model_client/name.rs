@@ -1,0 +1,116 @@
+//! The name of a model to ask: by which API, and what it is called there.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A model, as `anthropic:MODEL`, `openai:MODEL` or `harness:NAME[=MODEL]`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ModelName {
+    /// How it is reached.
+    pub via: Via,
+    /// The model, or the harness.
+    pub model: String,
+    /// The model that a harness is asked to use.
+    pub of_harness: Option<String>,
+}
+
+/// How a model is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Via {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions, which many services speak.
+    Openai,
+    /// An agent that is given the question as its prompt.
+    Harness,
+}
+
+impl Via {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Via::Anthropic => "anthropic",
+            Via::Openai => "openai",
+            Via::Harness => "harness",
+        }
+    }
+}
+
+impl FromStr for ModelName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "`{text}` names no model; write `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`, such as `anthropic:claude-opus-4-8`"
+            )
+        };
+        let (via, model) = text.trim().split_once(':').ok_or_else(wrong)?;
+        let via = [Via::Anthropic, Via::Openai, Via::Harness].into_iter().find(|it| it.word() == via);
+        let via = via.ok_or_else(wrong)?;
+        let (model, of_harness) = match (via, model.split_once('=')) {
+            (Via::Harness, Some((harness, model))) if !model.trim().is_empty() => {
+                (harness, Some(model.trim().to_owned()))
+            }
+            _ => (model, None),
+        };
+        if model.trim().is_empty() || model.chars().any(char::is_control) {
+            return Err(wrong());
+        }
+        Ok(Self { via, model: model.trim().to_owned(), of_harness })
+    }
+}
+
+impl fmt::Display for ModelName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.via.word(), self.model)?;
+        self.of_harness.as_ref().map_or(Ok(()), |model| write!(f, "={model}"))
+    }
+}
+
+impl<'de> Deserialize<'de> for ModelName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl Serialize for ModelName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for ModelName {
+    fn schema_name() -> Cow<'static, str> {
+        "ModelName".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^(anthropic|openai|harness):."})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_named_with_its_api() {
+        for text in ["anthropic:claude-opus-4-8", "openai:llama3:8b", "harness:codex-acp=gpt-5", "openai:a=b"] {
+            assert_eq!(text.parse::<ModelName>().unwrap().to_string(), text);
+        }
+        let harness: ModelName = "harness:a=b".parse().unwrap();
+        assert_eq!((harness.model.as_str(), harness.of_harness.as_deref()), ("a", Some("b")));
+        for text in ["claude-opus-4-8", "anthropic:", "gemini:x", "openai: \u{7}"] {
+            assert!(text.parse::<ModelName>().unwrap_err().contains("names no model"), "{text}");
+        }
+    }
+}

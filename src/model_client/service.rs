@@ -1,0 +1,134 @@
+//! Where models' services are, with which keys and through which proxy, as the user's environment says it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::{AskError, ModelName, Via};
+
+/// A service that serves models.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Service {
+    /// Its address, without a slash at the end.
+    pub base_url: String,
+    /// The key; a service of the user's own may need none.
+    pub key: Option<String>,
+    /// The proxy on the way there.
+    pub proxy: Option<String>,
+}
+
+/// A key is nothing to be shown.
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service").field("base_url", &self.base_url).finish_non_exhaustive()
+    }
+}
+
+/// The services that are known.
+#[derive(Debug, Clone)]
+pub struct Services {
+    anthropic: Service,
+    openai: Service,
+}
+
+const ANTHROPIC: &str = "https://api.anthropic.com";
+const OPENAI: &str = "https://api.openai.com/v1";
+
+impl Services {
+    /// What an environment says: `ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY`, `OPENAI_BASE_URL`, `OPENAI_API_KEY`, and the
+    /// variables of proxies.
+    pub fn of_env(env: &BTreeMap<String, String>) -> Self {
+        let get = |name: &str| env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
+        let service = |url: &str, key: &str, default: &str| {
+            let base_url = get(url).unwrap_or(default).trim_end_matches('/').to_owned();
+            let proxy = proxy_for(&base_url, get);
+            Service { base_url, key: get(key).map(str::to_owned), proxy }
+        };
+        Self {
+            anthropic: service("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", ANTHROPIC),
+            openai: service("OPENAI_BASE_URL", "OPENAI_API_KEY", OPENAI),
+        }
+    }
+
+    /// The service of a model; a harness has none.
+    ///
+    /// # Errors
+    /// It needs a key, and there is none.
+    pub fn of(&self, model: &ModelName) -> Result<Option<&Service>, AskError> {
+        let (service, own, variable) = match model.via {
+            Via::Anthropic => (&self.anthropic, ANTHROPIC, "ANTHROPIC_API_KEY"),
+            Via::Openai => (&self.openai, OPENAI, "OPENAI_API_KEY"),
+            Via::Harness => return Ok(None),
+        };
+        // A service elsewhere may need no key, and says so where it does.
+        if service.key.is_none() && service.base_url == own {
+            return Err(AskError::NoKey { model: model.to_string(), variable });
+        }
+        Ok(Some(service))
+    }
+}
+
+/// The proxy on the way to an address, as the usual variables say it.
+fn proxy_for<'a>(url: &str, get: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?']).next().unwrap_or(rest);
+    let authority = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = match authority.strip_prefix('[') {
+        Some(six) => six.split(']').next().unwrap_or(six),
+        None => authority.split(':').next().unwrap_or(authority),
+    };
+    let here = host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+    let names = if scheme == "https" { ["HTTPS_PROXY", "https_proxy"] } else { ["HTTP_PROXY", "http_proxy"] };
+    let all = ["ALL_PROXY", "all_proxy"];
+    let exempt = ["NO_PROXY", "no_proxy"].iter().find_map(|name| get(name)).unwrap_or_default();
+    let is_exempt =
+        exempt.split(',').map(|part| part.trim().trim_start_matches("*.").trim_start_matches('.')).any(|part| {
+            part == "*"
+                || (!part.is_empty() && (host == part || host.strip_suffix(part).is_some_and(|it| it.ends_with('.'))))
+        });
+    if here || is_exempt {
+        return None;
+    }
+    names.iter().chain(&all).find_map(|name| get(name)).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn services(env: &[(&str, &str)]) -> Services {
+        Services::of_env(&env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect())
+    }
+
+    #[test]
+    fn a_key_is_needed_where_the_vendor_s_own_service_is_asked() {
+        let (claude, gpt) = ("anthropic:m".parse().unwrap(), "openai:m".parse().unwrap());
+        let none = services(&[("ANTHROPIC_API_KEY", " ")]);
+        assert_eq!(none.of(&claude).unwrap_err().to_string(), "no key for `anthropic:m`: set ANTHROPIC_API_KEY");
+        assert_eq!(none.of(&gpt).unwrap_err().to_string(), "no key for `openai:m`: set OPENAI_API_KEY");
+        let own = services(&[("OPENAI_BASE_URL", "http://127.0.0.1:11434/v1/"), ("ANTHROPIC_API_KEY", "sk-a")]);
+        assert_eq!(own.of(&gpt).unwrap().unwrap().base_url, "http://127.0.0.1:11434/v1");
+        assert_eq!(own.of(&claude).unwrap().unwrap().key.as_deref(), Some("sk-a"));
+        assert!(!format!("{own:?}").contains("sk-a"));
+    }
+
+    #[test]
+    fn proxies_are_those_of_the_environment_but_never_for_this_machine() {
+        let env = BTreeMap::from([
+            ("HTTPS_PROXY", "http://p:1"),
+            ("NO_PROXY", "corp.example, .x.example"),
+            ("http_proxy", "http://q:2"),
+        ]);
+        let proxy = |url: &str| proxy_for(url, |name| env.get(name).copied());
+        assert_eq!(proxy("https://api.anthropic.com").as_deref(), Some("http://p:1"));
+        assert_eq!(proxy("http://models.example:80/v1").as_deref(), Some("http://q:2"));
+        for url in [
+            "http://127.0.0.1:1",
+            "http://localhost:1/v1",
+            "http://[::1]:8",
+            "https://a.corp.example/x",
+            "https://b.x.example",
+        ] {
+            assert_eq!(proxy(url), None, "{url}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! An agent in a model's place: it is given a question as its prompt, in an empty workspace, and what it says is the answer.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::{Attempt, Engine, Outcome, run};
+use crate::case::{Case, LoadContext, load};
+use crate::harness::Manifest;
+use crate::interaction::Interaction;
+use crate::model_client::{Harnesses, Reply};
+use crate::run::TrialRecord;
+use crate::sandbox;
+use crate::trace::jsonl::Reader;
+use crate::trace::{Body, Usage, UsageScope};
+use crate::values::Time;
+
+/// How long an agent may take for an answer.
+const TIME: Time = Time(Duration::from_secs(300));
+
+/// The case whose prompt the question takes the place of.
+const CASE: &str = "prompt: Answer.\ninteraction: auto-reject\ngraders: [{stop: {reason: [end_turn]}}]\n";
+
+/// Starts agents for answers.
+pub struct InPlaceOfModel {
+    engine: Engine,
+    manifests: HashMap<String, Arc<Manifest>>,
+    asked: AtomicUsize,
+}
+
+impl std::fmt::Debug for InPlaceOfModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InPlaceOfModel").finish_non_exhaustive()
+    }
+}
+
+impl InPlaceOfModel {
+    /// Starts the agents of these manifests, with an engine that asks no model itself.
+    pub fn new(engine: Engine, manifests: HashMap<String, Arc<Manifest>>) -> Self {
+        Self { engine, manifests, asked: AtomicUsize::new(0) }
+    }
+
+    async fn answer(&self, manifest: Arc<Manifest>, model: Option<&str>, prompt: &str) -> Result<Reply, String> {
+        let number = self.asked.fetch_add(1, Ordering::Relaxed);
+        let folder = self.engine.temporary.join(format!("judge-{number}"));
+        let case = case(&folder, prompt)?;
+        let trial = TrialRecord {
+            case: case.id.clone(),
+            harness: manifest.name.clone(),
+            model: model.map(str::to_owned),
+            arm: model.unwrap_or("default").to_owned(),
+            trial: 1,
+            skip: None,
+            failed_in: None,
+            sandbox: sandbox::kind(self.engine.sandbox, None, manifest.sandbox.as_ref()),
+        };
+        let place = folder.join("trial");
+        let interaction = Interaction::AutoReject;
+        let attempt = Attempt { case: Arc::new(case), manifest, trial, interaction, attempt: 1, folder: place.clone() };
+        let result = match run(&self.engine, &attempt).await {
+            Ok(Outcome::Done(result)) => *result,
+            Ok(Outcome::Interrupted) => return Err("interrupted".to_owned()),
+            Err(error) => return Err(error.to_string()),
+        };
+        if let Some(error) = result.error {
+            return Err(format!("{}: {}", error.category.word(), error.message));
+        }
+        let text = said(&place.join("trace.jsonl")).map_err(|error| format!("its trace cannot be read: {error}"))?;
+        let metrics = &result.metrics;
+        let mut usage = Usage::of(UsageScope::Session);
+        (usage.input_tokens, usage.output_tokens) = (metrics.input_tokens, metrics.output_tokens);
+        (usage.cache_read_tokens, usage.cache_write_tokens) = (metrics.cache_read_tokens, metrics.cache_write_tokens);
+        usage.cost_usd = metrics.cost_usd;
+        let _ = std::fs::remove_dir_all(&folder);
+        Ok(Reply { text, model: result.model.effective, usage, cached: false })
+    }
+}
+
+impl Harnesses for InPlaceOfModel {
+    fn ask(&self, harness: &str, model: Option<&str>, prompt: &str) -> Result<Reply, String> {
+        let manifest = self.manifests.get(harness).cloned().ok_or("there is no harness of that name")?;
+        tokio::runtime::Handle::current().block_on(self.answer(manifest, model, prompt))
+    }
+}
+
+fn case(folder: &Path, prompt: &str) -> Result<Case, String> {
+    let file = folder.join("question.yaml");
+    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&file, CASE));
+    written.map_err(|error| format!("could not write {}: {error}", file.display()))?;
+    let loaded = load(&[file], &LoadContext::default());
+    let loaded = loaded.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+    let mut case = loaded.into_iter().next().ok_or("the question is no case")?;
+    case.turns = vec![prompt.to_owned()];
+    case.limits.time = Some(TIME);
+    Ok(case)
+}
+
+/// What the agent said in the end.
+fn said(trace: &Path) -> Result<String, Box<dyn std::error::Error>> {
+    let mut reader = Reader::new(BufReader::new(File::open(trace)?))?;
+    let mut output = None;
+    while let Some(event) = reader.next_event()? {
+        if let Body::Stop(stop) = event.body {
+            output = stop.output;
+        }
+    }
+    Ok(output.unwrap_or_default())
+}
