@@ -45,6 +45,9 @@ pub struct BaselineArm {
     /// The agents that played it, with their versions.
     #[serde(default)]
     pub agents: BTreeSet<String>,
+    /// The judges that were asked; absent where none was.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub judges: BTreeSet<String>,
     /// What it did in each case.
     pub cases: BTreeMap<String, CaseTrials>,
 }
@@ -64,6 +67,7 @@ impl Baseline {
                 manifest: side.harnesses.get(&arm.harness).cloned().unwrap_or_default(),
                 model: arm.column.clone(),
                 agents: arm.agents.clone(),
+                judges: arm.judges.clone(),
                 cases: arm
                     .cases
                     .iter()
@@ -93,6 +97,7 @@ impl Baseline {
             column: arm.model.clone(),
             cases: arm.cases.clone(),
             agents: arm.agents.clone(),
+            judges: arm.judges.clone(),
             told: None,
         };
         Side {
@@ -145,9 +150,13 @@ impl Baseline {
             let comma = if n == 0 { "" } else { "," };
             let [harness, manifest, model] = [word(&arm.harness)?, word(&arm.manifest)?, word(&arm.model)?];
             let agents = serde_json::to_string(&arm.agents)?;
+            let judges = match arm.judges.is_empty() {
+                true => String::new(),
+                false => format!("      \"judges\": {},\n", serde_json::to_string(&arm.judges)?),
+            };
             let _ = write!(
                 text,
-                "{comma}\n    {{\n      \"harness\": {harness},\n      \"manifest\": {manifest},\n      \"model\": {model},\n      \"agents\": {agents},\n      \"cases\": {{{}\n      }}\n    }}",
+                "{comma}\n    {{\n      \"harness\": {harness},\n      \"manifest\": {manifest},\n      \"model\": {model},\n      \"agents\": {agents},\n{judges}      \"cases\": {{{}\n      }}\n    }}",
                 lines(&arm.cases, "        ")?
             );
         }

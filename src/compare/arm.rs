@@ -188,6 +188,8 @@ pub struct Arm {
     pub cases: BTreeMap<String, CaseTrials>,
     /// The agents that played it, with their versions.
     pub agents: BTreeSet<String>,
+    /// Who was asked where graders ask models.
+    pub judges: BTreeSet<String>,
     /// What only results tell; a baseline does not keep it.
     pub told: Option<Told>,
 }
@@ -264,6 +266,11 @@ impl Side {
         if let Some(agent) = &result.agent {
             let version = agent.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
             arm.agents.insert(format!("{}{version}", agent.name));
+        }
+        for judge in result.grades.iter().filter_map(|grade| grade.judge.as_ref()) {
+            if !arm.judges.contains(&judge.model) {
+                arm.judges.insert(judge.model.clone());
+            }
         }
         let Some(told) = &mut arm.told else { return };
         if result.manual {

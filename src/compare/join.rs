@@ -82,6 +82,8 @@ pub enum About {
     Harness,
     /// Another version of the agent played.
     Agent,
+    /// Other judges were asked.
+    Judges,
     /// The runs were made by different versions of the program.
     Version,
     /// Several models answered in one arm.
@@ -177,11 +179,16 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     if old.1.harness == new.1.harness && digest(old) != digest(new) {
         doubt(About::Harness, format!("the manifest of harness `{}` has changed", new.1.harness));
     }
-    let agents = |arm: &Arm| arm.agents.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
+    let some = |names: &BTreeSet<String>| names.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
     let known = !old.1.agents.is_empty() && !new.1.agents.is_empty();
     if old.1.harness == new.1.harness && known && old.1.agents != new.1.agents {
-        let text = format!("the agent is not the same: {} before, {} now", agents(old.1), agents(new.1));
+        let text = format!("the agent is not the same: {} before, {} now", some(&old.1.agents), some(&new.1.agents));
         doubt(About::Agent, text);
+    }
+    // One that asked nobody is no other judge: it had no key, or no grader that asks.
+    if !old.1.judges.is_empty() && !new.1.judges.is_empty() && old.1.judges != new.1.judges {
+        let text = format!("the judges are not the same: {} before, {} now", some(&old.1.judges), some(&new.1.judges));
+        doubt(About::Judges, text);
     }
     if old.0.evals != new.0.evals {
         let text = format!("evals {} wrote the old one, {} the new one", old.0.evals, new.0.evals);

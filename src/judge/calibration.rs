@@ -9,11 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::criteria::Said;
 use super::rubric::Rubric;
 use crate::model_client::ModelName;
-
-/// The 97.5 % quantile of the normal distribution: intervals are of 95 %.
-const Z: f64 = 1.959_963_984_540_054;
-/// A judge that tells so little apart corrects no rate.
-const LEAST_YOUDEN: f64 = 0.1;
+use crate::statistics::agreement::{self, Judged};
+use crate::statistics::{Interval, LEVEL, rates};
 
 /// What a calibration has to reach, for each criterion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -159,49 +156,16 @@ impl Counts {
 
 /// A share by Wilson's score interval. Absent of nothing.
 pub fn wilson(part: u64, whole: u64) -> Option<Rate> {
-    if whole == 0 {
-        return None;
-    }
-    let (n, p) = (whole as f64, part as f64 / whole as f64);
-    let centre = (p + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
-    let half = Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
-    // At the ends the formula is exact, and its rounding is not.
-    let low = if part == 0 { 0.0 } else { (centre - half).max(0.0) };
-    let high = if part == whole { 1.0 } else { (centre + half).min(1.0) };
-    Some(Rate { value: p, low, high })
+    let Interval { low, high } = rates::wilson(part, whole, LEVEL)?;
+    Some(Rate { value: part as f64 / whole as f64, low, high })
 }
 
 /// Cohen's kappa with the interval by Fleiss, Cohen and Everitt. Absent where both said one thing only.
 pub fn kappa(counts: Counts) -> Option<Rate> {
     let Counts { tp, fp, tn, r#fn: missed, .. } = counts;
-    let n = (tp + fp + tn + missed) as f64;
-    if n == 0.0 {
-        return None;
-    }
-    let table = [[tp as f64 / n, fp as f64 / n], [missed as f64 / n, tn as f64 / n]];
-    let rows = [table[0][0] + table[0][1], table[1][0] + table[1][1]];
-    let columns = [table[0][0] + table[1][0], table[0][1] + table[1][1]];
-    let observed = table[0][0] + table[1][1];
-    let chance = rows[0] * columns[0] + rows[1] * columns[1];
-    if (1.0 - chance).abs() < 1e-12 {
-        return None;
-    }
-    let value = (observed - chance) / (1.0 - chance);
-    let mut on = 0.0;
-    let mut off = 0.0;
-    for (i, row) in table.iter().enumerate() {
-        for (j, share) in row.iter().enumerate() {
-            if i == j {
-                on += share * (1.0 - (rows[i] + columns[j]) * (1.0 - value)).powi(2);
-            } else {
-                off += share * (columns[i] + rows[j]).powi(2);
-            }
-        }
-    }
-    let rest = (value - chance * (1.0 - value)).powi(2);
-    let variance = (on + (1.0 - value).powi(2) * off - rest) / ((1.0 - chance).powi(2) * n);
-    let half = Z * variance.max(0.0).sqrt();
-    Some(Rate { value, low: (value - half).max(-1.0), high: (value + half).min(1.0) })
+    let kappa = agreement::cohen(&[vec![tp, fp], vec![missed, tn]], LEVEL)?;
+    let Interval { low, high } = kappa.interval?.within(-1.0, 1.0);
+    Some(Rate { value: kappa.kappa?, low, high })
 }
 
 /// The rate that people would find, from the judge's rate and its errors: Rogan and Gladen, with the interval of Lee et al.
@@ -211,27 +175,11 @@ pub fn corrected(passed: u64, of: u64, negatives: (u64, u64), positives: (u64, u
     if of == 0 || negatives.1 == 0 || positives.1 == 0 {
         return None;
     }
-    let share = |(part, whole): (u64, u64)| part as f64 / whole as f64;
-    let (p, q0, q1) = (share((passed, of)), share(negatives), share(positives));
-    if q0 + q1 - 1.0 <= LEAST_YOUDEN {
-        return None;
-    }
-    let value = ((p + q0 - 1.0) / (q0 + q1 - 1.0)).clamp(0.0, 1.0);
-    let (n, m0, m1) = (of as f64, negatives.1 as f64, positives.1 as f64);
-    let z2 = Z * Z;
-    let smooth = |q: f64, m: f64| (q * m + 1.0) / (m + 2.0);
-    let (p, n) = ((n * p + z2 / 2.0) / (n + z2), n + z2);
-    let (q0, q1, m0, m1) = (smooth(q0, m0), smooth(q1, m1), m0 + 2.0, m1 + 2.0);
-    let youden = q0 + q1 - 1.0;
-    if youden <= 0.0 {
-        return None;
-    }
-    let theta = (p + q0 - 1.0) / youden;
-    let (v0, v1) = (q0 * (1.0 - q0) / m0, q1 * (1.0 - q1) / m1);
-    let shift = 2.0 * z2 * (-(1.0 - theta) * v0 + theta * v1);
-    let spread = (p * (1.0 - p) / n + (1.0 - theta).powi(2) * v0 + theta.powi(2) * v1).sqrt() / youden;
-    let end = |sign: f64| (theta + shift + sign * Z * spread).clamp(0.0, 1.0);
-    Some(Rate { value, low: end(-1.0), high: end(1.0) })
+    let known = |(part, whole): (u64, u64)| (part as f64 / whole as f64, whole as f64);
+    let (rate, n) = known((passed, of));
+    let judged = Judged { rate, n, specificity: known(negatives), sensitivity: known(positives) };
+    let (value, Interval { low, high }) = agreement::corrected_rate(judged, LEVEL)?;
+    Some(Rate { value: value.clamp(0.0, 1.0), low, high })
 }
 
 impl Calibration {

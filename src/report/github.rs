@@ -8,7 +8,7 @@ use super::cells::column_name;
 use super::escape::{LOOK, bounded, command_data, command_property};
 use super::problems::{self, CellProblem, ProblemKind};
 use super::text::{harmless, one_line, plural};
-use super::{Report, commands};
+use super::{Report, commands, snapshots};
 use crate::result::TrialResult;
 use crate::run::CaseRecord;
 
@@ -38,6 +38,16 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             let message = format!("and {}; `evals report {run}` tells of all", plural(count, "more case"));
             writeln!(out, "::{level} title=evals::{}", command_data(&message))?;
         }
+    }
+    for compared in snapshots::differing(report).take(SHOWN) {
+        let lines = bounded(&snapshots::lines(compared).join("\n"), MESSAGE).into_owned();
+        let case = report.run.cases.iter().find(|case| case.id == compared.case);
+        let place = case.and_then(|case| in_repository(case, &case.path, report.root.as_deref()));
+        let place = place.map(|file| format!("file={},line=1,", command_property(&file))).unwrap_or_default();
+        let title = one_line(&snapshots::title(compared), 200, &LOOK);
+        let run = commands::run_word(&report.run, &report.folder);
+        let message = harmless(&format!("{lines}\nevals snapshot review {run}"));
+        writeln!(out, "::error {place}title={}::{}", command_property(&title), command_data(&message))?;
     }
     Ok(())
 }
@@ -73,11 +83,15 @@ fn place(case: &CaseRecord, result: Option<&TrialResult>, root: Option<&Path>) -
         let failed = problems::open_grades(result).into_iter().find(|grade| !grade.diagnostic)?;
         case.graders.iter().find(|place| place.name == failed.name)
     });
+    let at_grader = decided.and_then(|place| Some((in_repository(case, &place.file, root)?, place.line)));
+    at_grader.or_else(|| Some((in_repository(case, &case.path, root)?, 1)))
+}
+
+/// The path of a file of a case in the repository.
+fn in_repository(case: &CaseRecord, file: &Path, root: Option<&Path>) -> Option<String> {
     let root = match root {
         Some(root) => root,
         None => case.path.ancestors().skip(1).find(|folder| folder.join(".git").exists())?,
     };
-    let in_repository = |file: &Path| Some(file.strip_prefix(root).ok()?.to_string_lossy().into_owned());
-    let at_grader = decided.and_then(|place| Some((in_repository(&place.file)?, place.line)));
-    at_grader.or_else(|| Some((in_repository(&case.path)?, 1)))
+    Some(file.strip_prefix(root).ok()?.to_string_lossy().into_owned())
 }

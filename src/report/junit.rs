@@ -12,8 +12,9 @@ use quick_junit::{FlakyOrRerun, NonSuccessKind, TestCase, TestCaseStatus, TestRe
 use super::cells::{Cell, Column};
 use super::escape::{LOOK, xml};
 use super::text::one_line;
-use super::{Report, figures, problems, stored};
+use super::{Report, figures, problems, snapshots, stored};
 use crate::result::TrialResult;
+use crate::snapshot::compare::Compared;
 use crate::verdict::Verdict;
 
 /// So many characters are kept of a name or a message.
@@ -39,6 +40,12 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         for cell in report.cells.iter().filter(|cell| (&cell.harness, &cell.arm) == (&column.harness, &column.arm)) {
             let trials = trials.get(&cell.key()).map(Vec::as_slice).unwrap_or_default();
             suite.add_test_case(test_case(report, column, cell, trials));
+        }
+        let is_here = |it: &&Compared| {
+            it.harness == column.harness && it.model.as_deref().unwrap_or("default") == column.arm.as_str()
+        };
+        for compared in snapshots::differing(report).filter(is_here) {
+            suite.add_test_case(snapshot(column, compared));
         }
         suite.time = sum(suite.test_cases.iter().map(|case| case.time));
         document.add_test_suite(suite);
@@ -120,6 +127,17 @@ fn test_case(report: &Report, column: &Column, cell: &Cell, trials: &[&TrialResu
     if let Some(tail) = tail.filter(|tail| !tail.trim().is_empty()) {
         case.set_system_err(xml(tail, OUTPUT));
     }
+    case
+}
+
+/// A snapshot that differs fails beside its cell, whose verdict it is no part of.
+fn snapshot(column: &Column, compared: &Compared) -> TestCase {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+    status.set_type("snapshot").set_message(line(&snapshots::title(compared)));
+    status.set_description(xml(&snapshots::lines(compared).join("\n"), DESCRIPTION));
+    let mut case = TestCase::new(line(&format!("{} (snapshot)", compared.case)), status);
+    case.set_classname(line(&column.name()));
+    case.set_system_out(xml(&compared.file, DESCRIPTION));
     case
 }
 

@@ -8,7 +8,7 @@ use super::escape::{LOOK, block, code, inline};
 use super::figures::{completion, interval, score, taken};
 use super::problems::{self, CellProblem, ProblemKind};
 use super::text::plural;
-use super::{Report, commands, exit_code};
+use super::{Report, commands, exit_code, snapshots};
 use crate::result::TrialResult;
 
 /// The longest comment that services take, in characters. Bytes are counted, of which there are never fewer.
@@ -47,6 +47,7 @@ pub fn text(report: &Report, most: usize) -> String {
         let of_kind: Vec<&CellProblem<'_>> = problems.iter().filter(|problem| problem.kind == kind).collect();
         section(report, kind, &of_kind, &mut page);
     }
+    differing(report, &mut page);
     cases(report, &mut page);
     let run = inline(&commands::run_word(&report.run, &report.folder), 60);
     if page.cut {
@@ -179,6 +180,23 @@ fn section(report: &Report, kind: ProblemKind, problems: &[&CellProblem<'_>], pa
     };
     let head = format!("<details><summary>{summary}</summary>\n\n");
     page.fold(&head, problems.iter().map(|problem| told(report, problem, several)), "\n</details>\n\n");
+}
+
+/// The snapshots that differ.
+fn differing(report: &Report, page: &mut Page) {
+    let all: Vec<String> = snapshots::differing(report)
+        .map(|compared| {
+            let title = inline(&snapshots::title(compared), 2 * NAME);
+            format!("{title}\n{}\n\n", block(&snapshots::lines(compared).join("\n"), REASONS))
+        })
+        .collect();
+    if !all.is_empty() {
+        let what =
+            if all.len() == 1 { "1 snapshot differs".to_owned() } else { format!("{} snapshots differ", all.len()) };
+        let run = commands::run_word(&report.run, &report.folder);
+        let foot = format!("{}\n\n</details>\n\n", code(&format!("evals snapshot review {run}"), NAME));
+        page.fold(&format!("<details><summary>{what}</summary>\n\n"), all.into_iter(), &foot);
+    }
 }
 
 fn told(report: &Report, problem: &CellProblem<'_>, several: bool) -> String {

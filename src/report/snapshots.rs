@@ -57,6 +57,25 @@ fn style(sign: Sign) -> anstyle::Style {
     }
 }
 
+/// The cells that differ from what is accepted for them.
+pub fn differing(report: &Report) -> impl Iterator<Item = &Compared> {
+    report.snapshots.iter().filter(|it| it.differs)
+}
+
+/// In which cell something differs.
+pub fn title(compared: &Compared) -> String {
+    let column = cells::column_name(&compared.harness, compared.model.as_deref().unwrap_or("default"));
+    let what = if compared.state == State::New { "no snapshot is accepted" } else { "the snapshot differs" };
+    format!("{what}: {} ({column})", compared.case)
+}
+
+/// What differs in a cell, a line for each difference.
+pub fn lines(compared: &Compared) -> Vec<String> {
+    let differences = compared.differing.iter().flat_map(|it| &it.differences);
+    let told = differences.map(|difference| format!("{} {}", difference.sign.mark(), difference.sentence()));
+    compared.note.clone().into_iter().chain(told).collect()
+}
+
 /// The line about a cell: its state, its name, and how many of its trials are as accepted.
 fn head(compared: &Compared, indent: &str, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     let (word, style) = match compared.state {

@@ -74,7 +74,10 @@ fn cases_that_are_not_the_same_are_left_out_and_named() {
 fn what_is_compared_all_the_same_is_flagged() {
     let project = Project::new();
     of_cases("old", &[(8, "pp")])
-        .results(|it| it["agent"] = json!({"name": "Agent", "version": "1.9"}))
+        .results(|it| {
+            it["agent"] = json!({"name": "Agent", "version": "1.9"});
+            it["grades"][0]["judge"] = json!({"model": "anthropic:a", "prompt_digest": "d"});
+        })
         .write(&project, 0);
     let mut harnesses = of_cases("x", &[]).record["harnesses"].clone();
     harnesses[0]["digest"] = "e".into();
@@ -84,14 +87,16 @@ fn what_is_compared_all_the_same_is_flagged() {
         .results(|it| {
             it["model"]["effective"] = if it["trial"] == 1 { "m-1".into() } else { "m-2".into() };
             it["agent"] = json!({"name": "Agent", "version": "2.0"});
+            it["grades"][0]["judge"] = json!({"model": "openai:b", "prompt_digest": "d"});
         })
         .write(&project, 0);
     let found = project.evals(&["compare", "old", "new", "--format", "json"]).exits(3).json();
     let doubts = found["pairs"][0]["doubts"].as_array().unwrap();
     let about: Vec<&str> = doubts.iter().map(|doubt| doubt["about"].as_str().unwrap()).collect();
-    assert_eq!(about, ["harness", "agent", "version", "model"]);
+    assert_eq!(about, ["harness", "agent", "judges", "version", "model"]);
     let ran = project.evals(&["compare", "old", "new"]);
     let ran = ran.says("the agent is not the same: Agent 1.9 before, Agent 2.0 now");
+    let ran = ran.says("the judges are not the same: anthropic:a before, openai:b now");
     ran.says("the manifest of harness `agent` has changed").says("several models answered: m-1, m-2");
 }
 

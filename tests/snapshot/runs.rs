@@ -53,6 +53,28 @@ fn a_run_is_compared_where_something_is_accepted_and_by_its_mode_else() {
 }
 
 #[test]
+fn every_report_for_a_service_shows_what_makes_the_run_fail() {
+    let project = accepted();
+    project.case("a", KEYS, &READS.replace("{say", "{read: {path: b.txt}}, {say"));
+    let args = ["run", "--reporter", "junit=j.xml", "--reporter", "markdown=m.md", "--reporter", "github"];
+    let ran = project.evals(&args).exits(1);
+    let junit = project.read("j.xml");
+    assert!(junit.contains("tests=\"2\" ") && junit.contains("failures=\"1\""), "{junit}");
+    assert!(junit.contains("<testcase name=\"a (snapshot)\" classname=\"demo\""), "{junit}");
+    let line = "+ step 3: read Read added (+ path: b.txt)";
+    assert!(junit.contains(line), "{junit}");
+    let markdown = project.read("m.md");
+    assert!(markdown.contains("<summary>1 snapshot differs</summary>") && markdown.contains(line), "{markdown}");
+    let error = ran.out.lines().find(|line| line.starts_with("::error")).unwrap();
+    assert!(error.contains("title=the snapshot differs%3A a (demo)::") && error.contains(line), "{error}");
+    // As accepted, none of them speaks of it.
+    project.case("a", KEYS, READS);
+    let ran = project.evals(&args).exits(0);
+    assert!(!ran.out.contains("::error") && !project.read("j.xml").contains("snapshot"), "{}", ran.out);
+    assert!(!project.read("m.md").contains("snapshot"));
+}
+
+#[test]
 fn what_differs_is_shown_and_nothing_else() {
     let edit = "{edit: {path: a.txt, old: one, new: two}}";
     let text = "{write: {path: b.txt, text: \"one\\ntwo\\nthree\\n\"}}";
