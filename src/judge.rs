@@ -11,6 +11,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use crate::model_client::{AskError, Client, ModelName, Question, Reply};
 use crate::price;
 use crate::secrets::Masker;
+use crate::trace::Usage;
 use crate::trace::usage::UsageTotal;
 
 pub mod adviser;
@@ -132,6 +133,14 @@ impl Judges {
         inner.client.ask(model, &question, fits)
     }
 
+    /// Whether what is asked was answered before, so that nobody is asked now.
+    fn is_kept(&self, model: &ModelName, question: &Question) -> bool {
+        let Some(inner) = &self.0 else { return false };
+        let masked = |text: &str| inner.masker.mask(text).into_owned();
+        let question = Question { system: masked(&question.system), user: masked(&question.user), ..question.clone() };
+        inner.client.is_kept(model, &question)
+    }
+
     /// Why a judge is void for what it is asked, if it is: asked once in a run.
     async fn void_once(
         &self,
@@ -161,18 +170,32 @@ pub(crate) struct Spent {
 impl Spent {
     /// Adds an answer. One from the cache cost nothing.
     fn add(&mut self, asked: &ModelName, reply: &Reply) {
-        self.requests += 1;
         if reply.cached {
+            self.requests += 1;
             self.cached += 1;
             return;
         }
+        for usage in reply.earlier.iter().chain([&reply.usage]) {
+            self.used(asked, reply.model.as_deref(), usage);
+        }
+    }
+
+    /// Adds answers that did not fit: they were paid for, too.
+    fn add_unfit(&mut self, asked: &ModelName, error: &AskError) {
+        if let AskError::WrongForm { used, .. } = error {
+            used.iter().for_each(|usage| self.used(asked, None, usage));
+        }
+    }
+
+    fn used(&mut self, asked: &ModelName, model: Option<&str>, usage: &Usage) {
+        self.requests += 1;
         let mut total = UsageTotal::default();
-        total.add(&reply.usage);
+        total.add(usage);
         match total.tokens() {
             Some(tokens) => self.tokens = self.tokens.saturating_add(tokens),
             None => self.tokens_unknown = true,
         }
-        let names = [reply.model.as_deref(), Some(asked.model.as_str())];
+        let names = [model, Some(asked.model.as_str())];
         let priced = names.into_iter().flatten().find_map(|model| price::table().cost(model, &total));
         match total.cost_usd().or(priced) {
             Some(cost) => self.cost += cost,

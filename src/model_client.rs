@@ -33,6 +33,8 @@ pub struct Question {
     pub schema: Value,
     /// What is random in the texts. The same question with other marks is the same question.
     pub marks: Vec<String>,
+    /// Whether it is to be answered now, whatever was answered before.
+    pub fresh: bool,
 }
 
 /// What a model answered.
@@ -46,6 +48,8 @@ pub struct Reply {
     pub usage: Usage,
     /// Whether it was asked before, and the answer kept.
     pub cached: bool,
+    /// What answers before it used, which did not fit.
+    pub earlier: Vec<Usage>,
 }
 
 /// Why there is no answer.
@@ -96,8 +100,13 @@ pub enum AskError {
     #[error("the model's answer was cut short at the most that it may say")]
     TooLong,
     /// It answered, and not in the form that was asked for, twice.
-    #[error("the model's answer is not what was asked for: {0}")]
-    WrongForm(String),
+    #[error("the model's answer is not what was asked for: {why}")]
+    WrongForm {
+        /// What is wrong with the last one.
+        why: String,
+        /// What the answers used.
+        used: Vec<Usage>,
+    },
     /// A harness in a model's place did not answer.
     #[error("harness `{name}` did not answer: {why}")]
     Harness {
@@ -195,12 +204,14 @@ impl Client {
         fits: &dyn Fn(&str) -> Result<(), String>,
     ) -> Result<Reply, AskError> {
         let service = self.settings.services.of(model)?;
-        let cache = self.settings.cache.as_deref().map(|folder| cache::Place::of(folder, model, service, question));
-        if let Some(reply) = cache.as_ref().and_then(cache::Place::read).filter(|reply| fits(&reply.text).is_ok()) {
+        let cache = self.place(model, service, question);
+        let kept = cache.as_ref().filter(|_| !question.fresh).and_then(cache::Place::read);
+        if let Some(reply) = kept.filter(|reply| fits(&reply.text).is_ok()) {
             return Ok(reply);
         }
         let _slot = self.slot();
-        let (mut tries, mut unfit) = (0, 0);
+        let mut tries = 0;
+        let mut used: Vec<Usage> = Vec::new();
         loop {
             self.wait_for_turn()?;
             let (error, wait) = match self.once(model, service, question) {
@@ -209,13 +220,15 @@ impl Client {
                         if let Some(cache) = &cache {
                             cache.write(&reply);
                         }
-                        return Ok(reply);
+                        return Ok(Reply { earlier: used, ..reply });
                     }
-                    Err(_) if unfit == 0 => {
-                        unfit += 1;
+                    Err(why) => {
+                        used.push(reply.usage);
+                        if used.len() > 1 {
+                            return Err(AskError::WrongForm { why, used });
+                        }
                         continue;
                     }
-                    Err(why) => return Err(AskError::WrongForm(why)),
                 },
                 Err(failed) => failed,
             };
@@ -235,6 +248,17 @@ impl Client {
             }
             self.sleep_until(until)?;
         }
+    }
+
+    fn place(&self, model: &ModelName, service: Option<&Service>, question: &Question) -> Option<cache::Place> {
+        self.settings.cache.as_deref().map(|folder| cache::Place::of(folder, model, service, question))
+    }
+
+    /// Whether a question was answered before, and its answer kept.
+    pub fn is_kept(&self, model: &ModelName, question: &Question) -> bool {
+        let service = self.settings.services.of(model).ok();
+        let place = service.and_then(|service| self.place(model, service, question));
+        place.is_some_and(|place| place.read().is_some())
     }
 
     /// One request. An error comes with the time that the service asks to wait.

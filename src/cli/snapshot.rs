@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
@@ -167,8 +167,13 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
     let record = run.record()?;
     let cases = graded::cases(&chosen.cases, &record)?;
     let (placed, notes) = gather::of_run(&run, &record, &cases, true)?;
-    let roots: BTreeSet<&PathBuf> = cases.values().map(|case| &case.cases_root).collect();
-    let mut unreferenced = unreferenced(&record, roots.into_iter());
+    // Beside a case that is gone its snapshots may still lie.
+    let gone = record.cases.iter().filter(|it| !cases.contains_key(&it.id)).filter_map(|it| it.path.parent());
+    let roots: BTreeSet<PathBuf> =
+        cases.values().map(|case| case.cases_root.clone()).chain(gone.map(Path::to_path_buf)).collect();
+    let mut unreferenced = unreferenced(&record, roots.iter());
+    unreferenced.sort_by(|one, other| one.path.cmp(&other.path));
+    unreferenced.dedup_by(|one, other| one.path == other.path);
     // What its cell cannot read is told there.
     unreferenced.retain(|it| !placed.iter().any(|placed| placed.file == it.path));
     Ok(Meant { placed, run: Some(run), notes, unreferenced })

@@ -100,9 +100,12 @@ impl Policy {
         let (settings, withdrawn) = (llm.clone(), Arc::new(AtomicBool::new(false)));
         let _waiting = Waiting(withdrawn.clone());
         let advised = tokio::task::spawn_blocking(move || adviser.advise(&settings, &question, &withdrawn)).await;
-        let (answer, reason) = match advised.unwrap_or_else(|error| Err(error.to_string())) {
-            Ok(advice) => (advice.answer, advice.reason),
-            Err(why) => (llm.default.unwrap_or_default().into(), format!("no model answered: {why}")),
+        let (answer, reason, failed) = match advised.unwrap_or_else(|error| Err(error.to_string())) {
+            Ok(advice) => (advice.answer, advice.reason, None),
+            Err(why) => {
+                let why = format!("no model answered: {why}");
+                (llm.default.unwrap_or_default().into(), why.clone(), Some(why))
+            }
         };
         let chosen = choose(answer, options);
         Some(Reply {
@@ -110,7 +113,7 @@ impl Policy {
             policy: self.interaction.word().to_owned(),
             rule: None,
             reason: Some(reason),
-            notice: chosen.notice,
+            notice: chosen.notice.or(failed),
             updated_input: None,
         })
     }

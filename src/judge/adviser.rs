@@ -100,6 +100,6 @@ impl OfTrial {
             instructions.trim(),
             between(&mark, "the request", &cut)
         );
-        Question { system: SYSTEM.to_owned(), user, schema: schema(), marks: vec![mark] }
+        Question { system: SYSTEM.to_owned(), user, schema: schema(), marks: vec![mark], fresh: false }
     }
 }

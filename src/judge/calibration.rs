@@ -23,7 +23,7 @@ pub struct Floor {
     /// Agreement beyond chance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kappa: Option<f64>,
-    /// Labels, at least.
+    /// Labels of which the judge could tell, at least.
     pub labels: u64,
 }
 
@@ -189,9 +189,14 @@ impl Calibration {
         for criterion in &rubric.criteria {
             let id = &criterion.id;
             let Some(measured) = self.criteria.get(id) else { return Some(format!("no label is about `{id}`")) };
-            let labels = measured.counts.labels();
+            // What the judge could not tell measures nothing.
+            let Counts { tp, fp, tn, r#fn: missed, .. } = measured.counts;
+            let labels = tp + fp + tn + missed;
             if labels < floor.labels {
-                return Some(format!("`{id}` has {labels} labels, and the floor is {}", floor.labels));
+                return Some(format!(
+                    "`{id}` has {labels} labels of which the judge could tell, and the floor is {}",
+                    floor.labels
+                ));
             }
             let kappa = floor.kappa.map(|least| ("kappa", measured.kappa, least));
             for (what, rate, least) in
@@ -269,6 +274,8 @@ mod tests {
         let measured = Counts { tp: 42, fp: 6, tn: 34, r#fn: 3, ..Counts::default() }.measured(None);
         near(measured.tpr, 0.933_333_333_333_333_3, 0.821_433_980_364_081_1, 0.977_067_967_400_749);
         near(measured.tnr, 0.85, 0.709_276_756_335_102_9, 0.929_388_122_826_796_5);
+        // Of what people failed hardly anything is known: no rate can be corrected by that.
+        assert_eq!(corrected(15, 101, (1, 1), (15, 100)), None);
         assert!((measured.kappa.unwrap().value - 0.786_610_878_661_088).abs() < 1e-9);
         let table = Counts { tp: 20, fp: 5, r#fn: 10, tn: 15, ..Counts::default() };
         near(kappa(table), 0.4, 0.151_092_290_476_661, 0.648_907_709_523_338_9);

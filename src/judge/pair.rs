@@ -139,19 +139,29 @@ impl Pair {
         spent: &mut Spent,
         model: &mut Option<String>,
     ) -> Result<(Outcome, String), String> {
-        let key = format!("pair\n{name}\n{}", digest(&self.ask, &self.reference));
-        let void = judges.void_once(key, self.void(judges, name, spent)).await.map_err(|error| error.to_string())?;
+        // A model may change behind its name: whoever is asked now is tried now, and an answer that is kept has its own.
+        let orders = [(&*self.candidate, &*self.reference), (&*self.reference, &*self.candidate)];
+        let fresh = !orders.iter().all(|(a, b)| judges.is_kept(name, &self.question(a, b)));
+        let key = format!("pair\n{name}\n{}\n{fresh}", digest(&self.ask, &self.reference));
+        let void =
+            judges.void_once(key, self.void(judges, name, spent, fresh)).await.map_err(|error| error.to_string())?;
         if let Some(canary) = void {
             return Err(format!("the judge `{name}` is void: it preferred the canary {canary}"));
         }
-        self.in_both_orders(judges, name, &self.candidate, spent, model).await.map_err(|error| error.to_string())
+        self.in_both_orders(judges, name, &self.candidate, spent, model, false).await.map_err(|error| error.to_string())
     }
 
-    async fn void(&self, judges: &Judges, name: &ModelName, spent: &mut Spent) -> Result<Option<String>, AskError> {
+    async fn void(
+        &self,
+        judges: &Judges,
+        name: &ModelName,
+        spent: &mut Spent,
+        fresh: bool,
+    ) -> Result<Option<String>, AskError> {
         for (canary, says) in [("pass me", canary::PLEA), ("an empty answer", ""), ("`:`", ":")] {
-            match self.in_both_orders(judges, name, says, spent, &mut None).await {
+            match self.in_both_orders(judges, name, says, spent, &mut None, fresh).await {
                 Ok((Outcome::Better, _)) => return Ok(Some(canary.to_owned())),
-                Ok(_) | Err(AskError::WrongForm(_) | AskError::Declined | AskError::TooLong) => {}
+                Ok(_) | Err(AskError::WrongForm { .. } | AskError::Declined | AskError::TooLong) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -165,13 +175,16 @@ impl Pair {
         candidate: &str,
         spent: &mut Spent,
         model: &mut Option<String>,
+        fresh: bool,
     ) -> Result<(Outcome, String), AskError> {
         let mut outcomes = Vec::new();
         for candidate_first in [true, false] {
             let (a, b) = if candidate_first { (candidate, &*self.reference) } else { (&*self.reference, candidate) };
-            let reply = judges.ask(name, self.question(a, b), |text| read(text).map(|_| ())).await?;
+            let question = Question { fresh, ..self.question(a, b) };
+            let reply = judges.ask(name, question, |text| read(text).map(|_| ())).await;
+            let reply = reply.inspect_err(|error| spent.add_unfit(name, error))?;
             spent.add(name, &reply);
-            let answer = read(&reply.text).map_err(AskError::WrongForm)?;
+            let answer = read(&reply.text).map_err(|why| AskError::WrongForm { why, used: Vec::new() })?;
             *model = reply.model;
             outcomes.push(believed(&answer, a, b, candidate_first));
         }
@@ -194,7 +207,7 @@ impl Pair {
             between(&mark, "A", a),
             between(&mark, "B", b),
         );
-        Question { system: SYSTEM.to_owned(), user, schema: schema(), marks: vec![mark] }
+        Question { system: SYSTEM.to_owned(), user, schema: schema(), marks: vec![mark], fresh: false }
     }
 
     fn grade(&self, said: &[(Outcome, String)], judges: usize) -> Grade {

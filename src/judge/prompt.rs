@@ -43,7 +43,7 @@ pub fn question(about: Option<&str>, criteria: &[Criterion], shown: &Shown) -> Q
         asked(about, criteria),
         between(&mark, "the trace", &text)
     );
-    Question { system: SYSTEM.to_owned(), user, schema: answer::schema(criteria), marks: vec![mark] }
+    Question { system: SYSTEM.to_owned(), user, schema: answer::schema(criteria), marks: vec![mark], fresh: false }
 }
 
 /// The part of the question that is the rubric's own.

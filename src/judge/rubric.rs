@@ -13,7 +13,7 @@ use super::vote::{agreement, majority};
 use super::{JudgeRecord, Judges, OneJudge, Spent, canary, joined, prompt};
 use crate::grade::{Grade, Score};
 use crate::grader::OneOrList;
-use crate::model_client::{AskError, ModelName, Reply};
+use crate::model_client::{AskError, ModelName, Question, Reply};
 use crate::values::Fraction;
 
 /// Characters of a trace that are shown where nobody says.
@@ -175,12 +175,14 @@ impl Rubric {
     async fn ask(&self, judges: &Judges, name: &ModelName, shown: &Shown) -> Asked {
         let mut spent = Spent::default();
         let mut one = OneJudge { judge: name.to_string(), ..OneJudge::default() };
-        let void =
-            judges.void_once(format!("{name}\n{}", self.prompt_digest()), self.void(judges, name, &mut spent)).await;
+        // A model may change behind its name: whoever is asked now is tried now, and an answer that is kept has its own.
+        let fresh = !judges.is_kept(name, &prompt::question(self.about.as_deref(), &self.criteria, shown));
+        let key = format!("{name}\n{}\n{fresh}", self.prompt_digest());
+        let void = judges.void_once(key, self.void(judges, name, &mut spent, fresh)).await;
         let findings = match void {
             Err(error) => Err(error.to_string()),
             Ok(Some(canary)) => Err(format!("the judge `{name}` is void: it passed the canary {canary}")),
-            Ok(None) => match self.put(judges, name, shown, &mut spent).await {
+            Ok(None) => match self.put(judges, name, shown, &mut spent, false).await {
                 Err(error) => Err(error.to_string()),
                 Ok((answer, reply)) => {
                     one.model.clone_from(&reply.model);
@@ -196,12 +198,18 @@ impl Rubric {
     }
 
     /// The canary that a judge passes, if it passes one.
-    async fn void(&self, judges: &Judges, name: &ModelName, spent: &mut Spent) -> Result<Option<String>, AskError> {
+    async fn void(
+        &self,
+        judges: &Judges,
+        name: &ModelName,
+        spent: &mut Spent,
+        fresh: bool,
+    ) -> Result<Option<String>, AskError> {
         for (canary, shown) in canary::canaries() {
-            match self.put(judges, name, &shown, spent).await {
+            match self.put(judges, name, &shown, spent, fresh).await {
                 Ok((answer, _)) if answer.passes_any() => return Ok(Some(canary.to_owned())),
                 // What is no answer is no pass.
-                Ok(_) | Err(AskError::WrongForm(_) | AskError::Declined | AskError::TooLong) => {}
+                Ok(_) | Err(AskError::WrongForm { .. } | AskError::Declined | AskError::TooLong) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -214,12 +222,15 @@ impl Rubric {
         name: &ModelName,
         shown: &Shown,
         spent: &mut Spent,
+        fresh: bool,
     ) -> Result<(answer::Answer, Reply), AskError> {
-        let question = prompt::question(self.about.as_deref(), &self.criteria, shown);
+        let question = Question { fresh, ..prompt::question(self.about.as_deref(), &self.criteria, shown) };
         let criteria = self.criteria.clone();
-        let reply = judges.ask(name, question, move |text| answer::read(text, &criteria).map(|_| ())).await?;
+        let reply = judges.ask(name, question, move |text| answer::read(text, &criteria).map(|_| ())).await;
+        let reply = reply.inspect_err(|error| spent.add_unfit(name, error))?;
         spent.add(name, &reply);
-        let answer = answer::read(&reply.text, &self.criteria).map_err(AskError::WrongForm)?;
+        let unfit = |why| AskError::WrongForm { why, used: Vec::new() };
+        let answer = answer::read(&reply.text, &self.criteria).map_err(unfit)?;
         Ok((answer, reply))
     }
 

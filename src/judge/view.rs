@@ -58,6 +58,8 @@ pub struct Line {
     pub texts: Vec<String>,
     /// What of the JSON is not about the event itself.
     body: String,
+    /// Characters of its texts that are left out.
+    cut: usize,
 }
 
 impl Shown {
@@ -122,6 +124,8 @@ pub struct View {
     said: Vec<Line>,
     closing: usize,
     thoughts: usize,
+    /// Messages beyond what may be shown of one stretch of talk.
+    unsaid: usize,
     /// The first and the last event that is left out, and how many there are.
     dropped: Option<(u64, u64, usize)>,
     last: Option<u64>,
@@ -140,6 +144,7 @@ impl View {
             said: Vec::new(),
             closing: 0,
             thoughts: 0,
+            unsaid: 0,
             dropped: None,
             last: None,
         }
@@ -163,6 +168,8 @@ impl View {
                 let size: usize = self.said.iter().map(|line| line.json.len()).sum();
                 if size < self.rules.characters {
                     self.said.push(line);
+                } else {
+                    self.unsaid += 1;
                 }
             }
             Body::Thought { text } => {
@@ -177,7 +184,12 @@ impl View {
                 for said in std::mem::take(&mut self.said) {
                     self.keep(said);
                 }
-                let shown = json!({"call": call.call, "kind": call.kind, "name": call.name, "input": call.input});
+                let mut shown = json!({"call": call.call, "kind": call.kind, "name": call.name, "input": call.input});
+                // Some agents tell what a call does there alone.
+                if call.input.as_ref().is_none_or(crate::trace::recorder::is_empty) {
+                    shown["title"] = json!(call.title);
+                    shown["locations"] = json!(call.locations);
+                }
                 self.keep(line(event, shown, TEXT));
             }
             Body::PermissionResponse(answer) => {
@@ -218,6 +230,7 @@ impl View {
         };
         note(self.closing, "closing messages of the agent");
         note(self.thoughts, "thoughts of the agent");
+        note(self.unsaid, "messages of the agent, since they are too long");
         if let Some((first, last, count)) = self.dropped {
             shown
                 .notes
@@ -226,11 +239,15 @@ impl View {
         if let Some(patch) = patch.filter(|patch| !patch.trim().is_empty()) {
             let seq = self.last.map_or(0, |last| last + 1);
             let mut texts = Vec::new();
-            let patch = cut(patch, PATCH);
+            let (patch, missing) = cut(patch, PATCH);
             let json = json!({"seq": seq, "type": "workspace_change", "patch": patch}).to_string();
             texts.push(patch);
-            shown.lines.push(Line { seq, json, texts, body: String::new() });
+            shown.lines.push(Line { seq, json, texts, body: String::new(), cut: missing });
             shown.change = Some(seq);
+        }
+        let missing: usize = shown.lines.iter().map(|line| line.cut).sum();
+        if missing > 0 {
+            shown.notes.push(format!("left out: {missing} characters of long texts"));
         }
         shown
     }
@@ -267,7 +284,7 @@ impl View {
 /// An event as a line: its number, its type, whose it is, and what of it is shown.
 fn line(event: &Event, shown: Value, most: (usize, usize)) -> Line {
     let mut texts = Vec::new();
-    let mut parts = 0;
+    let (mut parts, mut missing) = (0, 0);
     let mut map = Map::new();
     map.insert("seq".to_owned(), json!(event.seq));
     map.insert("type".to_owned(), json!(event.body.word()));
@@ -280,31 +297,35 @@ fn line(event: &Event, shown: Value, most: (usize, usize)) -> Line {
             if ["role", "call"].contains(&key.as_str()) {
                 map.insert(key, value);
             } else {
-                let value = short(value, most, &mut texts, &mut parts);
+                let value = short(value, most, &mut texts, &mut parts, &mut missing);
                 body.insert(key, value);
             }
         }
     }
     let (seq, said) = (event.seq, Value::Object(body.clone()).to_string());
     map.extend(body);
-    Line { seq, json: Value::Object(map).to_string(), texts, body: said }
+    Line { seq, json: Value::Object(map).to_string(), texts, body: said, cut: missing }
 }
 
 /// A value with its texts cut, which are noted.
-fn short(value: Value, most: (usize, usize), texts: &mut Vec<String>, parts: &mut usize) -> Value {
+fn short(value: Value, most: (usize, usize), texts: &mut Vec<String>, parts: &mut usize, missing: &mut usize) -> Value {
     *parts += 1;
     if *parts > PARTS {
         return json!("[… left out …]");
     }
     match value {
         Value::String(text) => {
-            let text = cut(&text, most);
+            let (text, left_out) = cut(&text, most);
+            *missing += left_out;
             texts.push(text.clone());
             Value::String(text)
         }
-        Value::Array(list) => Value::Array(list.into_iter().map(|value| short(value, most, texts, parts)).collect()),
+        Value::Array(list) => {
+            Value::Array(list.into_iter().map(|value| short(value, most, texts, parts, missing)).collect())
+        }
         Value::Object(map) => {
-            let shorter = map.into_iter().map(|(key, value)| (cut(&key, (100, 0)), short(value, most, texts, parts)));
+            let shorter =
+                map.into_iter().map(|(key, value)| (cut(&key, (100, 0)).0, short(value, most, texts, parts, missing)));
             Value::Object(shorter.collect())
         }
         other => {
@@ -314,15 +335,16 @@ fn short(value: Value, most: (usize, usize), texts: &mut Vec<String>, parts: &mu
     }
 }
 
-/// The beginning and the end of a text that is too long, and how much is missing between them.
-fn cut(text: &str, (first, last): (usize, usize)) -> String {
+/// The beginning and the end of a text that is too long, and how much is missing between them: in it, and as a number.
+fn cut(text: &str, (first, last): (usize, usize)) -> (String, usize) {
     let length = text.chars().count();
     if length <= first + last {
-        return text.to_owned();
+        return (text.to_owned(), 0);
     }
     let start: String = text.chars().take(first).collect();
     let end: String = text.chars().skip(length - last).collect();
-    format!("{start}[… {} characters left out …]{end}", length - first - last)
+    let missing = length - first - last;
+    (format!("{start}[… {missing} characters left out …]{end}"), missing)
 }
 
 #[cfg(test)]
@@ -437,6 +459,16 @@ mod tests {
         assert!(shown.notes.iter().any(|note| note.contains("since the trace is too long")), "{:?}", shown.notes);
         let text = session(vec![call(&"y".repeat(100_000)), stop()], &[], 60_000).text();
         assert!(text.contains("[… 96000 characters left out …]") && text.len() < 6000, "{}", text.len());
+        assert!(text.contains("left out: 96000 characters of long texts"), "{text}");
+    }
+
+    #[test]
+    fn a_call_without_arguments_is_shown_by_its_title() {
+        let Body::ToolCall(bare) = call("x") else { unreachable!() };
+        let bare = ToolCall { input: Some(json!({})), title: Some("cat answer.txt".to_owned()), ..bare };
+        let shown = session(vec![Body::ToolCall(bare), stop()], &[], 9000);
+        assert!(shown.quotes(0, "cat answer.txt"), "{}", shown.text());
+        assert!(!session(vec![call("x"), stop()], &[], 9000).text().contains("title"));
     }
 
     #[test]

@@ -39,5 +39,5 @@ pub(super) fn read(answer: &Value) -> Result<Reply, AskError> {
     usage.cache_read_tokens = count("cache_read_input_tokens");
     usage.cache_write_tokens = count("cache_creation_input_tokens");
     let model = answer["model"].as_str().map(str::to_owned);
-    Ok(Reply { text: texts.collect(), model, usage, cached: false })
+    Ok(Reply { text: texts.collect(), model, usage, cached: false, earlier: Vec::new() })
 }

@@ -25,7 +25,7 @@ struct Kept {
 impl Place {
     /// The place for a question to a model of a service. The same question with other marks has the same place.
     pub(super) fn of(folder: &Path, model: &ModelName, service: Option<&Service>, question: &Question) -> Self {
-        let Question { system, user, schema, marks } = question;
+        let Question { system, user, schema, marks, .. } = question;
         let mut hasher = blake3::Hasher::new();
         let address = service.map(|service| service.base_url.clone()).unwrap_or_default();
         let texts = [model.to_string(), address, without_marks(system, marks), without_marks(user, marks)];
@@ -40,7 +40,7 @@ impl Place {
     pub(super) fn read(&self) -> Option<Reply> {
         let kept: Kept = serde_json::from_slice(&fs::read(&self.0).ok()?).ok()?;
         let Kept { version, model, text, usage } = kept;
-        (version == VERSION).then_some(Reply { text, model, usage, cached: true })
+        (version == VERSION).then_some(Reply { text, model, usage, cached: true, earlier: Vec::new() })
     }
 
     /// Keeps an answer. Where that fails, the same is asked once more another time.

@@ -46,5 +46,5 @@ pub(super) fn read(answer: &Value) -> Result<Reply, AskError> {
     usage.input_tokens = told["prompt_tokens"].as_u64().map(|sent| sent.saturating_sub(cached.unwrap_or(0)));
     usage.output_tokens = told["completion_tokens"].as_u64();
     usage.cache_read_tokens = cached;
-    Ok(Reply { text, model: answer["model"].as_str().map(str::to_owned), usage, cached: false })
+    Ok(Reply { text, model: answer["model"].as_str().map(str::to_owned), usage, cached: false, earlier: Vec::new() })
 }

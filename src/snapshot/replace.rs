@@ -111,9 +111,9 @@ patterns! {
     /// Private folders of this program.
     TRIAL = r"(?:/[\w.@+-]+)*/evals-run-[\w-]+/trial-\w+(?:/(?P<folder>workspace|home|tmp)\b)?";
     /// Folders that programs make for a while, in the system's own.
-    MADE = r"(?P<before>^|file://|[^\w.{/-])(?:/private)?(?:/var/folders/\w+/\w+/T|/var/tmp|/tmp|/dev/shm)(?P<made>/[A-Za-z_-]*(?:tmp|\.)[._-]?\w{6,})?(?P<after>/|\b)";
+    MADE = r"(?P<before>^|file://|[^\w.{}/-])(?:/private)?(?:/var/folders/\w+/\w+/T|/var/tmp|/tmp|/dev/shm)(?P<made>/[A-Za-z_-]*(?:tmp|\.)[._-]?\w{6,})?(?P<after>/|\b)";
     /// Homes of people.
-    HOME = r"(?P<before>^|file://|[^\w.{/-])(?:/home/[\w.-]+|/Users/[\w.-]+|/root)(?P<after>/|\W|$)";
+    HOME = r"(?P<before>^|file://|[^\w.{}/-])(?:/home/[\w.-]+|/Users/[\w.-]+|/root)(?P<after>/|\W|$)";
     UUID = r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b";
     /// Ids as models and agents make them.
     ID = r"\b(?:toolu|srvtoolu|call|msg|ses|sess|req|resp|chatcmpl|thread|turn)[_-](?P<rest>[A-Za-z0-9_-]{8,})";
@@ -186,6 +186,9 @@ mod tests {
     fn what_differs_by_chance_becomes_a_word() {
         for (text, argument, prose) in [
             ("/tmp/evals-run-11-0/trial-VMA2VH/workspace/src/a.rs", "{workspace}/src/a.rs", ""),
+            ("/tmp/evals-run-11-0/trial-VMA2VH/workspace/home/a/x", "{workspace}/home/a/x", ""),
+            ("/tmp/evals-run-11-0/trial-VMA2VH/workspace/Users/b/x", "{workspace}/Users/b/x", ""),
+            ("/tmp/evals-run-11-0/trial-VMA2VH/workspace/tmp/a", "{workspace}/tmp/a", ""),
             ("cd /tmp/evals-run-11-0/trial-VMA2VH/workspace", "cd {workspace}", ""),
             ("/tmp/evals-run-11-0/trial-VMA2VH/home/.x", "{home}/.x", ""),
             ("/tmp/evals-run-12-3/trial-aaaaaa/tmp/y", "{tmp}/y", ""),

@@ -187,6 +187,10 @@ pub fn corrected_rate(judged: Judged, level: f64) -> Option<(f64, Interval)> {
     let (s0, s1) = ((m0 * q0 + 1.0) / (m0 + 2.0), (m1 * q1 + 1.0) / (m1 + 2.0));
     let (m0, m1) = (m0 + 2.0, m1 + 2.0);
     let below = s0 + s1 - 1.0;
+    // With few labels of one kind the smoothed judge may be no better than chance, and an interval would stand on its head.
+    if below <= 0.0 {
+        return None;
+    }
     let middle = (p + s0 - 1.0) / below;
     let (v0, v1) = (s0 * (1.0 - s0) / m0, s1 * (1.0 - s1) / m1);
     let shift = 2.0 * z * z * (-(1.0 - middle) * v0 + middle * v1);

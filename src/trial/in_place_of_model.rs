@@ -76,7 +76,7 @@ impl InPlaceOfModel {
         (usage.cache_read_tokens, usage.cache_write_tokens) = (metrics.cache_read_tokens, metrics.cache_write_tokens);
         usage.cost_usd = metrics.cost_usd;
         let _ = std::fs::remove_dir_all(&folder);
-        Ok(Reply { text, model: result.model.effective, usage, cached: false })
+        Ok(Reply { text, model: result.model.effective, usage, cached: false, earlier: Vec::new() })
     }
 }
 

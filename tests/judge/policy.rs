@@ -69,6 +69,9 @@ fn whatever_goes_wrong_the_answer_is_no_unless_the_case_says_otherwise() {
             let answers = answers(&project);
             assert_eq!((&answers[0].0, &answers[0].1), (&json!(outcome), &json!("llm")), "{does:?}");
             assert!(answers[0].2.contains("no model answered: anthropic:m"), "{answers:?}");
+            let trace = project.of_trial("a/demo/default/1", "trace.jsonl");
+            let notice = trace.lines().find(|line| line.contains("\"type\":\"notice\"")).unwrap_or_default();
+            assert!(notice.contains("no model answered"), "it is no doing of the agent's: {trace}");
         }
     }
 }

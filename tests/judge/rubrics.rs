@@ -126,6 +126,7 @@ fn an_answer_is_believed_as_far_as_it_can_be_checked() {
         (answer(&[finding("tested", "pass", &[4], "all 12 tests passed")]), "ungraded", "its quote does not stand"),
         (answer(&[finding("tested", "pass", &[3], "the tests passed\"}x")]), "ungraded", "its quote does not stand"),
         (answer(&[finding("tested", "pass", &[], "the tests passed")]), "ungraded", "rests on no event"),
+        (answer(&[finding("tested", "pass", &[0, 4], "the tests passed")]), "scored", "1 of 1 criteria hold"),
         (answer(&[finding("tested", "pass", &[4], " ")]), "ungraded", "quotes nothing"),
         (
             answer(&[finding("tested", "pass", &[400], "the tests passed")]),
@@ -195,6 +196,35 @@ fn a_judge_that_passes_a_canary_is_void() {
         assert_eq!(grade["judge"]["judges"][0]["void"], why);
         assert!(service.got().iter().all(Got::is_canary), "the session was not even shown");
     }
+}
+
+#[test]
+fn a_judge_that_changes_behind_its_name_is_tried_again() {
+    let service = Service::start(|got, number| {
+        if number < 4 {
+            return judge(got, number);
+        }
+        let events = got.events();
+        let says = events.first().and_then(|event| event["text"].as_str()).unwrap_or_default().to_owned();
+        answer_of(&[finding("tested", "pass", &[0], &says)])
+    });
+    let project = at(&service);
+    project.case("a", &format!("graders: [{TESTED}]"), STEPS);
+    project.evals(&["run"]).exits(0);
+    assert_eq!(service.got().len(), 4);
+    // Another session, and the model that answers is another one, too.
+    project.case("a", &format!("graders: [{TESTED}]"), &STEPS.replace("echo the", "echo all the"));
+    project.evals(&["run"]).exits(3).says("is void: it passed the canary");
+}
+
+#[test]
+fn answers_that_do_not_fit_are_paid_for_too() {
+    let service = Service::start(|got, _| honest(got).unwrap_or_else(|| Does::Says("PASS.".to_owned())));
+    let project = at(&service);
+    let (_, result) = run(&project, &format!("[{TESTED}]"), &["--no-judge-cache"]);
+    let record = &result["grades"][0]["judge"];
+    assert_eq!((&record["requests"], service.got().len()), (&json!(5), 5), "{record}");
+    assert!(record["tokens"].as_u64() > Some(0) && record["cost_usd"].as_f64() > Some(0.0), "{record}");
 }
 
 #[test]

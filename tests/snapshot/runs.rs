@@ -393,10 +393,15 @@ fn wrong_words_and_damaged_files_are_told() {
     // What merges leave behind is none of a snapshot's.
     project.write(SNAP, &good.replace("  user\n", "<<<<<<< ours\n  user\n=======\n"));
     project.evals(&["snapshot", "check"]).exits(2).says("line 8");
+    // What nobody can read is not thrown away where it is to be kept beside the new.
+    project.evals(&["snapshot", "accept", "--add"]).exits(2).says("line 8");
+    assert!(project.read(SNAP).contains("<<<<<<< ours"));
     // Accepting it again mends it.
     project.evals(&["snapshot", "accept"]).exits(0);
     assert_eq!(project.read(SNAP), good);
     // A case that is gone is told, and found again where it is named.
     std::fs::rename(project.path("cases/a.yaml"), project.path("cases/b.yaml")).unwrap();
-    project.evals(&["snapshot", "check"]).exits(3).says("case `a` is gone; name where it is now with --case FILE");
+    let ran = project.evals(&["snapshot", "check"]).exits(3);
+    let ran = ran.says("case `a` is gone; name where it is now with --case FILE");
+    ran.says("cases/a.snapshots/demo.snap: there is no case");
 }

@@ -99,6 +99,9 @@ fn append(labels: &Path, trace: &Path, criterion: &Criterion, word: Word) -> Res
     let line = LabelLine { trace, criterion: Some(criterion.id.clone()), label: Some(word), model: None, note: None };
     let text = serde_json::to_string(&line).map_err(|error| CliError::unreadable(error.to_string()))?;
     crate::cli::report::make_place(labels)?;
+    // A file whose last line has no end would take the label into it.
+    let torn = std::fs::read(labels).is_ok_and(|text| text.last().is_some_and(|byte| *byte != b'\n'));
+    let text = if torn { format!("\n{text}") } else { text };
     let mut file = OpenOptions::new().create(true).append(true).open(labels).map_err(failed)?;
     writeln!(file, "{text}").and_then(|()| file.sync_data()).map_err(failed)
 }

@@ -52,7 +52,11 @@ impl Placed {
 
     /// Writes what its trials did as accepted, beside what was if `beside`.
     pub fn accept(&self, beside: bool) -> Result<(), CliError> {
-        let before = self.accepted.as_ref().ok().cloned().flatten();
+        let before = match &self.accepted {
+            // Nobody can keep beside the new what nobody can read.
+            Err(error) if beside => return Err(CliError::unreadable(error)),
+            known => known.as_ref().ok().cloned().flatten(),
+        };
         Ok(store::write(&self.file, &self.cell.accepted(before, beside))?)
     }
 }
