@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::compare::gate::{self, Gate};
 use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
 use crate::run::{RunRecord, TrialRecord};
@@ -70,6 +71,8 @@ pub struct Report {
     pub root: Option<PathBuf>,
     /// The cells that were compared with what is accepted for them.
     pub snapshots: Vec<Compared>,
+    /// The gates that were asked for: they decide the exit code in the place of the cells.
+    pub gates: Vec<Gate>,
 }
 
 /// How many trials came to what.
@@ -130,6 +133,7 @@ impl Report {
             notes: Vec::new(),
             root: None,
             snapshots: Vec::new(),
+            gates: Vec::new(),
         };
         report.notes = notes(&report);
         report
@@ -171,11 +175,15 @@ impl Report {
     }
 }
 
-/// The exit code that follows from a report's cells: 1 where one failed or its snapshot differs, else 3 where one could not be judged, was not
-/// run whole, or nothing ran at all, else 0.
+/// The exit code that follows from a report: 1 where a snapshot differs; that of its gates where there are any; else, by its
+/// cells, 1 where one failed, 3 where one could not be judged, was not run whole, or nothing ran at all, and 0.
 pub fn exit_code(report: &Report) -> u8 {
     let any = |wanted: &[Option<Verdict>]| report.cells.iter().any(|cell| wanted.contains(&cell.verdict));
-    if any(&[Some(Verdict::Fail)]) || report.snapshots.iter().any(|it| it.differs) {
+    if report.snapshots.iter().any(|it| it.differs) {
+        1
+    } else if !report.gates.is_empty() {
+        gate::exit_code(gate::of_all(&report.gates))
+    } else if any(&[Some(Verdict::Fail)]) {
         1
     } else if report.summary.not_run > 0
         || any(&[None, Some(Verdict::Ungraded), Some(Verdict::Errored)])

@@ -162,10 +162,8 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     let compared = snapshot::of_run::after(args.snapshot, &prepared.folder, &prepared.record, &prepared.cases, whole);
     // What was done is reported, whatever becomes of snapshots.
     let (snapshots, failed) = compared.map_or_else(|error| (Vec::new(), Err(error)), |all| (all, Ok(())));
-    let differs = snapshots.iter().any(|it| it.differs);
     let code = report_on(&args, &prepared, &ran, snapshots)?;
     failed?;
-    let code = gate::code(&args, &prepared, code, differs)?;
     Ok(if ran.interrupted { INTERRUPTED } else { code })
 }
 
@@ -373,6 +371,7 @@ fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran, snapshots: Vec<Comp
     let not_run = prepared.record.trials.len() - results.len();
     let mut report = Report::new(&prepared.record, results, not_run, &prepared.folder.path);
     report.snapshots = snapshots;
+    report.gates = gate::of(args, &prepared.record, &report)?;
     let code = report::exit_code(&report);
     super::report::write_all(report, &args.reporters, Some(Format::Table))?;
     let mut err = std::io::stderr().lock();

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::cells::{Cell, Column};
 use super::standing::Standing;
 use super::{Report, Summary, exit_code};
+use crate::compare::gate::Gate;
 use crate::result::TrialResult;
 use crate::run::VERSION;
 use crate::snapshot::compare::Compared;
@@ -32,6 +33,9 @@ struct Document<'a> {
     notes: &'a [String],
     #[serde(skip_serializing_if = "<[Compared]>::is_empty")]
     snapshots: &'a [Compared],
+    /// The gates that were asked for, which decide the exit code.
+    #[serde(skip_serializing_if = "<[Gate]>::is_empty")]
+    gates: &'a [Gate],
     results: &'a [TrialResult],
 }
 
@@ -55,6 +59,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         cases: &report.cases,
         notes: &report.notes,
         snapshots: &report.snapshots,
+        gates: &report.gates,
         results: &report.results,
     };
     serde_json::to_writer_pretty(&mut *out, &document)?;

@@ -10,11 +10,14 @@ use std::time::Duration;
 use quick_junit::{FlakyOrRerun, NonSuccessKind, TestCase, TestCaseStatus, TestRerun, TestSuite};
 
 use super::cells::{Cell, Column};
+use super::compare::page::gate_word;
 use super::escape::{LOOK, xml};
 use super::text::one_line;
 use super::{Report, figures, problems, snapshots, stored};
+use crate::compare::gate::Gate;
 use crate::result::TrialResult;
 use crate::snapshot::compare::Compared;
+use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
 
 /// So many characters are kept of a name or a message.
@@ -46,6 +49,11 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         };
         for compared in snapshots::differing(report).filter(is_here) {
             suite.add_test_case(snapshot(column, compared));
+        }
+        let ours = report.gates.iter().filter(|gate| gate.verdict != GateVerdict::Pass);
+        let name = column.name();
+        for gate in ours.filter(|gate| gate.arm == name || gate.arm.ends_with(&format!("({name})"))) {
+            suite.add_test_case(gated(column, gate));
         }
         suite.time = sum(suite.test_cases.iter().map(|case| case.time));
         document.add_test_suite(suite);
@@ -127,6 +135,16 @@ fn test_case(report: &Report, column: &Column, cell: &Cell, trials: &[&TrialResu
     if let Some(tail) = tail.filter(|tail| !tail.trim().is_empty()) {
         case.set_system_err(xml(tail, OUTPUT));
     }
+    case
+}
+
+/// A gate that does not pass, beside the cells of its column.
+fn gated(column: &Column, gate: &Gate) -> TestCase {
+    let kind = if gate.verdict == GateVerdict::Fail { NonSuccessKind::Failure } else { NonSuccessKind::Error };
+    let mut status = TestCaseStatus::non_success(kind);
+    status.set_type("gate").set_message(line(&format!("gate {}: {}", gate_word(gate.verdict), gate.text)));
+    let mut case = TestCase::new(line(&format!("{} (gate)", gate.arm)), status);
+    case.set_classname(line(&column.name()));
     case
 }
 

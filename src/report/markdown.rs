@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::cells::{Cell, Column};
+use super::compare::page::gate_word;
 use super::escape::{LOOK, block, code, inline};
 use super::figures::{completion, interval, score, taken};
 use super::problems::{self, CellProblem, ProblemKind};
@@ -101,10 +102,10 @@ impl Page {
 }
 
 fn verdict(report: &Report) -> String {
-    let (sign, word) = match exit_code(report) {
-        0 => ("✅", "everything passed"),
-        1 => ("❌", "failed"),
-        _ => ("⚠️", "nothing failed, and not everything could be judged"),
+    let (sign, word, gated) = match exit_code(report) {
+        0 => ("✅", "everything passed", "the gate passes"),
+        1 => ("❌", "failed", "failed"),
+        _ => ("⚠️", "nothing failed, and not everything could be judged", "the gate is inconclusive"),
     };
     let run = &report.run;
     let label = run.label.as_ref().map(|label| format!(" {}", code(label, NAME))).unwrap_or_default();
@@ -122,8 +123,16 @@ fn verdict(report: &Report) -> String {
         .filter(|(count, word)| *count > 0 || *word == "passed")
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
+    let gates: String = report
+        .gates
+        .iter()
+        .map(|gate| {
+            format!("Gate {}: {} {}\n\n", gate_word(gate.verdict), code(&gate.arm, NAME), inline(&gate.text, 300))
+        })
+        .collect();
+    let word = if report.gates.is_empty() { word } else { gated };
     format!(
-        "### {sign} evals: {word}\n\nRun {}{label} of {}: {} of {}.\n\n",
+        "### {sign} evals: {word}\n\n{gates}Run {}{label} of {}: {} of {}.\n\n",
         code(&run.run, NAME),
         inline(run.started.get(..10).unwrap_or(&run.started), 40),
         counts.join(", "),

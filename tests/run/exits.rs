@@ -235,3 +235,20 @@ fn a_system_prompt_stands_before_the_first_prompt_and_that_is_told() {
         assert!(project.result(&trial)["warnings"].to_string().contains("system prompt"), "{harness}");
     }
 }
+
+#[test]
+fn a_gate_decides_and_every_report_says_so() {
+    let project = Project::new();
+    project.case("a", "", PASS);
+    project.case("b", "graders: [{output: {equals: never}}]", PASS);
+    let files = ["--reporter", "json=r.json", "--reporter", "markdown=r.md", "--reporter", "junit=r.xml"];
+    for (least, code, word) in [("0.9", 1, "fail"), ("0.1", 0, "pass")] {
+        project.evals(&[&["run", "--fail-under", least], &files[..]].concat()).exits(code);
+        let report: serde_json::Value = serde_json::from_str(&project.read("r.json")).unwrap();
+        assert_eq!((&report["exit_code"], &report["gates"][0]["verdict"]), (&code.into(), &word.into()));
+        let markdown = project.read("r.md");
+        assert!(markdown.contains(&format!("Gate {word}: `demo`")), "{markdown}");
+        assert_eq!(markdown.contains("the gate passes"), code == 0, "{markdown}");
+        assert_eq!(project.read("r.xml").contains("name=\"demo (gate)\""), code == 1);
+    }
+}
