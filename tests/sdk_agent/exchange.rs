@@ -161,7 +161,7 @@ struct Reading {
     prompting: Option<Value>,
     cancelled: bool,
     gone: bool,
-    /// Calls that are open, and whether the last answer about each rejected it, and whether any cancelled it.
+    /// Calls that are open, and whether the last answer about each rejected it, and whether it cancelled it.
     open: BTreeMap<String, (bool, bool)>,
     /// Calls that were ever told of.
     known: BTreeSet<String>,
@@ -172,13 +172,8 @@ impl Reading {
         match said["method"].as_str() {
             Some("initialize") => self.offered = said["params"]["clientCapabilities"].clone(),
             Some("session/new") => self.opening = Some(said["id"].clone()),
-            Some("session/prompt") => {
-                self.prompting = Some(said["id"].clone());
-                // What came between two turns may be answered in the second one.
-                for (_, asked) in self.asked.iter_mut().filter(|(_, it)| it.answers.is_empty()) {
-                    asked.must_not = asked.must_not.filter(|why| *why != BETWEEN);
-                }
-            }
+            // What came between two turns belongs to neither, also where it is answered in the second one.
+            Some("session/prompt") => self.prompting = Some(said["id"].clone()),
             Some("session/cancel") => {
                 self.cancelled = true;
                 self.asked.iter_mut().filter(|(_, it)| it.answers.is_empty()).for_each(|(_, it)| it.alone = false);
@@ -196,7 +191,7 @@ impl Reading {
                 {
                     let chosen = asked.chosen();
                     *rejected = chosen.is_some_and(|kind| kind.starts_with("reject"));
-                    *cancelled |= chosen.is_none();
+                    *cancelled = chosen.is_none();
                 }
             }
         }
@@ -244,7 +239,7 @@ impl Reading {
         } else if !described && !self.open.contains_key(id) {
             Some("nobody knows the call")
         } else if self.prompting.is_none() {
-            Some(BETWEEN)
+            Some("no prompt was running")
         } else {
             None
         };
@@ -266,5 +261,3 @@ impl Reading {
         Ok(())
     }
 }
-
-const BETWEEN: &str = "no prompt was running";
