@@ -215,17 +215,12 @@ pub fn found(record: &RunRecord) -> Option<PathBuf> {
 fn folders(record: &RunRecord) -> Option<Vec<&Path>> {
     let first = record.cases.first()?.path.parent()?;
     let above_all = |folder: &&Path| record.cases.iter().all(|case| case.path.starts_with(folder));
-    let mut above: Vec<&Path> = Vec::new();
-    let (mut named, mut outermost) = (false, None);
-    for folder in first.ancestors() {
-        let is_named = folder.file_name().is_some_and(|name| name == "cases");
-        let is_root = is_named || folder.join("suite.yaml").is_file();
-        if above_all(&folder) && !(named && !above.is_empty()) {
-            above.push(folder);
-            outermost = if is_root { Some(above.len()) } else { outermost };
-        }
-        named = named || is_named;
+    let is_named = |folder: &&Path| folder.file_name().is_some_and(|name| name == "cases");
+    let mut above: Vec<&Path> = first.ancestors().filter(above_all).collect();
+    if let Some(named) = above.iter().position(is_named) {
+        above.truncate(named + 1);
     }
-    above.truncate(outermost.unwrap_or(1));
+    let outermost = above.iter().rposition(|folder| is_named(folder) || folder.join("suite.yaml").is_file());
+    above.truncate(outermost.map_or(1, |place| place + 1));
     Some(if above.is_empty() { vec![first] } else { above })
 }
