@@ -27,10 +27,22 @@ pub struct Baseline {
     pub started: String,
     /// Version of the program that ran it.
     pub evals: String,
+    /// How often its scores were looked at while it ran (`--trials auto`); absent for once.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub looks: u32,
     /// The cases, by id.
     pub cases: BTreeMap<String, CaseFacts>,
     /// The arms.
     pub arms: Vec<BaselineArm>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 /// An arm of a baseline.
@@ -45,6 +57,9 @@ pub struct BaselineArm {
     /// The agents that played it, with their versions.
     #[serde(default)]
     pub agents: BTreeSet<String>,
+    /// The models that answered; absent where nobody told.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub models: BTreeSet<String>,
     /// The judges that were asked; absent where none was.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub judges: BTreeSet<String>,
@@ -67,6 +82,7 @@ impl Baseline {
                 manifest: side.harnesses.get(&arm.harness).cloned().unwrap_or_default(),
                 model: arm.column.clone(),
                 agents: arm.agents.clone(),
+                models: arm.models.clone(),
                 judges: arm.judges.clone(),
                 cases: arm
                     .cases
@@ -83,6 +99,7 @@ impl Baseline {
             run: record.run.clone(),
             started: record.started.clone(),
             evals: record.evals.clone(),
+            looks: side.looks,
             cases: side.cases.iter().filter(|(id, _)| kept(id)).map(|(id, it)| (id.clone(), facts(it))).collect(),
             arms,
         }
@@ -97,6 +114,7 @@ impl Baseline {
             column: arm.model.clone(),
             cases: arm.cases.clone(),
             agents: arm.agents.clone(),
+            models: arm.models.clone(),
             judges: arm.judges.clone(),
             told: None,
         };
@@ -107,7 +125,7 @@ impl Baseline {
             harnesses: self.arms.iter().map(|arm| (arm.harness.clone(), arm.manifest.clone())).collect(),
             arms: self.arms.iter().map(arm).collect(),
             baseline: true,
-            looks: 1,
+            looks: self.looks,
         }
     }
 
@@ -144,19 +162,23 @@ impl Baseline {
         for (key, value) in [("run", &self.run), ("started", &self.started), ("evals", &self.evals)] {
             let _ = writeln!(text, "  \"{key}\": {},", word(value)?);
         }
+        if !is_one(&self.looks) {
+            let _ = writeln!(text, "  \"looks\": {},", self.looks);
+        }
         let _ = writeln!(text, "  \"cases\": {{{}\n  }},", lines(&self.cases, "    ")?);
         text.push_str("  \"arms\": [");
         for (n, arm) in self.arms.iter().enumerate() {
             let comma = if n == 0 { "" } else { "," };
             let [harness, manifest, model] = [word(&arm.harness)?, word(&arm.manifest)?, word(&arm.model)?];
             let agents = serde_json::to_string(&arm.agents)?;
-            let judges = match arm.judges.is_empty() {
-                true => String::new(),
-                false => format!("      \"judges\": {},\n", serde_json::to_string(&arm.judges)?),
+            let where_any = |key: &str, names: &BTreeSet<String>| match names.is_empty() {
+                true => Ok(String::new()),
+                false => serde_json::to_string(names).map(|names| format!("      \"{key}\": {names},\n")),
             };
+            let (models, judges) = (where_any("models", &arm.models)?, where_any("judges", &arm.judges)?);
             let _ = write!(
                 text,
-                "{comma}\n    {{\n      \"harness\": {harness},\n      \"manifest\": {manifest},\n      \"model\": {model},\n      \"agents\": {agents},\n{judges}      \"cases\": {{{}\n      }}\n    }}",
+                "{comma}\n    {{\n      \"harness\": {harness},\n      \"manifest\": {manifest},\n      \"model\": {model},\n      \"agents\": {agents},\n{models}{judges}      \"cases\": {{{}\n      }}\n    }}",
                 lines(&arm.cases, "        ")?
             );
         }
@@ -176,11 +198,29 @@ fn lines<T: Serialize>(map: &BTreeMap<String, T>, indent: &str) -> serde_json::R
     Ok(text)
 }
 
-/// Where the baseline of a run's suite lies: beside the cases, in the nearest folder above them that holds a
-/// `suite.yaml` or is named `cases`, else in that of the first case.
+/// Where the baseline of a run's suite is written: in the outermost folder above all of its cases that holds a
+/// `suite.yaml` or is named `cases`, and in none above one of that name; else in the folder that all of them lie in.
 pub fn place(record: &RunRecord) -> Option<PathBuf> {
-    let folder = record.cases.first()?.path.parent()?;
-    let is_root =
-        |folder: &&Path| folder.join("suite.yaml").is_file() || folder.file_name().is_some_and(|name| name == "cases");
-    Some(folder.ancestors().find(is_root).unwrap_or(folder).join(FILE))
+    let folders = folders(record)?;
+    folders.last().map(|folder| folder.join(FILE))
+}
+
+/// The baseline that a run is compared with: the first one there is on the way up from the folder that all of its cases
+/// lie in. So a run of a part of the suite finds that of the whole.
+pub fn found(record: &RunRecord) -> Option<PathBuf> {
+    folders(record)?.into_iter().map(|folder| folder.join(FILE)).find(|path| path.is_file())
+}
+
+/// The folder that all cases of a run lie in, and those above it up to the outermost of the suite.
+fn folders(record: &RunRecord) -> Option<Vec<&Path>> {
+    let first = record.cases.first()?.path.parent()?;
+    let above_all = |folder: &&Path| record.cases.iter().all(|case| case.path.starts_with(folder));
+    let is_named = |folder: &&Path| folder.file_name().is_some_and(|name| name == "cases");
+    let mut above: Vec<&Path> = first.ancestors().filter(above_all).collect();
+    if let Some(named) = above.iter().position(is_named) {
+        above.truncate(named + 1);
+    }
+    let outermost = above.iter().rposition(|folder| is_named(folder) || folder.join("suite.yaml").is_file());
+    above.truncate(outermost.map_or(1, |place| place + 1));
+    Some(if above.is_empty() { vec![first] } else { above })
 }

@@ -64,8 +64,33 @@ pub struct Comparison {
     pub arms: Vec<ArmSummary>,
     /// Each new arm against its old one.
     pub pairs: Vec<Pair>,
+    /// Harnesses and models that only one side has, and so are compared with nothing; absent where there are none.
+    pub unmatched: Option<Unmatched>,
     /// What the gates say; absent without one.
     pub gate: Option<Gates>,
+}
+
+/// Arms that only one side has, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Unmatched {
+    /// Those of the old side.
+    pub old: Vec<String>,
+    /// Those of the new side.
+    pub new: Vec<String>,
+}
+
+impl Unmatched {
+    fn is_empty(&self) -> bool {
+        self.old.is_empty() && self.new.is_empty()
+    }
+
+    fn text(&self) -> String {
+        let side = |which: &str, names: &[String]| {
+            (!names.is_empty()).then(|| format!("only the {which} side has {}", names.join(", ")))
+        };
+        let sides = [side("old", &self.old), side("new", &self.new)];
+        format!("not everything is compared: {}", sides.into_iter().flatten().collect::<Vec<_>>().join("; "))
+    }
 }
 
 /// What the gates say.
@@ -206,7 +231,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
         refuse_nothing((old_side, old), (new_side, new), &joined)?;
         let level = looks::level_of(old_side, new_side);
         let effect = effect::effect(&joined.cases, level);
-        gates.extend(gate::of_pair(&options.gates, new, &joined.cases, effect.as_ref()));
+        gates.extend(gate::of_pair(&options.gates, (old_side, old), (new_side, new), &joined, effect.as_ref()));
         let doubts = doubts((old_side, old), (new_side, new), &joined);
         let Some(effect) = effect else { continue };
         done.push(pair(old, new, joined, &effect, doubts, words, level, options, &mut generator));
@@ -235,8 +260,22 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
         errors_as_failures: options.errors_fail,
         arms: rows,
         pairs: done,
+        unmatched: None,
         gate,
     })
+}
+
+impl Comparison {
+    /// Tells, with each pair, which arms are compared with nothing.
+    #[must_use]
+    pub fn with_unmatched(mut self, unmatched: Unmatched) -> Self {
+        if !unmatched.is_empty() {
+            let doubt = Doubt { about: join::About::Unmatched, text: unmatched.text() };
+            self.pairs.iter_mut().for_each(|pair| pair.doubts.push(doubt.clone()));
+            self.unmatched = Some(unmatched);
+        }
+        self
+    }
 }
 
 /// Every arm once, in the order of the pairs.
@@ -313,7 +352,7 @@ fn pair(
         counts,
         new_is_better: tables::mcnemar(counts.wins, counts.losses).first_is_better,
         these_cases_p: several_trials.then(|| tables::cochran_mantel_haenszel(&tables)).flatten().map(|it| it.p),
-        delta_at_worst: at_worst(cases),
+        delta_at_worst: at_worst(cases, &joined.unpaired, old, new),
         cost: ratio(cases, |it| it.cost),
         tokens: ratio(cases, |it| it.tokens),
         duration: ratio(cases, |it| it.duration),
@@ -327,11 +366,14 @@ fn pair(
     }
 }
 
-/// The difference where every error of the new arm is a failure.
-fn at_worst(cases: &[Paired<'_>]) -> Option<f64> {
-    let any = cases.iter().any(|case| case.new.errored > 0);
-    let delta = |case: &Paired<'_>| Some(case.new.score_with_errors()? - case.old.score()?);
-    any.then(|| means::mean(&cases.iter().filter_map(delta).collect::<Vec<_>>())).flatten()
+/// The difference where every error of the new arm is a failure; a case of which every trial was errored is one too.
+fn at_worst(cases: &[Paired<'_>], unpaired: &[Unpaired], old: &Arm, new: &Arm) -> Option<f64> {
+    let lost = unpaired.iter().filter(|it| it.reason == join::Reason::NoScoreInNew);
+    let lost = lost.filter_map(|it| Some((old.cases.get(&it.case)?, new.cases.get(&it.case)?)));
+    let all: Vec<_> = cases.iter().map(|it| (it.old, it.new)).chain(lost).collect();
+    let delta = |(old, new): &(&CaseTrials, &CaseTrials)| Some(new.score_with_errors()? - old.score()?);
+    let any = all.iter().any(|(_, new)| new.errored > 0);
+    any.then(|| means::mean(&all.iter().filter_map(delta).collect::<Vec<_>>())).flatten()
 }
 
 /// A ratio over the cases of which every trial of both arms told.

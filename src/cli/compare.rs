@@ -3,15 +3,16 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use super::grade::of_run::origins;
 use super::{CliError, RunsFolder};
 use crate::baseline::{self, Baseline};
 use crate::compare::arm::{Arm, Side, Words};
 use crate::compare::gate::{self, Margin};
-use crate::compare::{ArmPair, MARGIN, Options, compare};
+use crate::compare::{ArmPair, MARGIN, Options, Unmatched, compare};
 use crate::report::commands::run_word;
 use crate::report::compare::{Format, write};
 use crate::report::text::{Look, plural};
-use crate::run::folder;
+use crate::run::folder::{self, RunFolder};
 use crate::run::{RunRecord, write_whole};
 use crate::values::Fraction;
 
@@ -86,11 +87,18 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
             max_cost: args.max_cost,
         },
     };
-    let pairs = match &mut old {
+    let (pairs, unmatched) = match &mut old {
         Some(old) => matched(old, &mut new)?,
-        None => within(&new, args.baseline.as_deref())?,
+        None => (within(&new, args.baseline.as_deref())?, Unmatched::default()),
     };
-    let comparison = compare(&pairs, &words, &options).map_err(CliError::unreadable)?;
+    if options.gates.any() && !unmatched.new.is_empty() {
+        return Err(CliError::unreadable(format!(
+            "the old side has nothing that {} could be compared with, and a gate must not pass what it has not seen; compare \
+             runs of the same harnesses and models, or set a baseline that has them with `evals baseline set`",
+            unmatched.new.join(", ")
+        )));
+    }
+    let comparison = compare(&pairs, &words, &options).map_err(CliError::unreadable)?.with_unmatched(unmatched);
     match &args.output {
         Some(path) => {
             super::report::make_place(path)?;
@@ -121,13 +129,17 @@ fn sides(args: &CompareArgs, words: &mut Words) -> Result<(Option<Side>, Side, O
     let old = match &args.baseline {
         Some(wanted) if !named(&new, wanted).is_empty() => None,
         Some(wanted) => Some(old_side(runs, wanted, words).map_err(|error| {
+            // What is there, and cannot be used, says why by itself.
+            if Path::new(wanted).is_file() || folder::find(runs, wanted).is_ok() {
+                return error;
+            }
             let columns: Vec<&str> = new.arms.iter().map(|arm| &*arm.name).collect();
             let columns = columns.join(", ");
             let text =
                 format!("--baseline {wanted} is no model of run {}, which has {columns}; nor a file or a run", new.run);
             CliError::unreadable(text).and(error)
         })?),
-        None => match baseline::place(&record).filter(|path| path.is_file()) {
+        None => match baseline::found(&record) {
             Some(path) => Some(Baseline::read(&path)?.side()),
             None => None,
         },
@@ -162,6 +174,13 @@ pub fn comparable(runs: &Path, name: &str, what: &str, words: &mut Words) -> Res
             record.run
         )));
     }
+    if let Some((origin, failed_in)) = chosen_before(&folder, &record) {
+        return Err(CliError::unreadable(format!(
+            "run {} judges run {origin} again, which holds only what failed in run {failed_in}, so it cannot be {what}: it \
+             was chosen by how it ended; take run {failed_in}, or judge that one again with `evals grade {failed_in}`",
+            record.run
+        )));
+    }
     let begin = || (Side::of_run(&record), record.trials.len());
     let (side, missing) = folder.fold_results(&record, begin, |(side, missing), result| {
         side.add(&result, words);
@@ -179,6 +198,13 @@ pub fn comparable(runs: &Path, name: &str, what: &str, words: &mut Words) -> Res
         )));
     }
     Ok((side, record))
+}
+
+/// Of a run that was judged again: the run that it comes from, and the one of which that holds only what failed.
+fn chosen_before(folder: &RunFolder, record: &RunRecord) -> Option<(String, String)> {
+    let records = origins(folder, record).into_iter().filter_map(|origin| origin.record().ok());
+    let mut chosen = records.filter(|origin| !origin.graded).filter_map(|it| Some((it.run, it.derived_from?)));
+    chosen.next()
 }
 
 /// The arms of a side that a name means: a model, a harness, or both.
@@ -215,8 +241,9 @@ fn within<'a>(side: &'a Side, wanted: Option<&str>) -> Result<Vec<ArmPair<'a>>, 
     Ok(side.arms.iter().filter(|arm| arm.name != old.name).map(|new| ((side, old), (side, new))).collect())
 }
 
-/// The arms of two sides: those of the same harness and model; where each has one alone, those two.
-fn matched<'a>(old: &'a mut Side, new: &'a mut Side) -> Result<Vec<ArmPair<'a>>, CliError> {
+/// The arms of two sides: those of the same harness and model; where each has one alone, those two. With the names of
+/// those that are left without a partner.
+fn matched<'a>(old: &'a mut Side, new: &'a mut Side) -> Result<(Vec<ArmPair<'a>>, Unmatched), CliError> {
     let names = |side: &Side| side.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<_>>().join(", ");
     let (were, are) = (names(old), names(new));
     // Names tell arms apart, in the report too.
@@ -232,9 +259,10 @@ fn matched<'a>(old: &'a mut Side, new: &'a mut Side) -> Result<Vec<ArmPair<'a>>,
         )));
     }
     if let ([was], [is]) = (old.arms.as_slice(), new.arms.as_slice()) {
-        return Ok(vec![((old, was), (new, is))]);
+        return Ok((vec![((old, was), (new, is))], Unmatched::default()));
     }
-    let same = |arm: &Arm| old.arms.iter().find(|was| was.harness == arm.harness && was.column == arm.column);
+    let alike = |one: &Arm, other: &Arm| one.harness == other.harness && one.column == other.column;
+    let same = |arm: &Arm| old.arms.iter().find(|was| alike(was, arm));
     let pairs: Vec<ArmPair<'a>> = new.arms.iter().filter_map(|is| Some(((old, same(is)?), (new, is)))).collect();
     if pairs.is_empty() {
         return Err(CliError::unreadable(format!(
@@ -242,7 +270,12 @@ fn matched<'a>(old: &'a mut Side, new: &'a mut Side) -> Result<Vec<ArmPair<'a>>,
              models of one run with --baseline MODEL"
         )));
     }
-    Ok(pairs)
+    let alone = |arms: &[Arm], others: &[Arm]| {
+        let alone = arms.iter().filter(|arm| !others.iter().any(|other| alike(arm, other)));
+        alone.map(|arm| arm.name.clone()).collect()
+    };
+    let unmatched = Unmatched { old: alone(&old.arms, &new.arms), new: alone(&new.arms, &old.arms) };
+    Ok((pairs, unmatched))
 }
 
 #[cfg(test)]

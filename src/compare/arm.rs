@@ -11,7 +11,7 @@ use crate::run::RunRecord;
 use crate::statistics::means::mean;
 use crate::trace::{ErrorCategory, ToolKind};
 use crate::values::Fraction;
-use crate::verdict::{PassTrials, Verdict};
+use crate::verdict::{PassTrials, Verdict, of_trials};
 
 /// Words that come again and again, kept once: the steps of traces.
 #[derive(Debug, Default)]
@@ -159,6 +159,24 @@ impl CaseTrials {
         (all > 0.0).then(|| self.scores.iter().sum::<f64>() / all)
     }
 
+    /// The verdict on the cell, by how many of its trials must pass; errored and ungraded trials keep it open.
+    pub fn verdict(&self, pass: PassTrials) -> Verdict {
+        let counts = [
+            (Verdict::Pass, self.passed),
+            (Verdict::Fail, self.failed),
+            (Verdict::Ungraded, self.ungraded),
+            (Verdict::Errored, self.errored),
+        ];
+        let trials = counts.into_iter().flat_map(|(verdict, count)| std::iter::repeat_n(verdict, count as usize));
+        of_trials(&trials.collect::<Vec<_>>(), pass)
+    }
+
+    /// The same by the trials that were judged alone.
+    pub fn verdict_of_judged(&self, pass: PassTrials) -> Verdict {
+        let judged = Self { passed: self.passed, failed: self.failed, ..Self::default() };
+        judged.verdict(pass)
+    }
+
     /// Trials that ran.
     pub fn trials(&self) -> u64 {
         self.passed + self.failed + self.ungraded + self.errored
@@ -188,6 +206,8 @@ pub struct Arm {
     pub cases: BTreeMap<String, CaseTrials>,
     /// The agents that played it, with their versions.
     pub agents: BTreeSet<String>,
+    /// Models that answered.
+    pub models: BTreeSet<String>,
     /// Who was asked where graders ask models.
     pub judges: BTreeSet<String>,
     /// What only results tell; a baseline does not keep it.
@@ -207,8 +227,6 @@ pub struct Told {
     pub shapes: BTreeMap<String, Vec<Vec<u32>>>,
     /// How often each grader failed, by its name and kind.
     pub broken: BTreeMap<(String, String), u64>,
-    /// Models that answered.
-    pub models: BTreeSet<String>,
     /// Cases in which a person answered the agent.
     pub manual: BTreeSet<String>,
 }
@@ -272,14 +290,14 @@ impl Side {
                 arm.judges.insert(judge.model.clone());
             }
         }
+        if let Some(model) = &result.model.effective
+            && !arm.models.contains(model)
+        {
+            arm.models.insert(model.clone());
+        }
         let Some(told) = &mut arm.told else { return };
         if result.manual {
             told.manual.insert(result.case.clone());
-        }
-        if let Some(model) = &result.model.effective
-            && !told.models.contains(model)
-        {
-            told.models.insert(model.clone());
         }
         if result.verdict == Verdict::Errored {
             return;

@@ -8,7 +8,7 @@ use super::effect::Verdict as Overall;
 use super::join::Paired;
 use crate::case::CaseKind;
 use crate::statistics::{several, tables};
-use crate::verdict::{Verdict, of_trials};
+use crate::verdict::Verdict;
 
 /// The share of false finds that the list of regressed cases may hold.
 const FALSE_FINDS: f64 = 0.1;
@@ -111,11 +111,7 @@ fn fisher(old: &CaseTrials, new: &CaseTrials) -> Option<f64> {
 }
 
 fn flags(case: &Paired<'_>, p_adjusted: Option<f64>) -> Vec<Flag> {
-    let verdict = |trials: &CaseTrials| {
-        let mut all = vec![Verdict::Pass; trials.passed as usize];
-        all.extend(std::iter::repeat_n(Verdict::Fail, trials.failed as usize));
-        of_trials(&all, case.facts.pass)
-    };
+    let verdict = |trials: &CaseTrials| trials.verdict_of_judged(case.facts.pass);
     let (before, now, delta) = (verdict(case.old), verdict(case.new), case.delta());
     let beyond_chance = p_adjusted.is_some_and(|p| p <= FALSE_FINDS);
     let turned = |from: Verdict, to: Verdict| before == from && now == to;

@@ -5,11 +5,12 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::arm::{Arm, CaseTrials, Known};
+use super::arm::{Arm, CaseTrials, Known, Side};
 use super::effect::{Effect, not_worse_than};
-use super::join::Paired;
+use super::join::{Joined, Paired, Reason};
 use super::summary::ArmSummary;
 use crate::statistics::gates::GateVerdict;
+use crate::verdict::Verdict;
 
 /// The error that a gate's bound may have, one-sided.
 pub const ALPHA: f64 = 0.05;
@@ -86,16 +87,30 @@ pub enum Kind {
 }
 
 /// What the gates say of a pair of arms.
-pub fn of_pair(asked: &Asked, new: &Arm, cases: &[Paired<'_>], effect: Option<&Effect>) -> Vec<Gate> {
-    let Some(Margin(margin)) = asked.margin else { return Vec::new() };
-    let mut gates = vec![of_margin(margin, new, cases, effect)];
-    gates.extend(of_critical(new, cases));
+pub fn of_pair(
+    asked: &Asked,
+    (old_side, _): (&Side, &Arm),
+    (new_side, new): (&Side, &Arm),
+    joined: &Joined<'_>,
+    effect: Option<&Effect>,
+) -> Vec<Gate> {
+    if !asked.any() {
+        return Vec::new();
+    }
+    let mut gates: Vec<Gate> =
+        asked.margin.iter().map(|Margin(margin)| of_margin(*margin, new, joined, effect)).collect();
+    gates.extend(of_critical(new, &joined.cases));
+    gates.extend(of_critical_left_out(old_side, new_side, new, joined));
     gates
 }
 
-fn of_margin(margin: f64, new: &Arm, cases: &[Paired<'_>], effect: Option<&Effect>) -> Gate {
-    let said = effect.map(|effect| (effect, not_worse_than(cases, effect, margin, ALPHA)));
+fn of_margin(margin: f64, new: &Arm, joined: &Joined<'_>, effect: Option<&Effect>) -> Gate {
+    let said = effect.map(|effect| (effect, not_worse_than(&joined.cases, effect, margin, ALPHA)));
     let verdict = said.map_or(GateVerdict::Inconclusive, |(_, said)| said.verdict);
+    // A case that the new one never came to a score in may be lost.
+    let open = joined.unpaired.iter().filter(|it| it.reason == Reason::NoScoreInNew).count();
+    let passed_but = verdict == GateVerdict::Pass && open > 0;
+    let verdict = if passed_but { GateVerdict::Inconclusive } else { verdict };
     let (found, p) = (said.and_then(|(_, it)| it.lower), said.and_then(|(_, it)| it.p));
     let points = |share: f64| format!("{:+.1} pp", share * 100.0);
     let bound = found.map_or_else(|| "there is no bound".to_owned(), |it| format!("at worst {}", points(it)));
@@ -103,6 +118,12 @@ fn of_margin(margin: f64, new: &Arm, cases: &[Paired<'_>], effect: Option<&Effec
     let text = match verdict {
         GateVerdict::Pass => format!("not worse by more than the margin: {bound}, and {allowed} is allowed"),
         GateVerdict::Fail => format!("worse by more than the margin of {allowed}"),
+        GateVerdict::Inconclusive if passed_but => {
+            let cases = if open == 1 { "1 case has".to_owned() } else { format!("{open} cases have") };
+            format!(
+                "not shown, since {cases} no score in the new one: {bound} over the others, and {allowed} is allowed"
+            )
+        }
         GateVerdict::Inconclusive if said.is_some_and(|(effect, _)| effect.counts.discordant() == 0) => format!(
             "no case differs, and so few do not exclude a loss: {bound}, and {allowed} is allowed; {} cases would do",
             crate::statistics::power::trials_without_failure(margin, 1.0 - ALPHA).0
@@ -112,18 +133,51 @@ fn of_margin(margin: f64, new: &Arm, cases: &[Paired<'_>], effect: Option<&Effec
     Gate { arm: new.name.clone(), kind: Kind::Margin, verdict, bound: Some(margin), found, p, text }
 }
 
-/// A critical case is lost where every trial fails and some passed before.
+/// A critical case is lost where it fails, by how many of its trials must pass, and passed before; or where no trial
+/// passes any more and some did.
 fn of_critical(new: &Arm, cases: &[Paired<'_>]) -> Option<Gate> {
-    let lost = |case: &&Paired<'_>| case.new.passed == 0 && case.new.failed > 0 && case.old.passed > 0;
     let critical: Vec<&Paired<'_>> = cases.iter().filter(|case| case.facts.critical).collect();
-    let names: Vec<&str> = critical.iter().copied().filter(|case| lost(case)).map(|case| case.id).collect();
-    let (verdict, text) = match (critical.len(), names.as_slice()) {
-        (0, _) => return None,
-        (1, []) => (GateVerdict::Pass, "the critical case is not lost".to_owned()),
-        (n, []) => (GateVerdict::Pass, format!("none of {n} critical cases is lost")),
-        (_, names) => (GateVerdict::Fail, format!("critical and lost, every trial fails: {}", names.join(", "))),
+    let passed_before = |case: &Paired<'_>| case.old.verdict_of_judged(case.facts.pass) == Verdict::Pass;
+    let none_any_more = |case: &Paired<'_>| case.old.passed > 0 && case.new.passed == 0;
+    let of = |found: &dyn Fn(&Paired<'_>, Verdict) -> bool| {
+        let now = |case: &Paired<'_>| case.new.verdict(case.facts.pass);
+        critical.iter().filter(|case| found(case, now(case))).map(|case| case.id).collect::<Vec<_>>()
+    };
+    let lost = of(&|case, now| now == Verdict::Fail && (passed_before(case) || none_any_more(case)));
+    let open = of(&|case, now| {
+        matches!(now, Verdict::Errored | Verdict::Ungraded) && (passed_before(case) || none_any_more(case))
+    });
+    let (verdict, text) = match (critical.len(), lost.as_slice(), open.as_slice()) {
+        (0, ..) => return None,
+        (_, [], []) if critical.len() == 1 => (GateVerdict::Pass, "the critical case is not lost".to_owned()),
+        (n, [], []) => (GateVerdict::Pass, format!("none of {n} critical cases is lost")),
+        (_, [], open) => (
+            GateVerdict::Inconclusive,
+            format!("critical, and open whether lost, for errors and what could not be judged: {}", open.join(", ")),
+        ),
+        (_, lost, _) => (GateVerdict::Fail, format!("critical and lost: {}", lost.join(", "))),
     };
     Some(Gate { arm: new.name.clone(), kind: Kind::Critical, verdict, bound: None, found: None, p: None, text })
+}
+
+/// Critical cases that were not compared: nobody knows whether they are lost.
+fn of_critical_left_out(old: &Side, new: &Side, arm: &Arm, joined: &Joined<'_>) -> Option<Gate> {
+    let critical = |id: &str| [old, new].iter().any(|side| side.cases.get(id).is_some_and(|case| case.critical));
+    let left_out = joined.unpaired.iter().filter(|it| critical(&it.case));
+    let names: Vec<String> = left_out.map(|it| format!("{} ({})", it.case, it.text)).collect();
+    (!names.is_empty()).then(|| Gate {
+        arm: arm.name.clone(),
+        kind: Kind::Critical,
+        verdict: GateVerdict::Inconclusive,
+        bound: None,
+        found: None,
+        p: None,
+        text: format!("critical, and not compared: {}", names.join(", ")),
+    })
+}
+
+fn trials(count: u64) -> String {
+    if count == 1 { "1 trial".to_owned() } else { format!("{count} trials") }
 }
 
 /// What the gates say of an arm by itself.
@@ -140,7 +194,7 @@ pub fn of_arm(asked: &Asked, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
             (false, 0) => (GateVerdict::Pass, format!("costs ${:.4} of ${most}", cost.sum)),
             (false, untold) => (
                 GateVerdict::Inconclusive,
-                format!("the cost of {untold} trials is not known; the others cost ${:.4}", cost.sum),
+                format!("the cost of {} is not known; the others cost ${:.4}", trials(untold), cost.sum),
             ),
         };
         let found = (cost.told > 0).then_some(cost.sum);

@@ -86,8 +86,10 @@ pub enum About {
     Judges,
     /// The runs were made by different versions of the program.
     Version,
-    /// Several models answered in one arm.
+    /// Several models answered in one arm, or others than before under the same name.
     Model,
+    /// Harnesses and models that only one side has.
+    Unmatched,
     /// Trials were errored.
     Errors,
     /// Trials could not be judged.
@@ -194,10 +196,14 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
         let text = format!("evals {} wrote the old one, {} the new one", old.0.evals, new.0.evals);
         doubt(About::Version, text);
     }
+    let known = !old.1.models.is_empty() && !new.1.models.is_empty();
+    if old.1.column == new.1.column && known && old.1.models != new.1.models {
+        let text = format!("another model answered: {} before, {} now", some(&old.1.models), some(&new.1.models));
+        doubt(About::Model, text);
+    }
     for (_, arm) in [old, new] {
-        let models: Vec<&str> = arm.told.iter().flat_map(|told| &told.models).map(String::as_str).take(4).collect();
-        if models.len() > 1 {
-            doubt(About::Model, format!("{}: several models answered: {}", arm.name, models.join(", ")));
+        if arm.models.len() > 1 {
+            doubt(About::Model, format!("{}: several models answered: {}", arm.name, some(&arm.models)));
         }
         let count = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
         for (about, lost, what) in [

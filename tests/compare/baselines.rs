@@ -1,5 +1,7 @@
 //! `evals baseline`: set, shown, compared with, and refused where it does not fit.
 
+use serde_json::json;
+
 use crate::project::Project;
 use crate::stored::{Stored, of_cases};
 
@@ -49,6 +51,44 @@ fn the_file_is_small_whole_and_follows_its_schema() {
     // The cases beside it are still the only cases.
     project.case("one", "", "steps: [{say: done}]\n");
     project.evals(&["check"]).exits(0);
+}
+
+#[test]
+fn it_keeps_how_often_its_run_was_looked_at() {
+    let project = project();
+    of_cases("auto", &[(10, "pp"), (4, "pf")]).with("options", json!({"looks": [2, 4, 8, 16]})).write(&project, 0);
+    project.evals(&["baseline", "set", "auto"]).exits(0);
+    of_cases("later", &[(4, "pp"), (10, "ff")]).write(&project, 0);
+    let found = project.evals(&["compare", "later", "--format", "json"]).exits(1).json();
+    let runs = project.evals(&["compare", "auto", "later", "--format", "json"]).exits(1).json();
+    assert_eq!(found["pairs"][0]["level"], 0.9875);
+    assert_eq!(found["pairs"][0]["interval"], runs["pairs"][0]["interval"]);
+}
+
+#[test]
+fn it_lies_beside_the_whole_suite_and_a_part_finds_it() {
+    let project = Project::new();
+    project.write("cases/deep/suite.yaml", "tags: [all]\n");
+    let nested = |it: &mut serde_json::Value| {
+        if it["id"] != "c09" {
+            it["path"] = format!("cases/deep/{}.yaml", it["id"].as_str().unwrap()).into();
+        }
+    };
+    of_cases("whole", &[(10, "pp")]).cases(nested).write(&project, 0);
+    project.evals(&["baseline", "set", "whole"]).exits(0).says("cases/baseline.json: 10 cases");
+    of_cases("part", &[(9, "pp")]).cases(nested).write(&project, 0);
+    project.evals(&["compare", "part"]).exits(3).says("part) vs baseline agent: inconclusive");
+    // Nothing above a folder named `cases` is the suite's, and without any it is where all cases lie.
+    project.write("suite.yaml", "tags: [all]\n");
+    project.evals(&["baseline", "set", "whole"]).exits(0).says("cases/baseline.json: 10 cases");
+    let elsewhere = |it: &mut serde_json::Value| {
+        let id = it["id"].as_str().unwrap().to_owned();
+        it["path"] = format!("other/{}/{id}.yaml", if id == "c00" { "a" } else { "b" }).into();
+    };
+    project.write("suite.yaml", "");
+    std::fs::remove_file(project.path("suite.yaml")).unwrap();
+    of_cases("apart", &[(9, "pp")]).cases(elsewhere).write(&project, 0);
+    project.evals(&["baseline", "set", "apart"]).exits(0).says("other/baseline.json: 9 cases");
 }
 
 #[test]

@@ -50,6 +50,34 @@ fn with_several_trials_the_cases_are_what_counts() {
     assert_eq!(pair["method"], "paired-t");
     assert_eq!(pair["doubts"][0]["about"], "trials");
     assert!(pair["these_cases_p"].is_number());
+    // Whatever came of two cases of four trials, t would not be beyond its quantile of 12.7.
+    assert_eq!(pair["could_be_significant"], false);
+    project.evals(&["compare", "a", "b"]).exits(3).says("no outcome could have been significant with so few");
+    // Three cases that differ among many are too few, four may do.
+    for (differ, could) in [(3, false), (4, true)] {
+        of_cases("many", &[(60, "pp")]).write(&project, 0);
+        of_cases("lost", &[(1, "ff"), (differ - 1, "pf"), (60 - differ, "pp")]).write(&project, 0);
+        let found = json(&project, &["many", "lost"], 3);
+        assert_eq!(found["pairs"][0]["could_be_significant"], could, "{differ}");
+    }
+}
+
+#[test]
+fn in_markdown_what_others_say_links_nowhere() {
+    let project = Project::new();
+    for (name, model) in [("old", "https://evil.example/m"), ("new", "www.evil.example @team")] {
+        of_cases(name, &[(8, "pp")])
+            .results(|it| {
+                it["model"]["effective"] = model.into();
+                it["grades"][0]["name"] = "see https://evil.example".into();
+            })
+            .write(&project, 0);
+    }
+    let page = project.evals(&["compare", "old", "new", "--format", "markdown"]).exits(3).out;
+    assert!(page.contains("<code>"), "{page}");
+    for live in ["https://", "www.evil", "@team"] {
+        assert!(!page.contains(live), "{live}: {page}");
+    }
 }
 
 #[test]

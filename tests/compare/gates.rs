@@ -52,9 +52,48 @@ fn a_critical_case_that_is_lost_fails_the_gate_by_itself() {
     let gates = gate(&project, &["--gate", "margin=0.1"], 1);
     assert_eq!(gates["gates"][0]["verdict"], "pass");
     assert_eq!((&gates["gates"][1]["kind"], &gates["gates"][1]["verdict"]), (&"critical".into(), &"fail".into()));
-    // One trial that passes is a doubt and no loss.
+    // It counts beside any gate, and is lost where it fails as `evals run` has it: both of its trials have to pass.
+    assert_eq!(gate(&project, &["--fail-under", "0.5"], 1)["gates"][0]["kind"], "critical");
+    assert_eq!(gate(&project, &["--max-cost", "1000"], 1)["verdict"], "fail");
     of_cases("new", &[(1, "fp"), (99, "pp")]).cases(critical).write(&project, 0);
+    assert_eq!(gate(&project, &["--gate", "margin=0.1"], 1)["gates"][1]["text"], "critical and lost: c00");
+    let any = |it: &mut serde_json::Value| {
+        critical(it);
+        it["pass"] = "any".into();
+    };
+    of_cases("old", &[(100, "pp")]).cases(any).write(&project, 0);
+    of_cases("new", &[(1, "fp"), (99, "pp")]).cases(any).write(&project, 0);
     assert_eq!(gate(&project, &["--gate", "margin=0.1"], 0)["gates"][1]["verdict"], "pass");
+    // One that fails now as it did before is not lost; one whose errors keep it open may be.
+    of_cases("old", &[(1, "fp"), (99, "pp")]).cases(critical).write(&project, 0);
+    of_cases("new", &[(1, "fp"), (99, "pp")]).cases(critical).write(&project, 0);
+    assert_eq!(gate(&project, &["--fail-under", "0.5"], 0)["gates"][0]["verdict"], "pass");
+    of_cases("old", &[(100, "pp")]).cases(critical).write(&project, 0);
+    of_cases("new", &[(1, "pr"), (99, "pp")]).cases(critical).write(&project, 0);
+    assert_eq!(gate(&project, &["--gate", "margin=0.1"], 3)["gates"][1]["verdict"], "inconclusive");
+}
+
+#[test]
+fn cases_in_which_every_trial_was_errored_are_no_pass() {
+    let project = Project::new();
+    let critical = |it: &mut serde_json::Value| {
+        if it["id"] == "c00" {
+            it["critical"] = true.into();
+        }
+    };
+    of_cases("old", &[(100, "pp")]).write(&project, 0);
+    of_cases("new", &[(10, "cc"), (90, "pp")]).write(&project, 0);
+    let found = project.evals(&["compare", "old", "new", "--format", "json"]).exits(0).json();
+    assert!((found["pairs"][0]["delta_at_worst"].as_f64().unwrap() + 0.1).abs() < 1e-12, "{found}");
+    assert_eq!(gate(&project, &["--gate", "margin=0.05"], 3)["verdict"], "inconclusive");
+    let ran = project.evals(&["compare", "old", "new", "--gate", "margin=0.05"]).exits(3);
+    ran.says("since 10 cases have no score in the new one");
+    // A critical one among them was not compared, which is said whatever the gate is.
+    of_cases("old", &[(100, "pp")]).cases(critical).write(&project, 0);
+    of_cases("new", &[(1, "cc"), (99, "pp")]).cases(critical).write(&project, 0);
+    let gates = gate(&project, &["--max-cost", "1000"], 3);
+    let text = "critical, and not compared: c00 (no trial of the new one has a score)";
+    assert_eq!((&gates["gates"][0]["verdict"], &gates["gates"][0]["text"]), (&"inconclusive".into(), &text.into()));
 }
 
 #[test]

@@ -33,6 +33,19 @@ fn what_cannot_be_compared_at_all_is_refused() {
     refused(&["old", "newer"]).says("version 99").says("use a newer evals");
     of_cases("again", &[(8, "pp")]).with("derived_from", "old".into()).write(&project, 0);
     refused(&["old", "again"]).says("holds only what failed in run old");
+    of_cases("judged", &[(8, "pp")])
+        .with("derived_from", "again".into())
+        .with("graded", true.into())
+        .write(&project, 0);
+    refused(&["old", "judged"]).says("judges run again again").says("take run old");
+    of_cases("twice", &[(8, "pp")])
+        .with("derived_from", "judged".into())
+        .with("graded", true.into())
+        .write(&project, 0);
+    refused(&["twice", "old"]).says("holds only what failed in run old");
+    project.write("bad.json", "{\"baseline\": 9}");
+    let ran = refused(&["old", "--baseline", "bad.json"]).says("version 9");
+    assert!(!ran.err.contains("is no model of run"), "{}", ran.err);
     refused(&["old", "--gate", "margin=0.05"]).says("has only one harness and model").says("evals baseline set");
     refused(&["old", "old"]).says("compared with itself");
     refused(&["old", "nope"]).says("no run is called `nope`");
@@ -101,6 +114,19 @@ fn what_is_compared_all_the_same_is_flagged() {
 }
 
 #[test]
+fn another_model_under_the_same_name_is_flagged() {
+    let project = Project::new();
+    for (name, model) in [("old", "m-1"), ("new", "m-2")] {
+        of_cases(name, &[(8, "pp")]).results(|it| it["model"]["effective"] = model.into()).write(&project, 0);
+    }
+    let says = "look before you trust it: another model answered: m-1 before, m-2 now";
+    project.evals(&["compare", "old", "new"]).exits(3).says(says);
+    project.evals(&["baseline", "set", "old"]).exits(0);
+    project.evals(&["compare", "new"]).exits(3).says(says);
+    assert!(!project.evals(&["compare", "old"]).exits(3).out.contains("another model"));
+}
+
+#[test]
 fn runs_with_several_models_are_joined_by_model() {
     let project = Project::new();
     let run = |name: &str, models: [&str; 2]| {
@@ -116,5 +142,14 @@ fn runs_with_several_models_are_joined_by_model() {
     let found = project.evals(&["compare", "one", "two", "--format", "json"]).exits(3).json();
     assert_eq!(found["pairs"].as_array().unwrap().len(), 1);
     assert_eq!(found["pairs"][0]["new"], "agent / b (two)");
+    // What has no partner is named, and no gate passes without it.
+    assert_eq!(found["unmatched"], json!({"old": ["agent / a (one)"], "new": ["agent / c (two)"]}));
+    let ran = project.evals(&["compare", "one", "two"]).exits(3);
+    ran.says("look before you trust it: not everything is compared: only the old side has agent / a (one)")
+        .says("only the new side has agent / c (two)");
+    for gate in [["--gate", "margin=0.5"], ["--fail-under", "0.1"], ["--max-cost", "99"]] {
+        let ran = project.evals(&["compare", "one", "two", gate[0], gate[1]]).exits(2);
+        ran.says("nothing that agent / c (two) could be compared with");
+    }
     project.evals(&["compare", "one", "three"]).exits(2).says("no harness and model in common");
 }

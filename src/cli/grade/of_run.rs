@@ -139,11 +139,14 @@ fn manifests(source: &RunRecord) -> HashMap<String, Arc<Manifest>> {
 }
 
 /// The run, and where it is itself made by `grade`, those it was made from: they may still have the workspaces.
-fn origins(run: &RunFolder, source: &RunRecord) -> Vec<RunFolder> {
+pub(in crate::cli) fn origins(run: &RunFolder, source: &RunRecord) -> Vec<RunFolder> {
     let mut origins = Vec::new();
     let mut next = source.graded.then(|| source.derived_from.clone()).flatten();
     while let (Some(id), Some(runs)) = (next.take(), run.path.parent()) {
-        let folder = RunFolder::open(&runs.join(id));
+        // Where the run lies elsewhere than runs do, those it was made from may lie where they do.
+        let places = [runs.join(&id), Path::new(DEFAULT_RUNS).join(&id)];
+        let Some(place) = places.iter().find(|place| place.is_dir()) else { break };
+        let folder = RunFolder::open(place);
         let Ok(record) = folder.record() else { break };
         next = record.graded.then(|| record.derived_from.clone()).flatten();
         origins.push(folder);

@@ -3,7 +3,11 @@
 use std::io::{self, Write};
 
 use super::page::Block;
+use crate::report::escape::code;
 use crate::report::text::harmless;
+
+/// Characters of a line that is code; more than any page has.
+const MOST: usize = 4000;
 
 /// Writes the page.
 ///
@@ -23,7 +27,8 @@ fn one(block: &Block, out: &mut dyn Write) -> io::Result<()> {
         }
         Block::Table { head, right, rows } => {
             let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
-            writeln!(out, "{}", line(head.iter().map(|cell| escaped(cell)).collect()))?;
+            // The headings are the program's own: `pass@k` names nobody.
+            writeln!(out, "{}", line(head.iter().map(|cell| text_alone(cell)).collect()))?;
             let rule = |column: usize| if right.contains(&column) { "---:" } else { "---" }.to_owned();
             writeln!(out, "{}", line((0..head.len()).map(rule).collect()))?;
             for row in rows {
@@ -39,8 +44,16 @@ fn one(block: &Block, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Text that is only text in Markdown, on one line.
+/// Text that is only text in Markdown, on one line; all of it is code where a service could find a link or a name of
+/// somebody in it.
 fn escaped(text: &str) -> String {
+    match ["@", "#", "://", "www.", "WWW.", "GH-"].iter().any(|sign| text.contains(sign)) {
+        true => code(text, MOST),
+        false => text_alone(text),
+    }
+}
+
+fn text_alone(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in harmless(text).chars() {
         match c {

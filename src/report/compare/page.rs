@@ -171,9 +171,9 @@ fn nothing_could(pair: &Pair) -> String {
     match (pair.counts.wins + pair.counts.losses, pair.cases_compared) {
         (0, _) => "no case differs, so no outcome could have been significant".to_owned(),
         (differ, cases) => format!(
-            "{} of {} differ: no outcome could have been significant with so few",
-            differ,
-            plural(cases, "case")
+            "{differ} of {} {}: no outcome could have been significant with so few",
+            plural(cases, "case"),
+            if differ == 1 { "differs" } else { "differ" }
         ),
     }
 }
