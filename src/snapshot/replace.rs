@@ -195,7 +195,7 @@ mod tests {
             ("/tmp/evals-run-11-0/trial-VMA2VH/workspace-2/a", "{workspace}-2/a", ""),
             ("ls /tmp/tmp.Ab12Cd/x /home/anna/y", "ls {tmp}/x {home}/y", ""),
             ("x=/tmp/notes.markdown file:///tmp/a", "x={tmp}/notes.markdown file://{tmp}/a", ""),
-            ("cat '/root/.bashrc'", "cat '{home}/.bashrc'", ""),
+            ("cat '/home/ann/.bashrc'", "cat '{home}/.bashrc'", ""),
             ("src/tmp/a and lib/home/b", "src/tmp/a and lib/home/b", ""),
             ("toolu_t0_2_613c8099 toolu_01AbCdEfGh", "{id} {id}", ""),
             ("call_function", "call_function", ""),
