@@ -98,7 +98,7 @@ fn run(project: &Project) -> (Vec<Value>, Value) {
 }
 
 /// Outcome, policy and rule of each answer, and what became of the call.
-fn answers(trace: &[Value]) -> Vec<String> {
+pub fn answers(trace: &[Value]) -> Vec<String> {
     let results = of_type(trace, "tool_result");
     let told = of_type(trace, "permission_response").into_iter().map(|answer| {
         let result = results.iter().find(|result| result["call"] == answer["call"]).unwrap();

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::control::answers;
 use crate::laws::assert_lawful;
 use crate::project::{Project, of_type};
 
@@ -32,18 +33,6 @@ fn run(protocol: &str, does: &str, case: &str) -> (Vec<Value>, Value) {
     let wire = format!("{}/trials/{trial}/wire.jsonl", project.run_folder());
     assert_eq!(project.evals(&["import", "--harness", "odd", &wire]).exits(0).out, text);
     (project.trace(trial), project.result(trial))
-}
-
-/// Outcome, policy and rule of each answer, and what became of the call.
-fn answers(trace: &[Value]) -> Vec<String> {
-    let results = of_type(trace, "tool_result");
-    let told = of_type(trace, "permission_response").into_iter().map(|answer| {
-        let result = results.iter().find(|result| result["call"] == answer["call"]).unwrap();
-        let word = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-        let [outcome, policy, rule] = ["outcome", "policy", "rule"].map(|key| word(&answer[key]));
-        format!("{outcome} {policy} {rule} {}", word(&result["status"]))
-    });
-    told.collect()
 }
 
 fn codes(trace: &[Value]) -> Vec<&str> {
