@@ -27,6 +27,9 @@ pub struct Baseline {
     pub started: String,
     /// Version of the program that ran it.
     pub evals: String,
+    /// Whether its trials were graded again, perhaps by a case that had changed since they ran.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub graded: bool,
     /// How often its scores were looked at while it ran (`--trials auto`); absent for once.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub looks: u32,
@@ -63,6 +66,12 @@ pub struct BaselineArm {
     /// The judges that were asked; absent where none was.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub judges: BTreeSet<String>,
+    /// What its trials ran in; absent where nobody knows it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub sandboxes: BTreeSet<String>,
+    /// Its manifest changed between its trials.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed: bool,
     /// What it did in each case.
     pub cases: BTreeMap<String, CaseTrials>,
 }
@@ -84,6 +93,8 @@ impl Baseline {
                 agents: arm.agents.clone(),
                 models: arm.models.clone(),
                 judges: arm.judges.clone(),
+                sandboxes: arm.sandboxes.clone(),
+                mixed: arm.mixed,
                 cases: arm
                     .cases
                     .iter()
@@ -99,10 +110,16 @@ impl Baseline {
             run: record.run.clone(),
             started: record.started.clone(),
             evals: record.evals.clone(),
+            graded: side.graded,
             looks: side.looks,
             cases: side.cases.iter().filter(|(id, _)| kept(id)).map(|(id, it)| (id.clone(), facts(it))).collect(),
             arms,
         }
+    }
+
+    /// The cases here that another baseline does not have, by id.
+    pub fn lost_with(&self, other: &Self) -> Vec<String> {
+        self.cases.keys().filter(|id| !other.cases.contains_key(*id)).cloned().collect()
     }
 
     /// As a side of a comparison.
@@ -116,6 +133,8 @@ impl Baseline {
             agents: arm.agents.clone(),
             models: arm.models.clone(),
             judges: arm.judges.clone(),
+            sandboxes: arm.sandboxes.clone(),
+            mixed: arm.mixed,
             told: None,
         };
         Side {
@@ -125,6 +144,7 @@ impl Baseline {
             harnesses: self.arms.iter().map(|arm| (arm.harness.clone(), arm.manifest.clone())).collect(),
             arms: self.arms.iter().map(arm).collect(),
             baseline: true,
+            graded: self.graded,
             looks: self.looks,
         }
     }
@@ -162,6 +182,9 @@ impl Baseline {
         for (key, value) in [("run", &self.run), ("started", &self.started), ("evals", &self.evals)] {
             let _ = writeln!(text, "  \"{key}\": {},", word(value)?);
         }
+        if self.graded {
+            text.push_str("  \"graded\": true,\n");
+        }
         if !is_one(&self.looks) {
             let _ = writeln!(text, "  \"looks\": {},", self.looks);
         }
@@ -176,9 +199,11 @@ impl Baseline {
                 false => serde_json::to_string(names).map(|names| format!("      \"{key}\": {names},\n")),
             };
             let (models, judges) = (where_any("models", &arm.models)?, where_any("judges", &arm.judges)?);
+            let sandboxes = where_any("sandboxes", &arm.sandboxes)?;
+            let mixed = if arm.mixed { "      \"mixed\": true,\n" } else { "" };
             let _ = write!(
                 text,
-                "{comma}\n    {{\n      \"harness\": {harness},\n      \"manifest\": {manifest},\n      \"model\": {model},\n      \"agents\": {agents},\n{models}{judges}      \"cases\": {{{}\n      }}\n    }}",
+                "{comma}\n    {{\n      \"harness\": {harness},\n      \"manifest\": {manifest},\n      \"model\": {model},\n      \"agents\": {agents},\n{models}{judges}{sandboxes}{mixed}      \"cases\": {{{}\n      }}\n    }}",
                 lines(&arm.cases, "        ")?
             );
         }

@@ -291,7 +291,7 @@ fn not_sandboxed(report: &Report) -> Option<String> {
     Some(format!("{who} not sandboxed and could read what you can; `--sandbox bwrap` confines them"))
 }
 
-fn some_of(names: &[String]) -> String {
+pub(crate) fn some_of(names: &[String]) -> String {
     let shown = names.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
     if names.len() > 5 { format!("{shown} and {} more", names.len() - 5) } else { shown }
 }

@@ -41,6 +41,9 @@ pub struct TrialResult {
     pub error: Option<ErrorRecord>,
     /// Which attempt this is, from 1.
     pub attempt: u32,
+    /// What the attempts before this one came to, which count in no score; absent for the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier_attempts: Option<EarlierAttempts>,
     /// The column it belongs to: the model's folder name, `default` where none was asked for.
     pub arm: String,
     /// `kind:name` of the calls of each step.
@@ -68,30 +71,72 @@ impl TrialResult {
         self.grades.iter().filter_map(|grade| grade.judge.as_ref()?.cost_usd).sum()
     }
 
-    /// The result of a trial that is not run, for what its case demands.
-    pub fn skipped(trial: &crate::run::TrialRecord, reason: &str) -> Self {
+    /// Whether there was an agent that could have spent something.
+    pub fn agent_ran(&self) -> bool {
+        let never = [ErrorCategory::NotInstalled, ErrorCategory::StartFailed, ErrorCategory::Setup];
+        self.verdict != Verdict::Skipped && !self.error.as_ref().is_some_and(|error| never.contains(&error.category))
+    }
+
+    /// What is known to have been spent on it: US dollars of the attempt that counts, and of those before.
+    pub fn costs_usd(&self) -> impl Iterator<Item = f64> + use<> {
+        let own = self.metrics.cost_usd.filter(|_| self.agent_ran());
+        [own, self.earlier_attempts.and_then(|earlier| earlier.cost_usd)].into_iter().flatten()
+    }
+
+    /// Whether that is everything.
+    pub fn cost_is_known(&self) -> bool {
+        (!self.agent_ran() || self.metrics.cost_usd.is_some())
+            && self.earlier_attempts.is_none_or(|earlier| earlier.cost_unknown == 0)
+    }
+
+    /// A result that says nothing yet of a trial but its verdict.
+    pub fn blank(trial: &crate::run::TrialRecord, verdict: Verdict) -> Self {
         Self {
             case: trial.case.clone(),
             harness: trial.harness.clone(),
             model: Model { requested: trial.model.clone(), effective: None },
             agent: None,
             trial: trial.trial,
-            verdict: Verdict::Skipped,
+            verdict,
             score: None,
             grades: Vec::new(),
             metrics: Metrics::default(),
             stop: None,
             error: None,
             attempt: 0,
+            earlier_attempts: None,
             arm: trial.arm.clone(),
             shape: Vec::new(),
             warnings: Vec::new(),
-            skipped: Some(reason.to_owned()),
+            skipped: None,
             flaky: false,
             manual: false,
             was: None,
         }
     }
+
+    /// The result of a trial that is not run, for what its case demands.
+    pub fn skipped(trial: &crate::run::TrialRecord, reason: &str) -> Self {
+        Self { skipped: Some(reason.to_owned()), ..Self::blank(trial, Verdict::Skipped) }
+    }
+}
+
+/// What the attempts before the one that counts came to. They were paid for all the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EarlierAttempts {
+    /// How many there were.
+    pub count: u32,
+    /// US dollars of those that told; absent where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Those in which an agent ran and nobody knows what it cost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cost_unknown: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// What was said of a Trial before it was graded again.

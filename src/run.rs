@@ -66,6 +66,13 @@ pub struct CaseRecord {
     /// Digest of what its workspace was made from; absent in runs of versions that did not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// Digest of what its agents met: what they were asked, worked in and were bounded by. Where trials are graded again
+    /// it stays what it was when they ran. Absent where nobody knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub played: Option<String>,
+    /// Some of its trials may have met it as it was before it changed, and others after (`--changed`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed: bool,
     /// Its tags.
     #[serde(default)]
     pub tags: Vec<String>,
@@ -99,6 +106,9 @@ pub struct HarnessRecord {
     pub digest: String,
     /// The manifest itself.
     pub manifest: crate::harness::Manifest,
+    /// Some of its trials may have been run by it as it was before it changed, and others after (`--changed`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed: bool,
 }
 
 /// A planned trial in `run.json`.

@@ -28,7 +28,9 @@ pub enum Sandbox {
 }
 
 /// The kinds of sandbox.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// None: the agent can read and write what the user can
@@ -38,6 +40,17 @@ pub enum Kind {
     Bwrap,
     /// The command that case or manifest name, such as docker
     Command,
+}
+
+impl Kind {
+    /// Its name, as cases and `--sandbox` write it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::None => "none",
+            Kind::Bwrap => "bwrap",
+            Kind::Command => "command",
+        }
+    }
 }
 
 /// What of the network is there in a sandbox.

@@ -34,6 +34,7 @@ pub mod audited;
 mod before;
 pub mod command;
 mod confined;
+mod earlier;
 mod ending;
 pub mod in_place_of_model;
 mod judging;
@@ -360,7 +361,7 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
         fs::File::open(&wire).and_then(|log| log.sync_data()).map_err(io("sync the wire log"))?;
     }
     model_log.map_or(Ok(()), |part| put_in_place([part]))?;
-    put_in_place([trace, patch, write_result(attempt, &result)?])?;
+    put_in_place([trace, patch, write_result(attempt, &mut result)?])?;
     sync_folder(&attempt.folder)?;
     Ok(Outcome::Done(Box::new(result)))
 }

@@ -24,7 +24,7 @@ use evals::result::{ErrorRecord, Metrics, StopRecord, TrialResult};
 use evals::run::events::RunEvent;
 use evals::run::{CaseRecord, HarnessRecord, RunOptions, RunRecord, TrialRecord};
 use evals::trace::jsonl::Reader;
-use evals::trace::{ErrorCategory, Model, StopReason};
+use evals::trace::{ErrorCategory, StopReason};
 use evals::values::Fraction;
 use evals::verdict::{PassTrials, Verdict};
 use proptest::prelude::*;
@@ -47,6 +47,8 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
     for (case, harness, _, _) in trials {
         if cases.iter().all(|known| known.id != *case) {
             cases.push(CaseRecord {
+                played: None,
+                mixed: false,
                 id: (*case).to_owned(),
                 path: format!("cases/{case}.yaml").into(),
                 digest: "d".into(),
@@ -67,6 +69,7 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
                 origin: "built in".into(),
                 digest: "d".into(),
                 manifest: Manifest::bare(Adapter::Acp),
+                mixed: false,
             });
         }
     }
@@ -103,27 +106,17 @@ fn result(case: &str, harness: &str, arm: &str, trial: u32, verdict: Verdict) ->
         Verdict::Fail => Some(Fraction::ZERO),
         _ => None,
     };
-    TrialResult {
+    let planned = TrialRecord {
         case: case.into(),
         harness: harness.into(),
-        model: Model { requested: (arm != "default").then(|| arm.to_owned()), effective: None },
-        agent: None,
-        trial,
-        verdict,
-        score,
-        grades: vec![],
-        metrics: Metrics::default(),
-        stop: None,
-        error: None,
-        attempt: 1,
+        model: (arm != "default").then(|| arm.to_owned()),
         arm: arm.into(),
-        shape: vec![],
-        warnings: vec![],
-        skipped: None,
-        flaky: false,
-        manual: false,
-        was: None,
-    }
+        trial,
+        skip: None,
+        failed_in: None,
+        sandbox: evals::sandbox::Kind::None,
+    };
+    TrialResult { score, attempt: 1, ..TrialResult::blank(&planned, verdict) }
 }
 
 fn took(mut result: TrialResult, ms: u64, cost: Option<f64>, tokens: Option<u64>) -> TrialResult {

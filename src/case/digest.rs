@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::{Case, Oracle, WorkspaceSource};
+use crate::interaction::Interaction;
 
 impl Case {
     /// A digest of what its workspace is made from: the source and the setup commands. Of a repository only its place and
@@ -12,23 +13,46 @@ impl Case {
     /// # Errors
     /// A file of the source cannot be read.
     pub fn workspace_digest(&self) -> io::Result<String> {
-        let mut hasher = blake3::Hasher::new();
-        let mut part = |what: &str, bytes: &[u8]| {
-            for piece in [what.as_bytes(), bytes] {
-                hasher.update(&(piece.len() as u64).to_le_bytes());
-                hasher.update(piece);
-            }
-        };
+        let mut parts = Parts::default();
         match &self.workspace.source {
-            WorkspaceSource::Empty => part("empty", b""),
-            WorkspaceSource::Copy(folder) => tree("copy", folder, &mut part)?,
-            WorkspaceSource::Files(files) => files.iter().for_each(|(name, text)| part(name, text.as_bytes())),
-            WorkspaceSource::Git(git) => part("git", format!("{git:?}").as_bytes()),
+            WorkspaceSource::Empty => parts.add("empty", b""),
+            WorkspaceSource::Copy(folder) => parts.tree("copy", folder)?,
+            WorkspaceSource::Files(files) => files.iter().for_each(|(name, text)| parts.add(name, text.as_bytes())),
+            WorkspaceSource::Git(git) => parts.add("git", format!("{git:?}").as_bytes()),
         }
         for line in &self.workspace.setup {
-            part("setup", line.as_bytes());
+            parts.add("setup", line.as_bytes());
         }
-        Ok(hasher.finalize().to_hex().to_string())
+        Ok(parts.digest())
+    }
+
+    /// A digest of everything that an agent meets in a trial of it under this policy: what it is asked, what it works in
+    /// and with, and what bounds it. How it is judged is no part of it.
+    ///
+    /// # Errors
+    /// A file that it names cannot be read.
+    pub fn played_digest(&self, interaction: &Interaction) -> io::Result<String> {
+        let mut parts = Parts::default();
+        parts.add("workspace", self.workspace_digest()?.as_bytes());
+        for turn in &self.turns {
+            parts.add("turn", turn.as_bytes());
+        }
+        parts.add("system-prompt", self.system_prompt.as_deref().unwrap_or_default().as_bytes());
+        parts.add("interaction", interaction.to_text().as_bytes());
+        for answer in &self.answers {
+            parts.json("answer", answer)?;
+        }
+        for server in &self.mcp_servers {
+            parts.json("mcp-server", server)?;
+        }
+        parts.json("limits", &self.limits)?;
+        parts.json("session", &self.session)?;
+        parts.json("sandbox", &self.sandbox)?;
+        parts.json("env", &self.env)?;
+        for file in self.attachments.iter().chain(&self.model_script).chain(self.demo_scripts.values()) {
+            parts.tree("file", file)?;
+        }
+        Ok(parts.digest())
     }
 
     /// A digest of the case file, its suites, the named graders, what its folders and files hold, and
@@ -38,20 +62,14 @@ impl Case {
     /// # Errors
     /// A file that it names cannot be read.
     pub fn digest(&self) -> io::Result<String> {
-        let mut hasher = blake3::Hasher::new();
-        let mut part = |what: &str, bytes: &[u8]| {
-            for piece in [what.as_bytes(), bytes] {
-                hasher.update(&(piece.len() as u64).to_le_bytes());
-                hasher.update(piece);
-            }
-        };
-        part("id", self.id.as_bytes());
+        let mut parts = Parts::default();
+        parts.add("id", self.id.as_bytes());
         for source in &self.sources {
-            part("file", source.text.as_bytes());
+            parts.add("file", source.text.as_bytes());
         }
         for (name, text) in self.named_graders.iter().chain(self.named_policy.as_ref().map(|(name, text)| (name, text)))
         {
-            part(name, text.as_bytes());
+            parts.add(name, text.as_bytes());
         }
         let copied = match &self.workspace.source {
             WorkspaceSource::Copy(folder) => Some(folder.as_path()),
@@ -72,38 +90,60 @@ impl Case {
         let scripts = self.demo_scripts.values().map(|file| ("demo", Some(file.as_path())));
         for (what, path) in named.into_iter().chain(attachments).chain(scripts) {
             if let Some(path) = path {
-                tree(what, path, &mut part)?;
+                parts.tree(what, path)?;
             }
         }
         for named in self.judges.iter().flat_map(|grader| grader.named_files()) {
             // It is read where it leads. That it is not there is for the grader to tell.
             match self.folder().join(named).canonicalize() {
-                Ok(file) => tree("grader", &file, &mut part)?,
-                Err(_) => part("grader", b"absent"),
+                Ok(file) => parts.tree("grader", &file)?,
+                Err(_) => parts.add("grader", b"absent"),
             }
         }
-        Ok(hasher.finalize().to_hex().to_string())
+        Ok(parts.digest())
     }
 }
 
-/// A file, or everything below a folder in the order of its names. Links count by where they lead.
-fn tree(name: &str, path: &Path, part: &mut impl FnMut(&str, &[u8])) -> io::Result<()> {
-    let kind = std::fs::symlink_metadata(path)?;
-    if kind.is_symlink() {
-        part(name, std::fs::read_link(path)?.as_os_str().as_encoded_bytes());
-    } else if kind.is_dir() {
-        part(name, b"folder");
-        let mut entries: Vec<_> = std::fs::read_dir(path)?.collect::<io::Result<_>>()?;
-        entries.sort_by_key(std::fs::DirEntry::file_name);
-        for entry in entries.iter().filter(|entry| entry.file_name() != ".git") {
-            tree(&format!("{name}/{}", entry.file_name().display()), &entry.path(), part)?;
+/// What a digest is made from, part by part.
+#[derive(Default)]
+struct Parts(blake3::Hasher);
+
+impl Parts {
+    fn add(&mut self, what: &str, bytes: &[u8]) {
+        for piece in [what.as_bytes(), bytes] {
+            self.0.update(&(piece.len() as u64).to_le_bytes());
+            self.0.update(piece);
         }
-    } else if kind.is_file() {
-        let runs = if executable(&kind) { "x" } else { "-" };
-        part(runs, name.as_bytes());
-        part(name, content(path)?.as_bytes());
     }
-    Ok(())
+
+    fn json(&mut self, what: &str, value: &impl serde::Serialize) -> io::Result<()> {
+        self.add(what, &serde_json::to_vec(value)?);
+        Ok(())
+    }
+
+    /// A file, or everything below a folder in the order of its names. Links count by where they lead.
+    fn tree(&mut self, name: &str, path: &Path) -> io::Result<()> {
+        let kind = std::fs::symlink_metadata(path)?;
+        if kind.is_symlink() {
+            self.add(name, std::fs::read_link(path)?.as_os_str().as_encoded_bytes());
+        } else if kind.is_dir() {
+            self.add(name, b"folder");
+            let mut entries: Vec<_> = std::fs::read_dir(path)?.collect::<io::Result<_>>()?;
+            entries.sort_by_key(std::fs::DirEntry::file_name);
+            for entry in entries.iter().filter(|entry| entry.file_name() != ".git") {
+                self.tree(&format!("{name}/{}", entry.file_name().display()), &entry.path())?;
+            }
+        } else if kind.is_file() {
+            let runs = if executable(&kind) { "x" } else { "-" };
+            self.add(runs, name.as_bytes());
+            self.add(name, content(path)?.as_bytes());
+        }
+        Ok(())
+    }
+
+    fn digest(&self) -> String {
+        self.0.finalize().to_hex().to_string()
+    }
 }
 
 fn content(path: &Path) -> io::Result<blake3::Hash> {

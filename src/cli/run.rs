@@ -158,6 +158,7 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     // What an agent's process left running in the background of the runtime must not hold the program.
     runtime.shutdown_background();
     let ran = done?;
+    resume::settle(&args, &mut prepared, &ran)?;
     let whole = ran.not_run == 0 && !ran.interrupted;
     let compared = snapshot::of_run::after(args.snapshot, &prepared.folder, &prepared.record, &prepared.cases, whole);
     // What was done is reported, whatever becomes of snapshots.

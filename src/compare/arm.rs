@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::CaseKind;
-use crate::result::{Metrics, TrialResult};
+use crate::result::TrialResult;
 use crate::run::RunRecord;
 use crate::statistics::means::mean;
 use crate::trace::{ErrorCategory, ToolKind};
@@ -52,6 +52,8 @@ pub struct Side {
     pub arms: Vec<Arm>,
     /// Whether it is a baseline, and so has no traces to tell of.
     pub baseline: bool,
+    /// Whether its trials were graded again, perhaps by a case that had changed since they ran.
+    pub graded: bool,
     /// How often its scores were looked at while it ran; 1 without `--trials auto`.
     pub looks: u32,
 }
@@ -61,6 +63,12 @@ pub struct Side {
 pub struct CaseFacts {
     /// Digest of everything it is made from.
     pub digest: String,
+    /// Digest of what its agents met; absent where nobody knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub played: Option<String>,
+    /// Some of its trials may have met it as it was before it changed, and others after.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed: bool,
     /// The limits it ran under.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub limits: serde_json::Value,
@@ -139,7 +147,10 @@ pub struct CaseTrials {
     /// Those of them in which the agent crashed or broke the protocol.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub broke: u64,
-    /// US dollars.
+    /// Errored trials that count as failures because the comparison was asked for so.
+    #[serde(skip)]
+    pub counted_errors: u64,
+    /// US dollars, those of earlier attempts with them.
     pub cost: Known,
     /// Tokens.
     pub tokens: Known,
@@ -187,6 +198,7 @@ impl CaseTrials {
         self.scores.extend(std::iter::repeat_n(0.0, self.broke as usize));
         self.failed += self.broke;
         self.errored -= self.broke;
+        self.counted_errors += self.broke;
         self.broke = 0;
     }
 }
@@ -210,6 +222,10 @@ pub struct Arm {
     pub models: BTreeSet<String>,
     /// Who was asked where graders ask models.
     pub judges: BTreeSet<String>,
+    /// What its trials ran in, in the words of `--sandbox`; empty where nobody knows it.
+    pub sandboxes: BTreeSet<String>,
+    /// Its manifest changed between its trials.
+    pub mixed: bool,
     /// What only results tell; a baseline does not keep it.
     pub told: Option<Told>,
 }
@@ -237,6 +253,8 @@ impl Side {
         let cases = record.cases.iter().map(|case| {
             let facts = CaseFacts {
                 digest: case.digest.clone(),
+                played: case.played.clone(),
+                mixed: case.mixed,
                 limits: case.limits.clone(),
                 interaction: case.interaction.clone(),
                 tags: case.tags.clone(),
@@ -253,10 +271,17 @@ impl Side {
             harnesses: record.harnesses.iter().map(|it| (it.name.clone(), it.digest.clone())).collect(),
             arms: Vec::new(),
             baseline: false,
+            graded: record.graded,
             looks: record.options.looks.as_ref().map_or(1, |looks| looks.len() as u32),
         };
         for trial in &record.trials {
-            side.arm(&trial.harness, &trial.arm);
+            let arm = side.arm(&trial.harness, &trial.arm);
+            if trial.skip.is_none() {
+                arm.sandboxes.insert(trial.sandbox.word().to_owned());
+            }
+        }
+        for harness in record.harnesses.iter().filter(|harness| harness.mixed) {
+            side.arms.iter_mut().filter(|arm| arm.harness == harness.name).for_each(|arm| arm.mixed = true);
         }
         side
     }
@@ -322,7 +347,6 @@ pub fn column_name(harness: &str, column: &str) -> String {
 
 impl CaseTrials {
     fn add(&mut self, result: &TrialResult) {
-        let category = result.error.as_ref().map(|error| error.category);
         match result.verdict {
             Verdict::Pass => self.passed += 1,
             Verdict::Fail => self.failed += 1,
@@ -330,19 +354,20 @@ impl CaseTrials {
             Verdict::Skipped => return,
             Verdict::Errored => {
                 self.errored += 1;
+                let category = result.error.as_ref().map(|error| error.category);
                 self.broke += u64::from(matches!(category, Some(ErrorCategory::Crashed | ErrorCategory::Protocol)));
             }
         }
         self.scores.extend(result.score.map(Fraction::get));
-        let Metrics { cost_usd, duration_ms, .. } = &result.metrics;
-        // Where no agent ran nothing could be spent.
-        let never = [ErrorCategory::NotInstalled, ErrorCategory::StartFailed, ErrorCategory::Setup];
-        if !category.is_some_and(|category| never.contains(&category)) {
-            self.cost.add(*cost_usd);
+        // Where no agent ran nothing could be spent; but a trial was paid for with all of its attempts.
+        if result.agent_ran() || result.earlier_attempts.is_some() {
+            self.cost.add(result.cost_is_known().then(|| result.costs_usd().sum()));
+        }
+        if result.agent_ran() {
             self.tokens.add(result.metrics.tokens().map(|it| it as f64));
         }
         if result.verdict != Verdict::Errored {
-            self.duration.add(duration_ms.map(|it| it as f64));
+            self.duration.add(result.metrics.duration_ms.map(|it| it as f64));
         }
     }
 }

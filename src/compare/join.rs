@@ -51,6 +51,10 @@ pub enum Reason {
     OnlyInNew,
     /// The case, its graders or its files are not the same.
     OtherDigest,
+    /// Its trials met something else than it says now: they were graded again, or a policy was changed.
+    OtherTask,
+    /// It changed between the trials of one side.
+    Mixed,
     /// It ran under other limits.
     OtherLimits,
     /// Another policy answered.
@@ -78,8 +82,12 @@ pub struct Doubt {
 pub enum About {
     /// The baseline was made from the run that is compared with it.
     SameRun,
-    /// The manifests of a harness differ.
+    /// The manifests of a harness differ, or one changed in the middle of a run.
     Harness,
+    /// What trials ran in differs.
+    Sandbox,
+    /// Nobody knows whether the trials of both met the same.
+    Played,
     /// Another version of the agent played.
     Agent,
     /// Other judges were asked.
@@ -148,6 +156,13 @@ fn pair<'a>(
         let text = format!("another policy: {} before, {} now", was.interaction, is.interaction);
         return Err((Reason::OtherInteraction, text));
     }
+    if was.mixed || is.mixed {
+        return no(Reason::Mixed, "it changed while one of the runs was going on, so its trials are not alike");
+    }
+    if was.played.is_some() && is.played.is_some() && was.played != is.played {
+        let text = "its agents met something else: another prompt, workspace, environment, policy or limits";
+        return no(Reason::OtherTask, text);
+    }
     if before.scores.is_empty() {
         return no(Reason::NoScoreInOld, "no trial of the old one has a score");
     }
@@ -180,6 +195,23 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     let digest = |(side, arm): (&Side, &Arm)| side.harnesses.get(&arm.harness).cloned();
     if old.1.harness == new.1.harness && digest(old) != digest(new) {
         doubt(About::Harness, format!("the manifest of harness `{}` has changed", new.1.harness));
+    }
+    for (_, arm) in [old, new].iter().filter(|(_, arm)| arm.mixed) {
+        let text = format!("{}: the manifest of harness `{}` changed between its trials", arm.name, arm.harness);
+        doubt(About::Harness, text);
+    }
+    let untold = |facts: Option<&CaseFacts>| facts.is_none_or(|facts| facts.played.is_none());
+    let of_both = |id: &str| untold(old.0.cases.get(id)) || untold(new.0.cases.get(id));
+    let unknown = joined.cases.iter().filter(|case| (old.0.graded || new.0.graded) && of_both(case.id)).count();
+    if unknown > 0 {
+        let cases = if unknown == 1 { "1 case was".to_owned() } else { format!("{unknown} cases were") };
+        doubt(About::Played, format!("{cases} graded again, and nobody knows whether both sides had met the same"));
+    }
+    let known = !old.1.sandboxes.is_empty() && !new.1.sandboxes.is_empty();
+    if known && old.1.sandboxes != new.1.sandboxes {
+        let words = |arm: &Arm| arm.sandboxes.iter().cloned().collect::<Vec<_>>().join(", ");
+        let text = format!("the sandbox is not the same: {} before, {} now", words(old.1), words(new.1));
+        doubt(About::Sandbox, text);
     }
     let some = |names: &BTreeSet<String>| names.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
     let known = !old.1.agents.is_empty() && !new.1.agents.is_empty();

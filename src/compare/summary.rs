@@ -59,6 +59,8 @@ pub struct ArmSummary {
     pub calls_per_trial: Option<f64>,
     /// Trials that were errored.
     pub errored: u64,
+    /// Those of them that count as failures, by `--errors fail`.
+    pub errored_as_failures: u64,
     /// Trials that could not be judged.
     pub ungraded: u64,
     /// Names of the arms that score no less, cost no more, and are better in one of both. Empty: nothing beats it.
@@ -91,7 +93,9 @@ fn summary(arm: &Arm) -> ArmSummary {
     let (interval, interval_method) = score_interval(&means, single, LEVEL).unzip();
     let total = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
     let known = |of: fn(&CaseTrials) -> Known| arm.cases.values().map(of).fold(Known::default(), Known::and);
-    let (trials, errored, passed) = (total(CaseTrials::trials), total(|it| it.errored), total(|it| it.passed));
+    let (trials, passed) = (total(CaseTrials::trials), total(|it| it.passed));
+    // Those that count as failures were errored all the same.
+    let errored = total(|it| it.errored + it.counted_errors);
     let with_errors: Vec<f64> = arm.cases.values().filter_map(CaseTrials::score_with_errors).collect();
     let judged: Vec<(u64, u64)> = scored.iter().map(|it| (it.passed + it.failed, it.passed)).collect();
     let k = judged.iter().map(|(n, _)| *n).min().unwrap_or(0);
@@ -127,6 +131,7 @@ fn summary(arm: &Arm) -> ArmSummary {
         p95_duration_ms: figures::quantile(durations, 0.95).filter(|_| durations.len() >= ENOUGH_FOR_P95),
         calls_per_trial: calls.map(|told| told.kinds.values().sum::<u64>() as f64 / told.seen as f64),
         errored,
+        errored_as_failures: total(|it| it.counted_errors),
         ungraded: total(|it| it.ungraded),
         dominated_by: None,
     }

@@ -9,7 +9,6 @@ use crate::result::{Metrics, TrialResult};
 use crate::run::RunRecord;
 use crate::statistics::LEVEL;
 use crate::statistics::means::{self, IntervalMethod};
-use crate::trace::ErrorCategory;
 use crate::values::Fraction;
 use crate::verdict::{PassTrials, Verdict, of_trials};
 
@@ -159,10 +158,10 @@ pub struct Figures {
     /// Median length of the trials that were not errored, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub median_duration_ms: Option<u64>,
-    /// US dollars.
+    /// US dollars, those of earlier attempts with them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Trials whose cost nobody knows.
+    /// Trials whose cost nobody knows, or not that of an earlier attempt.
     pub cost_unknown: usize,
     /// Tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -173,25 +172,19 @@ pub struct Figures {
 
 impl Figures {
     fn of(results: &[&TrialResult]) -> Self {
-        let ran: Vec<&TrialResult> = results.iter().copied().filter(|result| agent_ran(result)).collect();
+        let ran: Vec<&TrialResult> = results.iter().copied().filter(|result| result.agent_ran()).collect();
         let judged = ran.iter().filter(|result| result.verdict != Verdict::Errored);
         let mut durations: Vec<u64> = judged.filter_map(|result| result.metrics.duration_ms).collect();
-        let costs: Vec<f64> = ran.iter().filter_map(|result| result.metrics.cost_usd).collect();
+        let costs: Vec<f64> = results.iter().flat_map(|result| result.costs_usd()).collect();
         let tokens: Vec<u64> = ran.iter().filter_map(|result| tokens(&result.metrics)).collect();
         Self {
             median_duration_ms: median(&mut durations),
             cost_usd: (!costs.is_empty()).then(|| costs.iter().sum()),
-            cost_unknown: ran.len() - costs.len(),
+            cost_unknown: results.iter().filter(|result| !result.cost_is_known()).count(),
             tokens: (!tokens.is_empty()).then(|| tokens.iter().copied().fold(0, u64::saturating_add)),
             tokens_unknown: ran.len() - tokens.len(),
         }
     }
-}
-
-/// Whether there was an agent that could have spent something.
-fn agent_ran(result: &TrialResult) -> bool {
-    let never = [ErrorCategory::NotInstalled, ErrorCategory::StartFailed, ErrorCategory::Setup];
-    result.verdict != Verdict::Skipped && !result.error.as_ref().is_some_and(|error| never.contains(&error.category))
 }
 
 /// A trial's tokens.

@@ -202,10 +202,10 @@ impl Live {
         };
         *counted += 1;
         self.done += 1;
-        match result.metrics.cost_usd {
-            Some(cost) => self.cost = Some(self.cost.unwrap_or(0.0) + cost),
-            None => self.cost_unknown = true,
+        for cost in result.costs_usd() {
+            self.cost = Some(self.cost.unwrap_or(0.0) + cost);
         }
+        self.cost_unknown |= !result.cost_is_known();
         if result.verdict != Verdict::Pass {
             self.above(&finished(result, &self.look));
         }

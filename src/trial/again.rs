@@ -12,11 +12,11 @@ use super::{Attempt, Engine, Folders, Outcome, TrialError, aside, io, lost, prot
 use crate::environment;
 use crate::grade::Outcome as Graded;
 use crate::grader::{Kind, unique_names};
-use crate::result::{Metrics, TrialResult, Was};
+use crate::result::{TrialResult, Was};
 use crate::run::TrialRecord;
 use crate::secrets::Masker;
 use crate::shell::Shell;
-use crate::trace::{ErrorCategory, Model};
+use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
 use crate::workspace::apply::apply;
 use crate::workspace::change::Change;
@@ -121,6 +121,7 @@ fn done(mut result: TrialResult, left: &Left, masker: &Masker) -> Outcome {
     if let Some(was) = &left.was {
         // Who answered then is no matter of what the case says now.
         result.manual = was.manual;
+        result.earlier_attempts = was.earlier_attempts;
         result.flaky = was.flaky && result.verdict == Verdict::Pass;
         if result.flaky {
             result.warnings.extend(was.warnings.iter().filter(|line| line.starts_with("flaky: ")).cloned());
@@ -148,27 +149,7 @@ fn without_trace(attempt: &Attempt, left: &Left, why: &str) -> TrialResult {
 /// The result of a trial that nobody can judge any more.
 pub fn ungraded(trial: &TrialRecord, attempt: u32, left: &Left, why: &str) -> TrialResult {
     let was = left.was.clone();
-    let blank = || TrialResult {
-        case: trial.case.clone(),
-        harness: trial.harness.clone(),
-        model: Model { requested: trial.model.clone(), effective: None },
-        agent: None,
-        trial: trial.trial,
-        verdict: Verdict::Ungraded,
-        score: None,
-        grades: Vec::new(),
-        metrics: Metrics::default(),
-        stop: None,
-        error: None,
-        attempt,
-        arm: trial.arm.clone(),
-        shape: Vec::new(),
-        warnings: Vec::new(),
-        skipped: None,
-        flaky: false,
-        manual: false,
-        was: None,
-    };
+    let blank = || TrialResult { attempt, ..TrialResult::blank(trial, Verdict::Ungraded) };
     let mut result = was.unwrap_or_else(blank);
     (result.verdict, result.score, result.grades) = (Verdict::Ungraded, None, Vec::new());
     result.warnings.retain(|line| !tells_of_a_lack(line));

@@ -1,12 +1,13 @@
 //! From the end of a session to its result: what kind of error it was, what the limits say, what the user is warned of.
 
+use super::earlier;
 use super::metrics::{self, Observed};
 use super::{Attempt, Outcome, TrialError, model_asked};
 use crate::case::OnLimit;
 use crate::harness::Manifest;
 use crate::interaction::Interaction;
 use crate::models;
-use crate::result::{ErrorRecord, Metrics, TrialResult};
+use crate::result::{ErrorRecord, TrialResult};
 use crate::run::{Part, RunError, put_in_place, sync_folder, write_part};
 use crate::secrets::Masker;
 use crate::session::Left;
@@ -112,7 +113,8 @@ pub(super) fn mask_result(result: &mut TrialResult, masker: &Masker) {
     }
 }
 
-pub(super) fn write_result(attempt: &Attempt, result: &TrialResult) -> Result<Part, RunError> {
+pub(super) fn write_result(attempt: &Attempt, result: &mut TrialResult) -> Result<Part, RunError> {
+    result.earlier_attempts = earlier::sum(&attempt.folder);
     write_part(&attempt.folder.join("result.json"), |out| {
         serde_json::to_writer_pretty(&mut *out, result)?;
         out.write_all(b"\n")
@@ -132,28 +134,14 @@ pub(super) fn finish_without_agent(
     message: String,
 ) -> Result<Outcome, TrialError> {
     let mut result = TrialResult {
-        case: attempt.case.id.clone(),
-        harness: attempt.manifest.name.clone(),
         model: model_asked(attempt),
-        agent: None,
-        trial: attempt.trial.trial,
-        verdict: Verdict::Errored,
-        score: None,
-        grades: Vec::new(),
-        metrics: Metrics::default(),
-        stop: None,
         error: Some(ErrorRecord { category, message }),
         attempt: attempt.attempt,
-        arm: attempt.trial.arm.clone(),
-        shape: Vec::new(),
-        warnings: Vec::new(),
-        skipped: None,
-        flaky: false,
         manual: is_manual(attempt),
-        was: None,
+        ..TrialResult::blank(&attempt.trial, Verdict::Errored)
     };
     mask_result(&mut result, masker);
-    put_in_place([write_result(attempt, &result)?])?;
+    put_in_place([write_result(attempt, &mut result)?])?;
     sync_folder(&attempt.folder)?;
     Ok(Outcome::Done(Box::new(result)))
 }

@@ -78,13 +78,8 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
         .or(another_case.as_ref().map(|_| ErrorCategory::Setup));
     let grades = if error.is_some() { Vec::new() } else { grading.finish(&evidence).await };
     let mut result = TrialResult {
-        case: case.id.clone(),
-        harness: attempt.manifest.name.clone(),
         model: finished.header.model.clone(),
         agent: finished.header.agent.clone(),
-        trial: attempt.trial.trial,
-        verdict: Verdict::Errored,
-        score: None,
         metrics,
         stop: Some(StopRecord { reason: stop.reason, detail: stop.detail.clone(), exit: stop.exit, stderr_tail: None }),
         error: error.map(|category| {
@@ -93,14 +88,10 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
             ErrorRecord { category, message }
         }),
         attempt: attempt.attempt,
-        arm: attempt.trial.arm.clone(),
         shape: observed.shape.clone(),
-        warnings: Vec::new(),
-        skipped: None,
-        flaky: false,
         manual: is_manual(attempt),
-        was: None,
         grades,
+        ..TrialResult::blank(&attempt.trial, Verdict::Errored)
     };
     decide(&mut result, attempt, &observed, site.touched);
     result

@@ -92,6 +92,19 @@ fn it_lies_beside_the_whole_suite_and_a_part_finds_it() {
 }
 
 #[test]
+fn a_part_of_the_suite_does_not_replace_the_whole() {
+    let project = project();
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    let before = project.read("cases/baseline.json");
+    of_cases("part", &[(9, "pp")]).write(&project, 0);
+    let refused = project.evals(&["baseline", "set", "part"]).exits(2);
+    refused.says("cases/baseline.json has 5 cases that run part has not: c09, c10").says("--file").says("--replace");
+    assert_eq!(project.read("cases/baseline.json"), before);
+    project.evals(&["baseline", "set", "part", "--file", "part.json"]).exits(0);
+    project.evals(&["baseline", "set", "part", "--replace"]).exits(0).says("9 cases, 1 column of run part");
+}
+
+#[test]
 fn one_that_does_not_fit_is_refused() {
     let project = project();
     project.evals(&["baseline", "set", "first"]).exits(0);

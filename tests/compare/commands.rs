@@ -63,6 +63,41 @@ fn with_several_trials_the_cases_are_what_counts() {
 }
 
 #[test]
+fn rows_that_are_about_other_cases_than_the_difference_say_so() {
+    let says = "a row is about all cases of its arm; a difference only about the cases that could be compared";
+    let project = Project::new();
+    of_cases("a", &[(6, "p"), (6, "f")]).write(&project, 0);
+    of_cases("b", &[(12, "p")]).write(&project, 0);
+    assert!(!project.evals(&["compare", "a", "b"]).out.contains("a row is about"));
+    of_cases("part", &[(6, "p")]).write(&project, 0);
+    project.evals(&["compare", "a", "part"]).exits(3).says("50.0 %").says("+0.0 pp").says(says);
+}
+
+#[test]
+fn in_markdown_a_comparison_is_never_longer_than_a_comment_may_be() {
+    let project = Project::new();
+    let mut run = Stored::new("wide");
+    for model in 0..60 {
+        let name = format!("model-{model}-{}", "of-a-long-name-".repeat(12));
+        for case in 0..20 {
+            run = run.case(
+                &format!("{case:02}-{}", "case".repeat(20)),
+                &name,
+                if (case + model) % 3 == 0 { "f" } else { "p" },
+            );
+        }
+    }
+    run.write(&project, 0);
+    let page = project.evals(&["compare", "wide", "--format", "markdown"]).out;
+    assert!(page.len() <= 65_536 && page.len() > 32_768, "{}", page.len());
+    assert!(
+        page.starts_with("**") && page.contains("left out for its length; `evals compare` in a terminal"),
+        "{page}"
+    );
+    assert_eq!(page.matches("<details>").count(), page.matches("</details>").count());
+}
+
+#[test]
 fn in_markdown_what_others_say_links_nowhere() {
     let project = Project::new();
     for (name, model) in [("old", "https://evil.example/m"), ("new", "www.evil.example @team")] {
@@ -104,7 +139,9 @@ fn errors_are_in_no_score_are_shown_and_may_be_failures() {
     assert_eq!(found["arms"][0].get("score_with_errors"), None, "what is not there is absent");
     // A crash is the agent's own; a rate limit is not.
     let counted = json(&project, &["a", "b", "--errors", "fail"], 1);
-    assert_eq!(counted["arms"][1]["errored"], 2);
+    let arm = &counted["arms"][1];
+    assert_eq!((&arm["errored"], &arm["errored_as_failures"]), (&6.into(), &4.into()));
+    assert_eq!(arm["completion"], 0.75, "what crashed was not completed, whatever it counts as");
     assert!((counted["pairs"][0]["delta"].as_f64().unwrap() + 2.0 / 12.0).abs() < 1e-12);
 }
 

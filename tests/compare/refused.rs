@@ -7,7 +7,7 @@ use crate::stored::{Stored, of_cases};
 
 fn project() -> Project {
     let project = Project::new();
-    of_cases("old", &[(8, "pp")]).write(&project, 0);
+    of_cases("old", &[(8, "pp")]).cases(|it| it["played"] = "p".into()).write(&project, 0);
     project
 }
 
@@ -64,6 +64,8 @@ fn cases_that_are_not_the_same_are_left_out_and_named() {
         ("limits", "limits", json!({"steps": 3}), "other limits"),
         ("policy", "interaction", json!("auto-reject"), "another policy: auto-approve before, auto-reject now"),
         ("manual", "interaction", json!("manual"), "a person answered the agent"),
+        ("played", "played", json!("q"), "its agents met something else: another prompt, workspace"),
+        ("mixed", "mixed", json!(true), "it changed while one of the runs was going on"),
     ] {
         let project = project();
         of_cases(name, &[(8, "pp")]).cases(|it| it[key] = value.clone()).write(&project, 0);
@@ -111,6 +113,56 @@ fn what_is_compared_all_the_same_is_flagged() {
     let ran = ran.says("the agent is not the same: Agent 1.9 before, Agent 2.0 now");
     let ran = ran.says("the judges are not the same: anthropic:a before, openai:b now");
     ran.says("the manifest of harness `agent` has changed").says("several models answered: m-1, m-2");
+}
+
+#[test]
+fn another_sandbox_is_flagged() {
+    let project = Project::new();
+    of_cases("old", &[(8, "pp")]).write(&project, 0);
+    of_cases("new", &[(8, "pp")]).results(|it| it["sandbox"] = "bwrap".into()).write(&project, 0);
+    let says = "look before you trust it: the sandbox is not the same: none before, bwrap now";
+    project.evals(&["compare", "old", "new"]).exits(3).says(says);
+    project.evals(&["baseline", "set", "old"]).exits(0);
+    project.evals(&["compare", "new"]).exits(3).says(says);
+    assert!(!project.evals(&["compare", "old"]).exits(3).out.contains("sandbox"));
+}
+
+#[test]
+fn trials_that_were_judged_again_are_compared_by_what_they_met() {
+    let project = Project::new();
+    let case = |prompt: &str, keys: &str| {
+        let text = format!(
+            "prompt: {prompt}\n{keys}graders: [{{stop: {{reason: [end_turn]}}}}, {{output: {{contains: done}}}}]\n"
+        );
+        project.write("cases/a.yaml", &text);
+    };
+    project.case("a", "", "steps: [{say: done}]");
+    project.evals(&["run", "--label", "first"]).exits(0);
+    let compared = |old: &str, new: &str| project.evals(&["compare", old, new]);
+    // Only what judges it changes: the same trials under the new case are like new ones.
+    case("Do it.", "");
+    let regraded = |label: &str| drop(project.evals(&["grade", "first", "--label", label]).exits(0));
+    regraded("judged");
+    project.evals(&["run", "--label", "fresh"]).exits(0);
+    compared("judged", "fresh")
+        .exits(3)
+        .says("valid: same cases, graders, limits, policies, harness and version in both");
+    // What it asks for has changed, and the trials are still those that were asked for something else.
+    for (label, prompt, keys) in [("prompt", "Do it well.", ""), ("limits", "Do it.", "limits: {steps: 9}\n")] {
+        case(prompt, keys);
+        regraded(label);
+        let fresh = format!("{label}-fresh");
+        project.evals(&["run", "--label", &fresh]).exits(0);
+        let says = "its agents met something else: another prompt, workspace, environment, policy or limits";
+        compared(label, &fresh).exits(2).says(says);
+        compared(&fresh, label).exits(2).says(says);
+    }
+    // Of single traces nobody knows.
+    let trace = format!("{}/trials/a/demo/default/1/trace.jsonl", project.run_named("limits-fresh"));
+    project.evals(&["grade", &trace, "--case", "cases/a.yaml", "--label", "single"]).exits(0);
+    compared("single", "limits-fresh").exits(3).says("1 case was graded again, and nobody knows whether both sides");
+    project.evals(&["baseline", "set", "single"]).exits(0);
+    project.evals(&["compare", "limits-fresh"]).exits(3).says("1 case was graded again");
 }
 
 #[test]

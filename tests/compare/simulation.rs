@@ -32,6 +32,8 @@ fn draw(generator: &mut Generator, design: &Design) -> Side {
         let chance = generator.unit() * (1.0 - design.better);
         let facts = CaseFacts {
             digest: String::new(),
+            played: None,
+            mixed: false,
             limits: serde_json::Value::Null,
             interaction: String::new(),
             tags: Vec::new(),

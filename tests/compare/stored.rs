@@ -75,8 +75,10 @@ impl Stored {
 
     /// Writes it; the last `unfinished` trials were never run.
     pub fn write(mut self, project: &Project, unfinished: usize) {
-        let place =
-            |it: &Value| json!({"case": it["case"], "harness": it["harness"], "arm": it["arm"], "trial": it["trial"]});
+        let place = |it: &Value| {
+            json!({"case": it["case"], "harness": it["harness"], "arm": it["arm"], "trial": it["trial"],
+                    "sandbox": it.get("sandbox").unwrap_or(&json!("none"))})
+        };
         self.record["trials"] = self.trials.iter().map(place).collect();
         self.record["cases"] = self.cases.into();
         let done = &self.trials[..self.trials.len() - unfinished];

@@ -162,6 +162,44 @@ fn errored_trials_are_tried_again_when_asked_and_every_attempt_is_kept() {
 }
 
 #[test]
+fn what_an_attempt_cost_that_was_tried_again_is_in_the_sums() {
+    let mut project = Project::new();
+    let told = project.path("told").display().to_string();
+    let result = |cost: &str, more: &str| {
+        format!(
+            r#"{{"type":"result","subtype":"success","session_id":"s","result":"fine","total_cost_usd":{cost},{more}}}"#
+        )
+    };
+    let failed = result("0.25", r#""is_error":true,"api_error_status":500"#);
+    let fine = result("0.5", r#""is_error":false,"stop_reason":"end_turn""#);
+    let init = r#"{"type":"system","subtype":"init","session_id":"s","model":"m","tools":[]}"#;
+    project.write(
+        "agent.sh",
+        &format!("echo '{init}'\nif mkdir {told}; then echo '{failed}'; else echo '{fine}'; fi 2>/dev/null\n"),
+    );
+    let agent = project.path("agent.sh").display().to_string();
+    project.harness("dear", &format!("adapter: claude-code-stream\ncommand: [sh, '{agent}']"));
+    project.case("a", "graders: [{output: {equals: fine}}]", "");
+    project.env("NO_COLOR", "1");
+    project.evals(&["run", "--harness", "dear", "--retries", "1"]).exits(0).says("$0.75");
+    let result = project.result("a/dear/default/1");
+    assert_eq!(result["metrics"]["cost_usd"], 0.5, "the attempt that counts");
+    assert_eq!(result["earlier_attempts"], serde_json::json!({"count": 1, "cost_usd": 0.25}));
+    let report = project.evals(&["report", "--format", "junit"]).exits(0);
+    assert!(report.out.contains("0.75"), "{}", report.out);
+    // What was spent is what it was, however often it is judged.
+    project.evals(&["grade", "latest", "--label", "again"]).exits(0);
+    let again = project.evals(&["report", "again", "--format", "json"]).exits(0).json();
+    assert_eq!(again["results"][0]["earlier_attempts"]["cost_usd"], 0.25);
+    // Two runs: the cost of a trial, and of a success, is all that was paid for it.
+    project.evals(&["run", "--harness", "dear", "--label", "second"]).exits(0);
+    let found = project.evals(&["compare", "again", "second", "--format", "json"]).exits(3).json();
+    let costs =
+        |arm: usize| ["cost_per_trial", "cost_per_success"].map(|key| found["arms"][arm][key].as_f64().unwrap());
+    assert_eq!((costs(0), costs(1)), ([0.75, 0.75], [0.5, 0.5]));
+}
+
+#[test]
 fn a_cost_that_only_a_price_table_knows_says_so() {
     let project = Project::new();
     project.case("a", "", "steps: [{usage: {input-tokens: 2000000, output-tokens: 1000000}}, {say: done}]");

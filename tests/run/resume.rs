@@ -18,6 +18,49 @@ fn project() -> (Project, String) {
     (project, flag)
 }
 
+/// What a comparison of a run with another one says of its validity.
+fn doubts(project: &Project, old: &str, new: &str) -> Vec<String> {
+    let ran = project.evals(&["compare", old, new, "--format", "json"]);
+    let found: Value = serde_json::from_str(&ran.out)
+        .unwrap_or_else(|_| serde_json::json!({"pairs": [{"doubts": [{"text": ran.err}]}]}));
+    let doubts = found["pairs"][0]["doubts"].as_array().unwrap();
+    doubts
+        .iter()
+        .map(|doubt| doubt["text"].as_str().unwrap().split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+#[test]
+fn what_was_changed_in_the_middle_of_a_run_is_not_compared_as_if_it_were_one_thing() {
+    let project = Project::new();
+    project.case("a", "trials: 2", "steps: [{stop: refusal}]");
+    project.case("b", "trials: 2", "steps: [{say: done}]");
+    project.demo("mine", "");
+    // Of both cases one trial is run, and the first of them fails.
+    let args = ["run", "--harness", "mine", "--jobs", "1", "--label", "stopped", "--fail-fast"];
+    project.evals(&args).exits(1);
+    project.case("a", "trials: 2\ndescription: other", "steps: [{say: done}]");
+    project.evals(&["run", "--harness", "mine", "--label", "now"]).exits(0);
+    project.evals(&["run", "--resume", "stopped", "--changed", "keep"]).exits(1);
+    let record: Value =
+        serde_json::from_str(&project.read(&format!("{}/run.json", project.run_named("stopped")))).unwrap();
+    assert_eq!((&record["cases"][0]["mixed"], &record["cases"][1].get("mixed")), (&true.into(), &None));
+    let said = doubts(&project, "stopped", "now");
+    assert!(said[0].contains("1 case is left out: it changed while one of the runs was going on"), "{said:?}");
+    // Whoever goes on with it is asked once more, and what is run again is of one piece.
+    project.evals(&["run", "--resume", "stopped"]).exits(2).says("`a` changed");
+    project.evals(&["run", "--resume", "stopped", "--changed", "rerun"]).exits(0);
+    assert_eq!(doubts(&project, "stopped", "now"), Vec::<String>::new());
+    project.evals(&["run", "--resume", "stopped"]).exits(0);
+    // A manifest likewise: what had finished was run by another one.
+    project.demo("mine", "timeouts: {start: 59s}");
+    project.evals(&["run", "--resume", "now", "--rerun", "errored", "--changed", "keep"]).exits(0);
+    let said = doubts(&project, "stopped", "now");
+    assert_eq!(said, Vec::<String>::new(), "nothing was run by the new one");
+    project.evals(&["run", "--resume", "now", "--changed", "rerun"]).exits(0);
+    assert_eq!(doubts(&project, "stopped", "now"), ["the manifest of harness `mine` has changed"]);
+}
+
 /// Starts a run and waits until the case that waits has begun and the first has finished.
 fn begin(project: &Project) -> Child {
     begin_as(project, &mut project.command(&["run", "--jobs", "1"]))

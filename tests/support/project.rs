@@ -155,6 +155,17 @@ impl Project {
         format!(".evals/runs/{}", runs[0])
     }
 
+    /// The folder of the run with a label.
+    #[track_caller]
+    pub fn run_named(&self, label: &str) -> String {
+        let folders = self.runs().into_iter().map(|run| format!(".evals/runs/{run}"));
+        let named = |folder: &String| {
+            let record: Value = serde_json::from_str(&self.read(&format!("{folder}/run.json"))).unwrap();
+            record["label"] == label
+        };
+        folders.into_iter().find(named).unwrap_or_else(|| panic!("no run is labelled {label}"))
+    }
+
     /// The ids of the runs.
     pub fn runs(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path(".evals/runs")).into_iter().flatten();

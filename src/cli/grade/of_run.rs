@@ -73,9 +73,13 @@ fn derived(args: &GradeArgs, source: RunRecord, cases: &HashMap<String, Arc<Case
     let interaction = source.options.interaction.as_deref().and_then(|text| text.parse::<Interaction>().ok());
     for known in &mut derived.cases {
         let Some(case) = cases.get(&known.id) else { continue };
-        // What the workspaces were made from stays what it was when they were made.
+        let now = record::case_record(case, interaction.as_ref())?;
+        // What the workspaces were made from, and what the agents met, stays what it was then. A run of a version that
+        // did not tell knows it only where nothing has changed.
+        let same = known.digest == now.digest && !source.graded;
+        let played = known.played.take().or(now.played.filter(|_| same));
         let workspace = known.workspace.take();
-        *known = CaseRecord { workspace, ..record::case_record(case, interaction.as_ref())? };
+        *known = CaseRecord { workspace, played, mixed: known.mixed, ..now };
     }
     record::begin(&mut derived);
     derived.options.sandbox = args.sandbox.or(derived.options.sandbox);

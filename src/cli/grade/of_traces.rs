@@ -16,7 +16,7 @@ use crate::cli::{CliError, inputs};
 use crate::environment;
 use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
-use crate::run::{self, HarnessRecord, Keep, RunOptions, RunRecord, TrialRecord};
+use crate::run::{self, CaseRecord, HarnessRecord, Keep, RunOptions, RunRecord, TrialRecord};
 use crate::sandbox;
 use crate::secrets::Masker;
 use crate::trace::Header;
@@ -86,6 +86,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
                 origin: "trace".to_owned(),
                 digest: manifest.digest(),
                 manifest: manifest.clone(),
+                mixed: false,
             });
         }
         let arm = header.model.requested.clone().unwrap_or_else(|| "default".to_owned());
@@ -129,7 +130,8 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
         evals: String::new(),
         argv: Vec::new(),
         label: args.label.clone(),
-        cases: vec![record::case_record(&case, None)?],
+        // What the agents of single traces met nobody knows.
+        cases: vec![CaseRecord { workspace: None, played: None, ..record::case_record(&case, None)? }],
         harnesses,
         trials: works.iter().map(|work| work.trial.clone()).collect(),
         options: RunOptions {

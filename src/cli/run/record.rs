@@ -40,6 +40,7 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
                 origin: entry.origin.to_string(),
                 digest: entry.manifest.digest(),
                 manifest: entry.manifest.clone(),
+                mixed: false,
             })
             .collect(),
         trials,
@@ -78,7 +79,7 @@ pub fn begin(record: &mut RunRecord) {
 }
 
 /// Masks the secrets of the environment and of the manifests in everything that people wrote freely.
-fn mask(record: &mut RunRecord) {
+pub(super) fn mask(record: &mut RunRecord) {
     let mut env: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
@@ -118,16 +119,20 @@ pub fn case_record(case: &Case, interaction: Option<&Interaction>) -> Result<Cas
     };
     let digest = case.digest().map_err(unreadable)?;
     let workspace = case.workspace_digest().map_err(unreadable)?;
+    let interaction = interaction.unwrap_or(&case.interaction);
+    let played = case.played_digest(interaction).map_err(unreadable)?;
     Ok(CaseRecord {
         id: case.id.clone(),
         path: case.file.clone(),
         digest,
         workspace: Some(workspace),
+        played: Some(played),
+        mixed: false,
         tags: case.tags.clone(),
         pass: case.pass.trials,
         threshold: case.pass.threshold,
         limits: serde_json::to_value(case.limits).unwrap_or_default(),
-        interaction: interaction.unwrap_or(&case.interaction).word().to_owned(),
+        interaction: interaction.word().to_owned(),
         kind: case.kind,
         graders: case.grader_places(),
         critical: case.critical,

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use clap::ValueEnum;
 
+use super::record::{case_record, mask};
 use super::{Prepared, RunArgs, override_limits, ready};
 use crate::case::Case;
 use crate::cli::{CliError, inputs};
@@ -11,6 +12,7 @@ use crate::interaction::Interaction;
 use crate::run::folder::{self, RunFolder};
 use crate::run::journal::{self, TrialKey, TrialState};
 use crate::run::{RunRecord, TrialRecord};
+use crate::runner::Ran;
 use crate::verdict::Verdict;
 
 /// What to do where a case or a manifest has changed since the run began.
@@ -36,7 +38,7 @@ pub enum Rerun {
 /// Opens a run and reads again what it was made from.
 pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
     let mut run = folder::find(&args.folder.runs, name)?;
-    let record = run.record()?;
+    let mut record = run.record()?;
     if record.graded {
         let from = record.derived_from.as_ref().map(|from| format!("; go on with run {from}, which it was made from"));
         return Err(CliError::unreadable(format!(
@@ -79,7 +81,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     };
     let wanted = match args.rerun {
         Some(Rerun::Failed) => {
-            let record = failed_again(args, &record, &inputs, &states)?;
+            let record = failed_again(args, &record, &inputs, &states, interaction.as_ref())?;
             redo.extend(record.trials.iter().map(TrialRecord::key));
             let folder = if args.dry_run { run } else { RunFolder::create(&args.folder.runs, &record)? };
             return Ok(ready(folder, record, inputs, interaction, redo));
@@ -90,6 +92,10 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     };
     let again = states.iter().filter(|(_, state)| wanted.is_some() && state.finished == wanted);
     redo.extend(again.map(|(key, _)| key.clone()));
+    if !changed.is_empty() && !args.dry_run {
+        note_changes(&mut record, &changed, &inputs, (&states, &redo), interaction.as_ref())?;
+        run.write_record(&record)?;
+    }
     Ok(ready(run, record, inputs, interaction, redo))
 }
 
@@ -99,6 +105,7 @@ fn failed_again(
     record: &RunRecord,
     inputs: &inputs::Inputs,
     states: &HashMap<TrialKey, TrialState>,
+    interaction: Option<&Interaction>,
 ) -> Result<RunRecord, CliError> {
     let failed = |trial: &&TrialRecord| {
         states.get(&trial.key()).is_some_and(|state| state.is_done() && state.finished == Some(Verdict::Fail))
@@ -119,21 +126,76 @@ fn failed_again(
     derived.cases.retain(|case| trials.iter().any(|trial| trial.case == case.id));
     derived.harnesses.retain(|harness| trials.iter().any(|trial| trial.harness == harness.name));
     // It is made from what is there now, also where the user kept what had changed.
-    for known in &mut derived.cases {
-        if let Some(case) = inputs.cases.iter().find(|case| case.id == known.id) {
-            known.digest = digest(case)?;
-            known.workspace = case.workspace_digest().ok();
-        }
-    }
-    for known in &mut derived.harnesses {
-        if let Ok(entry) = inputs.catalog.get(&known.name) {
-            known.digest = entry.manifest.digest();
-            known.manifest = entry.manifest.clone();
-        }
-    }
+    renew(&mut derived, inputs, interaction, &|_| true)?;
     super::record::begin(&mut derived);
     derived.options = super::options(args, &derived.options);
     Ok(RunRecord { trials, label: None, derived_from: Some(record.run.clone()), ..derived })
+}
+
+/// Writes into the record what goes on from here: what has changed, and is still to be run, is described as it is now;
+/// and where trials of it have finished before, those that follow are not like them.
+fn note_changes(
+    record: &mut RunRecord,
+    changed: &[String],
+    inputs: &inputs::Inputs,
+    (states, redo): (&HashMap<TrialKey, TrialState>, &HashSet<TrialKey>),
+    interaction: Option<&Interaction>,
+) -> Result<(), CliError> {
+    let planned: Vec<TrialKey> =
+        record.trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::key).collect();
+    let done = |key: &&TrialKey| states.get(*key).is_some_and(TrialState::is_done);
+    let (played, waiting): (Vec<&TrialKey>, Vec<&TrialKey>) = planned.iter().partition(done);
+    let met =
+        |keys: &[&TrialKey], name: &String| keys.iter().any(|(case, harness, ..)| case == name || harness == name);
+    let again: Vec<&TrialKey> = redo.iter().collect();
+    let goes_on = |name: &String| changed.contains(name) && (met(&waiting, name) || met(&again, name));
+    renew(record, inputs, interaction, &goes_on)?;
+    for known in record.cases.iter_mut().filter(|known| goes_on(&known.id)) {
+        known.mixed = met(&played, &known.id);
+    }
+    for known in record.harnesses.iter_mut().filter(|known| goes_on(&known.name)) {
+        known.mixed = met(&played, &known.name);
+    }
+    Ok(())
+}
+
+/// Describes cases and harnesses as they are now.
+fn renew(
+    record: &mut RunRecord,
+    inputs: &inputs::Inputs,
+    interaction: Option<&Interaction>,
+    which: &dyn Fn(&String) -> bool,
+) -> Result<(), CliError> {
+    for known in record.cases.iter_mut().filter(|known| which(&known.id)) {
+        if let Some(case) = inputs.cases.iter().find(|case| case.id == known.id) {
+            *known = case_record(case, interaction)?;
+        }
+    }
+    for known in record.harnesses.iter_mut().filter(|known| which(&known.name)) {
+        if let Ok(entry) = inputs.catalog.get(&known.name) {
+            known.digest = entry.manifest.digest();
+            known.manifest = entry.manifest.clone();
+            known.mixed = false;
+        }
+    }
+    mask(record);
+    Ok(())
+}
+
+/// When everything that had changed was run again, the run is of one piece once more.
+///
+/// # Errors
+/// `run.json` could not be written.
+pub(super) fn settle(args: &RunArgs, prepared: &mut Prepared, ran: &Ran) -> Result<(), CliError> {
+    let all = !ran.interrupted && ran.not_run == 0 && ran.not_retried == 0;
+    let record = &mut prepared.record;
+    let mixed = record.cases.iter().any(|case| case.mixed) || record.harnesses.iter().any(|it| it.mixed);
+    if args.changed != Some(Changed::Rerun) || !all || !mixed {
+        return Ok(());
+    }
+    record.cases.iter_mut().for_each(|case| case.mixed = false);
+    record.harnesses.iter_mut().for_each(|harness| harness.mixed = false);
+    Ok(prepared.folder.write_record(record)?)
 }
 
 /// A case that was given another id since is still the one that was planned.
@@ -157,13 +219,13 @@ fn changed(inputs: &inputs::Inputs, record: &RunRecord) -> Result<Vec<String>, C
     for known in &record.cases {
         let now = inputs.cases.iter().find(|case| case.id == known.id);
         let digest = now.map(digest).transpose()?;
-        if digest.as_deref() != Some(known.digest.as_str()) {
+        if known.mixed || digest.as_deref() != Some(known.digest.as_str()) {
             changed.push(known.id.clone());
         }
     }
     for known in &record.harnesses {
         let now = inputs.catalog.get(&known.name).ok().map(|entry| entry.manifest.digest());
-        if now.as_deref() != Some(known.digest.as_str()) {
+        if known.mixed || now.as_deref() != Some(known.digest.as_str()) {
             changed.push(known.name.clone());
         }
     }

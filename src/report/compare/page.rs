@@ -60,7 +60,7 @@ pub fn blocks(comparison: &Comparison, plus_minus: &str) -> Vec<Block> {
         blocks.push(verdict_line(pair));
         blocks.push(Block::Lines(second_lines(pair, comparison, plus_minus)));
     }
-    blocks.push(arms(&comparison.arms));
+    blocks.push(arms(comparison));
     let several = comparison.pairs.len() > 1;
     for pair in &comparison.pairs {
         if several {
@@ -209,12 +209,23 @@ pub fn gate_word(verdict: GateVerdict) -> &'static str {
     }
 }
 
-fn arms(arms: &[ArmSummary]) -> Block {
+fn arms(comparison: &Comparison) -> Block {
+    let arms = &comparison.arms;
     let mut blocks = vec![scores(arms), takings(arms)];
+    let mut lines = Vec::new();
     if arms.iter().any(|arm| arm.dominated_by.as_ref().is_some_and(Vec::is_empty)) {
-        blocks.push(Block::Lines(vec![
-            "* no other arm scores as much for less, or more for as much (Pareto)".to_owned(),
-        ]));
+        lines.push("* no other arm scores as much for less, or more for as much (Pareto)".to_owned());
+    }
+    let compared = |name: &str| comparison.pairs.iter().find(|pair| pair.old == name || pair.new == name);
+    if arms.iter().any(|arm| compared(&arm.name).is_some_and(|pair| pair.cases_compared != arm.cases)) {
+        lines.push(
+            "a row is about all cases of its arm; a difference only about the cases that could be compared, so the rows may \
+             differ by something else"
+                .to_owned(),
+        );
+    }
+    if !lines.is_empty() {
+        blocks.push(Block::Lines(lines));
     }
     Block::Folded { title: "arms".to_owned(), blocks }
 }
