@@ -1,13 +1,14 @@
 //! `evals baseline`: keeps a run's scores beside its cases, for version control, and shows them.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::compare::comparable;
 use super::{CliError, RunsFolder};
 use crate::baseline::{self, Baseline};
 use crate::compare::arm::Words;
 use crate::report::compare::baseline_table;
+use crate::report::some_of;
 use crate::report::text::plural;
 
 #[derive(Debug, clap::Args)]
@@ -32,6 +33,9 @@ struct SetArgs {
     /// The file (default: baseline.json beside the run's cases)
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
+    /// Replace a file that has cases which this run has not
+    #[arg(long)]
+    replace: bool,
     #[command(flatten)]
     folder: RunsFolder,
 }
@@ -69,11 +73,33 @@ fn set(args: &SetArgs) -> Result<u8, CliError> {
     }
     let path = args.file.clone().or_else(|| baseline::place(&record));
     let path = path.ok_or_else(|| CliError::unreadable(format!("run {} has no cases", record.run)))?;
+    if !args.replace {
+        refuse_to_lose(&path, &baseline)?;
+    }
     super::report::make_place(&path)?;
     baseline.write(&path)?;
     let (cases, arms) = (plural(baseline.cases.len(), "case"), plural(baseline.arms.len(), "column"));
     writeln!(std::io::stderr(), "{}: {cases}, {arms} of run {}", path.display(), record.run)?;
     Ok(0)
+}
+
+/// A run of a part of the suite must not put an end to what is known of the rest.
+fn refuse_to_lose(path: &Path, now: &Baseline) -> Result<(), CliError> {
+    if !path.is_file() {
+        return Ok(());
+    }
+    let lost = Baseline::read(path)?.lost_with(now);
+    if lost.is_empty() {
+        return Ok(());
+    }
+    Err(CliError::unreadable(format!(
+        "{} has {} that run {} has not: {}; run the whole suite, write another file with --file, or, where they are gone \
+         for good, say --replace",
+        path.display(),
+        plural(lost.len(), "case"),
+        now.run,
+        some_of(&lost)
+    )))
 }
 
 fn show(args: &ShowArgs) -> Result<u8, CliError> {

@@ -27,8 +27,11 @@ const MESSAGE: usize = 2_000;
 pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let problems = problems::cells(report);
     let (errors, warnings): (Vec<_>, Vec<_>) = problems.iter().partition(|it| it.kind == ProblemKind::Failed);
-    for (level, problems) in [("error", errors), ("warning", warnings)] {
-        let most = if problems.len() > SHOWN { SHOWN - 1 } else { SHOWN };
+    let differing: Vec<_> = snapshots::differing(report).collect();
+    // Cells that fail and snapshots that differ share what the service shows; each kind says at least how many there are.
+    let for_snapshots = differing.len().min(SHOWN.saturating_sub(errors.len()).max(SHOWN / 2));
+    for (level, problems, room) in [("error", errors, SHOWN - for_snapshots), ("warning", warnings, SHOWN)] {
+        let most = if problems.len() > room { room - 1 } else { room };
         for problem in problems.iter().take(most) {
             annotation(report, level, problem, out)?;
         }
@@ -39,7 +42,8 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "::{level} title=evals::{}", command_data(&message))?;
         }
     }
-    for compared in snapshots::differing(report).take(SHOWN) {
+    let most = if differing.len() > for_snapshots { for_snapshots - 1 } else { for_snapshots };
+    for compared in differing.iter().take(most) {
         let lines = bounded(&snapshots::lines(compared).join("\n"), MESSAGE).into_owned();
         let case = report.run.cases.iter().find(|case| case.id == compared.case);
         let place = case.and_then(|case| in_repository(case, &case.path, report.root.as_deref()));
@@ -48,6 +52,12 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let run = commands::run_word(&report.run, &report.folder);
         let message = harmless(&format!("{lines}\nevals snapshot review {run}"));
         writeln!(out, "::error {place}title={}::{}", command_property(&title), command_data(&message))?;
+    }
+    if let Some(rest) = differing.len().checked_sub(most).filter(|rest| *rest > 0) {
+        let run = commands::run_word(&report.run, &report.folder);
+        let more = plural(rest, "more snapshot");
+        let message = format!("and {more}, not as accepted; `evals snapshot check {run}` tells of all");
+        writeln!(out, "::error title=evals::{}", command_data(&message))?;
     }
     Ok(())
 }

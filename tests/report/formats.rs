@@ -5,6 +5,7 @@ use std::path::Path;
 
 use evals::report::format::Format;
 use evals::report::{Report, benchmark, markdown};
+use evals::snapshot::compare::{Compared, State};
 use evals::verdict::Verdict;
 use regex::Regex;
 
@@ -168,7 +169,11 @@ fn markdown_is_short_first_and_nothing_in_it_is_markup() {
 
 /// A report of many cells that all failed with long reasons.
 fn long() -> Report {
-    let names: Vec<String> = (0..2_000).map(|n| format!("case-{n}")).collect();
+    failing(2_000)
+}
+
+fn failing(cells: usize) -> Report {
+    let names: Vec<String> = (0..cells).map(|n| format!("case-{n}")).collect();
     let planned: Vec<_> = names.iter().map(|name| (&**name, "demo", "default", 1)).collect();
     let fail = |name: &String| {
         let mut failed = result(name, "demo", "default", 1, Verdict::Fail);
@@ -206,6 +211,43 @@ fn annotations_stand_on_the_lines_of_graders_and_are_no_more_than_are_shown() {
     let text = rendered(Format::Github, &long(), &look(100));
     assert_eq!(text.lines().count(), 10);
     assert!(text.lines().last().unwrap().ends_with("and 1991 more cases; `evals report r` tells of all"), "{text}");
+}
+
+#[test]
+fn failures_and_snapshots_that_differ_share_the_errors_that_are_shown() {
+    let differs = |number: usize| Compared {
+        case: format!("snapshot-{number}"),
+        harness: "demo".into(),
+        model: None,
+        state: State::New,
+        file: "x.snap".into(),
+        trials: 1,
+        matching: 0,
+        differing: vec![],
+        note: None,
+        differs: true,
+        accepted: false,
+        rejected: false,
+    };
+    for (failures, snapshots, lines, told) in [
+        (2_000, 0, 10, vec!["and 1991 more cases"]),
+        (2_000, 3, 10, vec!["and 1994 more cases"]),
+        (2_000, 40, 10, vec!["and 1996 more cases", "and 36 more snapshots, not as accepted"]),
+        (2, 40, 10, vec!["and 33 more snapshots, not as accepted"]),
+        (2, 8, 10, vec![]),
+        (0, 11, 10, vec!["and 2 more snapshots"]),
+    ] {
+        let mut report = failing(failures);
+        report.snapshots = (0..snapshots).map(differs).collect();
+        let text = rendered(Format::Github, &report, &look(100));
+        assert_eq!(text.lines().count(), lines, "{failures} {snapshots}\n{text}");
+        assert!(text.lines().all(|line| line.starts_with("::error ")), "{text}");
+        let summed: Vec<&str> = text.lines().filter(|line| line.starts_with("::error title=evals::")).collect();
+        assert_eq!(summed.len(), told.len(), "{text}");
+        for (line, told) in summed.iter().zip(told) {
+            assert!(line.contains(told), "{line}");
+        }
+    }
 }
 
 #[test]

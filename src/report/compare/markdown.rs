@@ -4,18 +4,34 @@ use std::io::{self, Write};
 
 use super::page::Block;
 use crate::report::escape::code;
+use crate::report::markdown::COMMENT;
 use crate::report::text::harmless;
 
 /// Characters of a line that is code; more than any page has.
 const MOST: usize = 4000;
 
-/// Writes the page.
+/// Writes the page, block by block, as many as a comment holds: the verdicts come first.
 ///
 /// # Errors
 /// The output could not be written.
 pub fn write(blocks: &[Block], out: &mut dyn Write) -> io::Result<()> {
-    blocks.iter().try_for_each(|block| one(block, out))
+    let (mut room, mut cut) = (COMMENT - LEFT_OUT.len(), false);
+    for block in blocks {
+        let mut text = Vec::new();
+        one(block, &mut text)?;
+        let fits = text.len() <= room;
+        cut |= !fits;
+        if fits {
+            room -= text.len();
+            out.write_all(&text)?;
+        }
+    }
+    if cut { out.write_all(LEFT_OUT.as_bytes()) } else { Ok(()) }
 }
+
+/// What the page ends with where some of it has no room.
+const LEFT_OUT: &str =
+    "Some of it was left out for its length; `evals compare` in a terminal, or with `--format json`, has everything.\n";
 
 fn one(block: &Block, out: &mut dyn Write) -> io::Result<()> {
     match block {
@@ -38,7 +54,7 @@ fn one(block: &Block, out: &mut dyn Write) -> io::Result<()> {
         }
         Block::Folded { title, blocks } => {
             writeln!(out, "<details><summary>{}</summary>\n", escaped(title))?;
-            write(blocks, out)?;
+            blocks.iter().try_for_each(|block| one(block, out))?;
             writeln!(out, "</details>\n")
         }
     }
