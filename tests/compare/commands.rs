@@ -40,6 +40,18 @@ fn the_verdict_follows_the_interval_and_sets_the_exit_code() {
 }
 
 #[test]
+fn where_interval_and_test_do_not_say_the_same_the_page_says_so() {
+    let project = Project::new();
+    of_cases("bad", &[(6, "f")]).write(&project, 0);
+    // Four wins of six: Bonett and Price's interval begins at 1 point, and the mid-p is 0.0625.
+    of_cases("good", &[(4, "p"), (2, "f")]).write(&project, 0);
+    let says = "the interval says that they differ, and the test beside it does not: with 4 cases that differ";
+    project.evals(&["compare", "bad", "good"]).exits(0).says("improved").says("p = 0.062").says(says);
+    of_cases("best", &[(6, "p")]).write(&project, 0);
+    assert!(!project.evals(&["compare", "bad", "best"]).exits(0).out.contains("at the border"));
+}
+
+#[test]
 fn with_several_trials_the_cases_are_what_counts() {
     let project = Project::new();
     // Pooled, the new one would be worse; over cases it is better.

@@ -118,6 +118,7 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     if !pair.could_be_significant {
         lines.push(nothing_could(pair));
     }
+    lines.extend(at_the_border(pair));
     let counts = pair.counts;
     let holm = pair.p_holm.map(|p| format!("; {} by Holm for all comparisons here", p_value(p))).unwrap_or_default();
     let how = if pair.sign_flip_exact { "exact" } else { "drawn" };
@@ -165,6 +166,21 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
         ));
     }
     lines
+}
+
+/// Where the interval and the p beside it do not say the same: with few cases that differ both are approximations.
+fn at_the_border(pair: &Pair) -> Option<String> {
+    let (interval, p) = (pair.interval?, pair.p?);
+    let excludes_none = interval.low > 0.0 || interval.high < 0.0;
+    let text = match (excludes_none, p < 1.0 - pair.level) {
+        (true, false) => "the interval says that they differ, and the test beside it does not",
+        (false, true) => "the test says that they differ, and the interval does not",
+        _ => return None,
+    };
+    Some(format!(
+        "{text}: with {} that differ this is at the border; the interval decides",
+        plural(pair.counts.discordant() as usize, "case")
+    ))
 }
 
 fn nothing_could(pair: &Pair) -> String {
