@@ -3,36 +3,28 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::adapter::drive::{Task, drive};
-use crate::adapter::{Adapter, Translation, replay};
 use crate::case::Case;
-use crate::embedded;
-use crate::environment::{self};
-use crate::grader::Grading;
+use crate::environment;
 use crate::harness::Manifest;
 use crate::interaction::{Interaction, Person};
 use crate::judge::Judges;
-use crate::judge::adviser::OfTrial;
-use crate::price;
 use crate::result::TrialResult;
 use crate::run::temporary::Vanishing;
-use crate::run::{Keep, RunError, TrialRecord, put_in_place, sync_folder};
-use crate::sandbox::{self};
-use crate::secrets::{self};
-use crate::session::{self, Left, Session, Setup};
-use crate::trace::recorder::{Finished, Recorder};
-use crate::trace::{ErrorCategory, Event, Header};
-use crate::wire::EngineLine;
+use crate::run::{Keep, RunError, TrialRecord, sync_folder};
+use crate::sandbox;
+use crate::secrets::Masker;
+use crate::trace::ErrorCategory;
 
 mod after;
 pub mod again;
 pub mod audited;
 mod before;
 pub mod command;
+mod conclude;
 mod confined;
 mod earlier;
 mod ending;
@@ -42,25 +34,20 @@ pub mod kept;
 mod lost;
 pub mod metrics;
 mod outside;
+mod play;
 mod protected;
+mod ready;
 mod scripted;
 mod servers;
 mod stored;
 mod task;
 pub mod trace_file;
 
-use after::{After, after_the_agent};
-use before::set_up;
-use confined::{confine, graders_shell, inside, nowhere, outside, shell};
-use ending::{finish_without_agent, mark_flaky, mask_result, no_stop, tail_worth_keeping, warn_after, write_result};
-use judging::{Over, Site};
-use metrics::Observed;
-use outside::Outside;
-use scripted::ScriptedModel;
-use task::{
-    attach, header_of, missing_env, model_asked, placeholders, shown_as, task_of, trace_of_recording, warnings_before,
-};
-use trace_file::TraceFile;
+use after::measure;
+use conclude::conclude;
+use ending::finish_without_agent;
+use play::play;
+use ready::make_ready;
 
 /// What every trial of a run shares.
 pub struct Engine {
@@ -193,7 +180,10 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     let outcome = run_in(engine, pointed.as_ref().unwrap_or(attempt), &folders).await;
     // It may hold very much, and other trials go on.
     aside(move || drop(folders)).await?;
-    outcome
+    match outcome {
+        Ok(outcome) | Err(Ended::With(outcome)) => Ok(outcome),
+        Err(Ended::Broken(error)) => Err(error),
+    }
 }
 
 /// Does work that waits for the file system, perhaps for long, while other trials and the user are served.
@@ -201,169 +191,33 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
     tokio::task::spawn_blocking(work).await.map_err(|error| TrialError::Panicked(error.to_string()))
 }
 
-async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Outcome, TrialError> {
-    let case = &attempt.case;
-    let inside = match inside(engine, attempt, folders) {
-        Ok(inside) => inside,
-        Err(error) => {
-            let masker = masker_before(engine, attempt);
-            return finish_without_agent(attempt, &masker, ErrorCategory::Setup, error.to_string());
-        }
-    };
-    let shell = shell(engine, attempt, folders, &inside)?;
-    let scripted = match scripted::begin(attempt, folders, &inside).await {
-        Ok(scripted) => scripted,
-        Err(message) => {
-            return finish_without_agent(attempt, &masker_before(engine, attempt), ErrorCategory::Setup, message);
-        }
-    };
-    let placeholders = placeholders(engine, attempt, folders, scripted.as_ref().map(ScriptedModel::base_url))?;
-    let mut env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &placeholders);
-    if scripted.is_some() {
-        env = scripted::environment(env, attempt, &placeholders);
-    }
-    let masker = Arc::new(environment::masker(&engine.env, &env, &attempt.manifest, &case.mcp_servers));
-    let before = match unless_interrupted(engine, set_up(engine, attempt, folders, &shell)).await {
-        Some(Ok(before)) => before,
-        Some(Err(message)) => return finish_without_agent(attempt, &masker, ErrorCategory::Setup, message),
-        None => return Ok(Outcome::Interrupted),
-    };
-    let mut warnings = warnings_before(attempt, &env, &masker);
-    let mut task = task_of(attempt, folders, &placeholders, env, shell.clone());
-    task.policy = task.policy.asking(engine.person.clone(), shown_as(attempt));
-    let adviser = OfTrial { judges: engine.judges.clone(), masker: masker.as_ref().clone() };
-    task.policy = task.policy.advised_by(Arc::new(adviser));
-    if let Err(message) = attach(&mut task, attempt, folders) {
-        return finish_without_agent(attempt, &masker, ErrorCategory::Setup, message);
-    }
-    let relay = scripted.as_ref().and_then(|scripted| scripted.relay.as_ref());
-    confine(&mut task, inside.clone(), engine, &placeholders, relay);
-    if let Some(message) = missing_env(&task) {
-        return finish_without_agent(attempt, &masker, ErrorCategory::Auth, message);
-    }
-    let user_home = engine.env.get("HOME").map(PathBuf::from);
-    environment::fill_home(&folders.home, user_home.as_deref(), &attempt.manifest, &placeholders)
-        .map_err(io("fill the private home"))?;
-
-    let mut header = header_of(attempt, &folders.workspace);
-    if let Some(Ok(recorded)) = task.recording.as_deref().map(replay::recorded_in) {
-        // What is played shows what it showed, and its lines are read as what they are.
-        recorded.adapter.word().clone_into(&mut header.adapter);
-        header.capabilities = recorded.capabilities;
-    }
-    let judged = Arc::new(Mutex::new(Watch {
-        grading: Grading::new(&case.judges, &header),
-        observed: Observed::default(),
-        file: TraceFile::new(&attempt.folder, masker.clone()),
-        outside: outside(&inside, folders),
-    }));
-    let sink = {
-        let judged = judged.clone();
-        Box::new(move |event: Event| lock(&judged).take(event))
-    };
-    let (finished, left) = match trace_of_recording(&task) {
-        Some(path) => match replay::trace(&path, header, sink) {
-            Ok(finished) => (finished, Left::default()),
-            Err(error) => {
-                let message = format!("the recording {} could not be read: {error}", path.display());
-                return finish_without_agent(attempt, &masker, ErrorCategory::StartFailed, message);
-            }
-        },
-        None => {
-            let setup = Setup {
-                wire: attempt.folder.join("wire.jsonl"),
-                stderr: attempt.folder.join("stderr.log"),
-                masker: masker.clone(),
-                limits: case.limits,
-                interrupt: engine.interrupt.clone(),
-                sink,
-                max_wire: session::MAX_WIRE,
-            };
-            run_session(setup, attempt, header, &mut task, &judged).await?
-        }
-    };
-    let watch = Arc::try_unwrap(judged).ok().and_then(|watch| watch.into_inner().ok());
-    let Some(Watch { grading, observed, file, .. }) = watch else {
-        return Err(io("end the session")(std::io::Error::other("the trace is still being written")));
-    };
-    if file.joined_a_secret() && task.recording.is_none() {
-        // A long log takes a while, and others wait for this thread.
-        let (wire, masker) = (attempt.folder.join("wire.jsonl"), masker.clone());
-        let masked = tokio::task::spawn_blocking(move || secrets::split::mask_wire(&wire, &masker)).await;
-        masked.map_err(|error| io("mask the wire log")(std::io::Error::other(error)))??;
-    }
-    let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
-    let (mut not_played, mut left_of_script) = (None, Vec::new());
-    let model_log = match scripted.map(|scripted| scripted.end(attempt, &masker)).transpose()? {
-        Some(ended) => {
-            warnings.extend(ended.warnings);
-            (not_played, left_of_script) = (ended.not_played, ended.left);
-            Some(ended.part)
-        }
-        None => None,
-    };
-    if left.interrupted {
-        return Ok(Outcome::Interrupted);
-    }
-    if left.log_failed {
-        return Err(io("write the wire log")(std::io::Error::other("the disk is full, or the file is gone")));
-    }
-
-    let after = {
-        let (case, masker) = (case.clone(), masker.clone());
-        let (workspace, trial) = (folders.workspace.clone(), attempt.folder.clone());
-        aside(move || after_the_agent(&case, &workspace, &before.path, &trial, &masker)).await??
-    };
-    let After { change, patch, touched, warnings: more } = after;
-    warnings.extend(more);
-    let mut graders_shell = graders_shell(&shell, folders, &case.judges)?;
-    // A grading command works in the workspace, so what it is to read is named from the root.
-    let [trace_path, patch_path] = [trace.written(), patch.written()].map(|path| std::path::absolute(path).ok());
-    // A recording was made in another workspace; of this one it says nothing.
-    let live = task.recording.is_none();
-    if !live {
-        graders_shell = nowhere(&graders_shell, folders)?;
-    }
-    let site = Site {
-        workspace: live.then_some(&*folders.workspace),
-        change: live.then_some(&change),
-        touched,
-        trace: trace_path.as_deref(),
-        patch: patch_path.as_deref().filter(|_| live),
-        shell: &graders_shell,
-        judges: &engine.judges,
-    };
-    let (stop, by_engine) = (observed.stop.clone(), observed.stopped_by_engine);
-    let over = Over { finished, observed, grading, another_case: not_played };
-    let Some(mut result) = unless_interrupted(engine, judging::judge(attempt, over, &site)).await else {
-        return Ok(Outcome::Interrupted);
-    };
-    let stop = stop.unwrap_or_else(|| no_stop("the trace has no stop"));
-    if let Some(record) = &mut result.stop {
-        record.stderr_tail = tail_worth_keeping(&left, &stop);
-    }
-    if result.error.is_none() {
-        warnings.extend(left_of_script);
-    }
-    warnings.append(&mut result.warnings);
-    result.warnings = warnings;
-    mark_flaky(&mut result, attempt);
-    if !by_engine {
-        warn_after(&mut result, &stop, left.held_on);
-    }
-    if engine.keep.keeps(result.verdict) {
-        let (workspace, trial, masker) = (folders.workspace.clone(), attempt.folder.clone(), masker.clone());
-        result.warnings.extend(aside(move || kept::keep(&workspace, &trial, &masker)).await?);
-    }
-    mask_result(&mut result, &masker);
-    let wire = attempt.folder.join("wire.jsonl");
-    if wire.exists() {
-        fs::File::open(&wire).and_then(|log| log.sync_data()).map_err(io("sync the wire log"))?;
-    }
-    model_log.map_or(Ok(()), |part| put_in_place([part]))?;
-    put_in_place([trace, patch, write_result(attempt, &mut result)?])?;
-    sync_folder(&attempt.folder)?;
+async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Outcome, Ended> {
+    let mut ready = make_ready(engine, attempt, folders).await?;
+    let played = play(engine, attempt, folders, &mut ready).await?;
+    let after = measure(attempt, folders, &ready).await?;
+    let result = conclude(engine, attempt, folders, ready, played, after).await?;
     Ok(Outcome::Done(Box::new(result)))
+}
+
+/// Why an attempt went no further.
+enum Ended {
+    /// It has come to its outcome.
+    With(Outcome),
+    /// The engine itself failed.
+    Broken(TrialError),
+}
+
+impl Ended {
+    /// No agent ran, or none could be seen: the result says why.
+    fn without_agent(attempt: &Attempt, masker: &Masker, category: ErrorCategory, why: String) -> Self {
+        finish_without_agent(attempt, masker, category, why).map_or_else(Self::Broken, Self::With)
+    }
+}
+
+impl<E: Into<TrialError>> From<E> for Ended {
+    fn from(error: E) -> Self {
+        Ended::Broken(error.into())
+    }
 }
 
 /// What commands of the case are waited for; nothing once the user interrupts the run, which ends them.
@@ -381,79 +235,13 @@ async fn unless_interrupted<T>(engine: &Engine, work: impl Future<Output = T>) -
     }
 }
 
-/// Everything that watches the events of a session go by.
-struct Watch {
-    grading: Grading,
-    observed: Observed,
-    file: TraceFile,
-    outside: Outside,
-}
-
-/// What calls named outside of the trial, those that have not ended too.
-fn watched_outside(judged: &Mutex<Watch>, recorder: &Recorder) -> Vec<String> {
-    let mut outside = std::mem::take(&mut lock(judged).outside);
-    recorder.held().for_each(|event| outside.event(event));
-    outside.notices()
-}
-
-impl Watch {
-    fn take(&mut self, event: Event) {
-        // Graders read the masked trace: what no file shows must decide nothing.
-        let event = self.file.take(event);
-        self.observed.event(&event);
-        self.outside.event(&event);
-        self.grading.event(&event);
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-async fn run_session(
-    setup: Setup,
-    attempt: &Attempt,
-    header: Header,
-    task: &mut Task,
-    judged: &Mutex<Watch>,
-) -> Result<(Finished, Left), TrialError> {
-    let recorded = task.recording.as_ref().and_then(|path| replay::recorded_in(path).ok());
-    let adapter = match (&task.recording, &recorded) {
-        (Some(_), Some(recorded)) => recorded.adapter,
-        (Some(_), None) => Adapter::OutputOnly,
-        (None, _) => attempt.manifest.adapter,
-    };
-    // What the lines of a stream are is said by the manifest of the agent that it was recorded with.
-    let recorded_with = recorded.and_then(|recorded| recorded.harness).filter(|_| attempt.manifest.stream.is_empty());
-    let manifest = recorded_with.and_then(|name| embedded::manifests().iter().find(|known| known.name == name));
-    let manifest = manifest.unwrap_or(&*attempt.manifest);
-    let masker = setup.masker.clone();
-    let translation = Translation::new(adapter, manifest, header.clone());
-    let mut session = Session::begin(setup, translation).map_err(io("begin the wire log"))?;
-    session.engine(&EngineLine::Start { header: Box::new(header) });
-    let patience = drive(&mut session, task).await;
-    let mut ended = session.close(patience).await;
-    // A cost that the agent did not tell may follow from its tokens and a price table.
-    if let Some(line) = price::line_for(ended.recorder()) {
-        ended.engine(&line);
-    }
-    for text in watched_outside(judged, ended.recorder()) {
-        ended.engine(&EngineLine::Notice { code: "read-outside".to_owned(), text });
-    }
-    if lock(judged).file.joined_a_secret() || masker.finds(ended.recorder().answer()) {
-        let text = "a secret came in pieces over several lines; they are masked in this log".to_owned();
-        ended.engine(&EngineLine::Notice { code: "secret_split".to_owned(), text });
-    }
-    Ok(ended.finish())
-}
-
 /// The result of an attempt that failed in the engine itself.
 pub fn internal_error(engine: &Engine, attempt: &Attempt, error: &TrialError) -> Result<Outcome, TrialError> {
     finish_without_agent(attempt, &masker_before(engine, attempt), ErrorCategory::Internal, error.to_string())
 }
 
 /// What is masked before the agent's environment is known.
-fn masker_before(engine: &Engine, attempt: &Attempt) -> secrets::Masker {
+fn masker_before(engine: &Engine, attempt: &Attempt) -> Masker {
     let case = &attempt.case;
     environment::masker(&engine.env, &case.env, &attempt.manifest, &case.mcp_servers)
 }

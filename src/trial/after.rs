@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use super::{TrialError, io, protected};
+use super::ready::Ready;
+use super::{Attempt, Folders, TrialError, aside, io, protected};
 use crate::case::Case;
 use crate::run::{Part, write_part};
 use crate::secrets::Masker;
@@ -30,7 +31,13 @@ pub(super) struct After {
 }
 
 /// The agent is gone: measures what it changed, puts protected files back, and lays the hidden ones over. The agent decides
-/// how long that takes, so it has to be done aside.
+/// how long that takes, so it is done aside.
+pub(super) async fn measure(attempt: &Attempt, folders: &Folders, ready: &Ready) -> Result<After, TrialError> {
+    let (case, masker, before) = (attempt.case.clone(), ready.masker.clone(), ready.before.path.clone());
+    let (workspace, trial) = (folders.workspace.clone(), attempt.folder.clone());
+    aside(move || after_the_agent(&case, &workspace, &before, &trial, &masker)).await?
+}
+
 pub(super) fn after_the_agent(
     case: &Case,
     workspace: &Path,

@@ -2,7 +2,8 @@
 
 use super::earlier;
 use super::metrics::{self, Observed};
-use super::{Attempt, Outcome, TrialError, model_asked};
+use super::task::model_asked;
+use super::{Attempt, Outcome, TrialError};
 use crate::case::OnLimit;
 use crate::harness::Manifest;
 use crate::interaction::Interaction;

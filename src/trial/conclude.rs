@@ -1,0 +1,84 @@
+//! Concludes a trial whose session is over: judged, warned of, masked, and put on disk.
+
+use std::fs;
+
+use super::after::After;
+use super::confined::{graders_shell, nowhere};
+use super::ending::{mark_flaky, mask_result, no_stop, tail_worth_keeping, warn_after, write_result};
+use super::judging::{self, Over, Site};
+use super::play::Played;
+use super::ready::Ready;
+use super::{Attempt, Ended, Engine, Folders, Outcome, aside, io, kept, unless_interrupted};
+use crate::result::TrialResult;
+use crate::run::{put_in_place, sync_folder};
+
+/// Judges it, and writes down everything that comes of it.
+pub(super) async fn conclude(
+    engine: &Engine,
+    attempt: &Attempt,
+    folders: &Folders,
+    ready: Ready,
+    played: Played,
+    after: After,
+) -> Result<TrialResult, Ended> {
+    let Ready { task, shell, masker, mut warnings, .. } = ready;
+    let Played { finished, left, observed, grading, trace, model } = played;
+    let After { change, patch, touched, warnings: of_workspace } = after;
+    let (mut another_case, mut left_of_script, mut model_log) = (None, Vec::new(), None);
+    if let Some(model) = model {
+        warnings.extend(model.warnings);
+        (another_case, left_of_script, model_log) = (model.not_played, model.left, Some(model.part));
+    }
+    warnings.extend(of_workspace);
+
+    let mut graders_shell = graders_shell(&shell, folders, &attempt.case.judges)?;
+    // A grading command works in the workspace, so what it is to read is named from the root.
+    let [trace_path, patch_path] = [trace.written(), patch.written()].map(|path| std::path::absolute(path).ok());
+    // A recording was made in another workspace; of this one it says nothing.
+    let live = task.recording.is_none();
+    if !live {
+        graders_shell = nowhere(&graders_shell, folders)?;
+    }
+    let site = Site {
+        workspace: live.then_some(&*folders.workspace),
+        change: live.then_some(&change),
+        touched,
+        trace: trace_path.as_deref(),
+        patch: patch_path.as_deref().filter(|_| live),
+        shell: &graders_shell,
+        judges: &engine.judges,
+    };
+    let (stop, by_engine) = (observed.stop.clone(), observed.stopped_by_engine);
+    let over = Over { finished, observed, grading, another_case };
+    let Some(mut result) = unless_interrupted(engine, judging::judge(attempt, over, &site)).await else {
+        return Err(Ended::With(Outcome::Interrupted));
+    };
+
+    let stop = stop.unwrap_or_else(|| no_stop("the trace has no stop"));
+    if let Some(record) = &mut result.stop {
+        record.stderr_tail = tail_worth_keeping(&left, &stop);
+    }
+    if result.error.is_none() {
+        warnings.extend(left_of_script);
+    }
+    warnings.append(&mut result.warnings);
+    result.warnings = warnings;
+    mark_flaky(&mut result, attempt);
+    if !by_engine {
+        warn_after(&mut result, &stop, left.held_on);
+    }
+    if engine.keep.keeps(result.verdict) {
+        let (workspace, trial, masker) = (folders.workspace.clone(), attempt.folder.clone(), masker.clone());
+        result.warnings.extend(aside(move || kept::keep(&workspace, &trial, &masker)).await?);
+    }
+    mask_result(&mut result, &masker);
+
+    let wire = attempt.folder.join("wire.jsonl");
+    if wire.exists() {
+        fs::File::open(&wire).and_then(|log| log.sync_data()).map_err(io("sync the wire log"))?;
+    }
+    model_log.map_or(Ok(()), |part| put_in_place([part]))?;
+    put_in_place([trace, patch, write_result(attempt, &mut result)?])?;
+    sync_folder(&attempt.folder)?;
+    Ok(result)
+}

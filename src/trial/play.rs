@@ -1,0 +1,171 @@
+//! Plays the session of a trial, and shows every event of it to those who watch: graders, counters, the file of the Trace.
+
+use std::sync::{Arc, Mutex};
+
+use super::confined::outside;
+use super::metrics::Observed;
+use super::outside::Outside;
+use super::ready::Ready;
+use super::task::{header_of, trace_of_recording};
+use super::trace_file::TraceFile;
+use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, io, scripted};
+use crate::adapter::drive::{Task, drive};
+use crate::adapter::{Adapter, Translation, replay};
+use crate::embedded;
+use crate::grader::Grading;
+use crate::price;
+use crate::run::Part;
+use crate::secrets;
+use crate::session::{self, Left, Session, Setup};
+use crate::trace::recorder::{Finished, Recorder};
+use crate::trace::{ErrorCategory, Event, Header};
+use crate::wire::EngineLine;
+
+/// A session that is over.
+pub(super) struct Played {
+    /// Its header and what it spent.
+    pub finished: Finished,
+    /// What only its process told.
+    pub left: Left,
+    /// What was counted.
+    pub observed: Observed,
+    /// Its graders.
+    pub grading: Grading,
+    /// Its Trace, in a file that is not yet in its place.
+    pub trace: Part,
+    /// What is known of the model that a script played.
+    pub model: Option<scripted::Ended>,
+}
+
+/// Plays it to its end.
+pub(super) async fn play(
+    engine: &Engine,
+    attempt: &Attempt,
+    folders: &Folders,
+    ready: &mut Ready,
+) -> Result<Played, Ended> {
+    let (case, masker, task) = (&attempt.case, ready.masker.clone(), &mut ready.task);
+    let mut header = header_of(attempt, &folders.workspace);
+    if let Some(Ok(recorded)) = task.recording.as_deref().map(replay::recorded_in) {
+        // What is played shows what it showed, and its lines are read as what they are.
+        recorded.adapter.word().clone_into(&mut header.adapter);
+        header.capabilities = recorded.capabilities;
+    }
+    let watch = Arc::new(Mutex::new(Watch {
+        grading: Grading::new(&case.judges, &header),
+        observed: Observed::default(),
+        file: TraceFile::new(&attempt.folder, masker.clone()),
+        outside: outside(&ready.inside, folders),
+    }));
+    let sink = {
+        let watch = watch.clone();
+        Box::new(move |event: Event| lock(&watch).take(event))
+    };
+    let (finished, left) = match trace_of_recording(task) {
+        Some(path) => match replay::trace(&path, header, sink) {
+            Ok(finished) => (finished, Left::default()),
+            Err(error) => {
+                let why = format!("the recording {} could not be read: {error}", path.display());
+                return Err(Ended::without_agent(attempt, &masker, ErrorCategory::StartFailed, why));
+            }
+        },
+        None => {
+            let setup = Setup {
+                wire: attempt.folder.join("wire.jsonl"),
+                stderr: attempt.folder.join("stderr.log"),
+                masker: masker.clone(),
+                limits: case.limits,
+                interrupt: engine.interrupt.clone(),
+                sink,
+                max_wire: session::MAX_WIRE,
+            };
+            run_session(setup, attempt, header, task, &watch).await?
+        }
+    };
+    let watch = Arc::try_unwrap(watch).ok().and_then(|watch| watch.into_inner().ok());
+    let Some(Watch { grading, observed, file, .. }) = watch else {
+        return Err(io("end the session")(std::io::Error::other("the trace is still being written")).into());
+    };
+    if file.joined_a_secret() && task.recording.is_none() {
+        // A long log takes a while, and others wait for this thread.
+        let (wire, masker) = (attempt.folder.join("wire.jsonl"), masker.clone());
+        let masked = tokio::task::spawn_blocking(move || secrets::split::mask_wire(&wire, &masker)).await;
+        masked.map_err(|error| io("mask the wire log")(std::io::Error::other(error)))??;
+    }
+    let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
+    let model = ready.scripted.take().map(|scripted| scripted.end(attempt, &masker)).transpose()?;
+    if left.interrupted {
+        return Err(Ended::With(Outcome::Interrupted));
+    }
+    if left.log_failed {
+        return Err(io("write the wire log")(std::io::Error::other("the disk is full, or the file is gone")).into());
+    }
+    Ok(Played { finished, left, observed, grading, trace, model })
+}
+
+/// Everything that watches the events of a session go by.
+struct Watch {
+    grading: Grading,
+    observed: Observed,
+    file: TraceFile,
+    outside: Outside,
+}
+
+/// What calls named outside of the trial, those that have not ended too.
+fn watched_outside(judged: &Mutex<Watch>, recorder: &Recorder) -> Vec<String> {
+    let mut outside = std::mem::take(&mut lock(judged).outside);
+    recorder.held().for_each(|event| outside.event(event));
+    outside.notices()
+}
+
+impl Watch {
+    fn take(&mut self, event: Event) {
+        // Graders read the masked trace: what no file shows must decide nothing.
+        let event = self.file.take(event);
+        self.observed.event(&event);
+        self.outside.event(&event);
+        self.grading.event(&event);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The agent's session, or a recording of one.
+async fn run_session(
+    setup: Setup,
+    attempt: &Attempt,
+    header: Header,
+    task: &mut Task,
+    judged: &Mutex<Watch>,
+) -> Result<(Finished, Left), TrialError> {
+    let recorded = task.recording.as_ref().and_then(|path| replay::recorded_in(path).ok());
+    let adapter = match (&task.recording, &recorded) {
+        (Some(_), Some(recorded)) => recorded.adapter,
+        (Some(_), None) => Adapter::OutputOnly,
+        (None, _) => attempt.manifest.adapter,
+    };
+    // What the lines of a stream are is said by the manifest of the agent that it was recorded with.
+    let recorded_with = recorded.and_then(|recorded| recorded.harness).filter(|_| attempt.manifest.stream.is_empty());
+    let manifest = recorded_with.and_then(|name| embedded::manifests().iter().find(|known| known.name == name));
+    let manifest = manifest.unwrap_or(&*attempt.manifest);
+    let masker = setup.masker.clone();
+    let translation = Translation::new(adapter, manifest, header.clone());
+    let mut session = Session::begin(setup, translation).map_err(io("begin the wire log"))?;
+    session.engine(&EngineLine::Start { header: Box::new(header) });
+    let patience = drive(&mut session, task).await;
+    let mut ended = session.close(patience).await;
+    // A cost that the agent did not tell may follow from its tokens and a price table.
+    if let Some(line) = price::line_for(ended.recorder()) {
+        ended.engine(&line);
+    }
+    for text in watched_outside(judged, ended.recorder()) {
+        ended.engine(&EngineLine::Notice { code: "read-outside".to_owned(), text });
+    }
+    if lock(judged).file.joined_a_secret() || masker.finds(ended.recorder().answer()) {
+        let text = "a secret came in pieces over several lines; they are masked in this log".to_owned();
+        ended.engine(&EngineLine::Notice { code: "secret_split".to_owned(), text });
+    }
+    Ok(ended.finish())
+}

@@ -1,0 +1,70 @@
+//! Makes everything ready for the agent of a trial: sandbox, model, workspace, environment, home and task.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::before::{Before, set_up};
+use super::confined::{confine, inside, shell};
+use super::scripted::{self, ScriptedModel};
+use super::task::{attach, missing_env, placeholders, shown_as, task_of, warnings_before};
+use super::{Attempt, Ended, Engine, Folders, Outcome, io, masker_before, unless_interrupted};
+use crate::adapter::drive::Task;
+use crate::environment;
+use crate::judge::adviser::OfTrial;
+use crate::sandbox::Inside;
+use crate::secrets::Masker;
+use crate::shell::Shell;
+use crate::trace::ErrorCategory;
+
+/// A trial whose agent can be started.
+pub(super) struct Ready {
+    /// What the agent is given.
+    pub task: Task,
+    /// What the trial runs in.
+    pub inside: Inside,
+    /// In which setup ran, and from which that of the graders is made.
+    pub shell: Shell,
+    /// What plays its model, where the case names a script.
+    pub scripted: Option<ScriptedModel>,
+    /// The state of its workspace.
+    pub before: Before,
+    /// Masks the secrets of this trial.
+    pub masker: Arc<Masker>,
+    /// What the user is to know already.
+    pub warnings: Vec<String>,
+}
+
+/// Makes it ready; where that cannot be done the attempt has come to its outcome.
+pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Ready, Ended> {
+    let case = &attempt.case;
+    let setup = |why: String| Ended::without_agent(attempt, &masker_before(engine, attempt), ErrorCategory::Setup, why);
+    let inside = inside(engine, attempt, folders).map_err(|error| setup(error.to_string()))?;
+    let shell = shell(engine, attempt, folders, &inside)?;
+    let scripted = scripted::begin(attempt, folders, &inside).await.map_err(setup)?;
+    let placeholders = placeholders(engine, attempt, folders, scripted.as_ref().map(ScriptedModel::base_url))?;
+    let mut env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &placeholders);
+    if scripted.is_some() {
+        env = scripted::environment(env, attempt, &placeholders);
+    }
+    let masker = Arc::new(environment::masker(&engine.env, &env, &attempt.manifest, &case.mcp_servers));
+    let no_agent = |category, why| Ended::without_agent(attempt, &masker, category, why);
+    let before = match unless_interrupted(engine, set_up(engine, attempt, folders, &shell)).await {
+        Some(made) => made.map_err(|why| no_agent(ErrorCategory::Setup, why))?,
+        None => return Err(Ended::With(Outcome::Interrupted)),
+    };
+    let warnings = warnings_before(attempt, &env, &masker);
+    let mut task = task_of(attempt, folders, &placeholders, env, shell.clone());
+    task.policy = task.policy.asking(engine.person.clone(), shown_as(attempt));
+    let adviser = OfTrial { judges: engine.judges.clone(), masker: masker.as_ref().clone() };
+    task.policy = task.policy.advised_by(Arc::new(adviser));
+    attach(&mut task, attempt, folders).map_err(|why| no_agent(ErrorCategory::Setup, why))?;
+    let relay = scripted.as_ref().and_then(|scripted| scripted.relay.as_ref());
+    confine(&mut task, inside.clone(), engine, &placeholders, relay);
+    if let Some(why) = missing_env(&task) {
+        return Err(no_agent(ErrorCategory::Auth, why));
+    }
+    let user_home = engine.env.get("HOME").map(PathBuf::from);
+    environment::fill_home(&folders.home, user_home.as_deref(), &attempt.manifest, &placeholders)
+        .map_err(io("fill the private home"))?;
+    Ok(Ready { task, inside, shell, scripted, before, masker, warnings })
+}
