@@ -135,7 +135,10 @@ fn one_case_speaks_of_itself_alone() {
     let pair = &json(&project, &["a", "b"], 1)["pairs"][0];
     assert_eq!((&pair["method"], &pair["test"]), (&"newcombe".into(), &"Fisher exact".into()));
     assert!((pair["p"].as_f64().unwrap() - 2.0 / 12870.0).abs() < 1e-9, "{pair}");
-    project.evals(&["compare", "a", "b"]).says("this speaks of that case and of no other");
+    let ran = project.evals(&["compare", "a", "b"]).says("this speaks of that case and of no other");
+    ran.says("what more cases would do cannot be known from one");
+    assert_eq!(pair["power"].get("cases_needed"), None, "{pair}");
+    assert_eq!(pair["power"].get("share_within"), None, "{pair}");
 }
 
 #[test]
