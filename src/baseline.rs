@@ -66,6 +66,9 @@ pub struct BaselineArm {
     /// The judges that were asked; absent where none was.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub judges: BTreeSet<String>,
+    /// Those of them who gave scores, and whom nobody has held against labels of people.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub uncalibrated: BTreeSet<String>,
     /// What its trials ran in; absent where nobody knows it.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub sandboxes: BTreeSet<String>,
@@ -93,6 +96,7 @@ impl Baseline {
                 agents: arm.agents.clone(),
                 models: arm.models.clone(),
                 judges: arm.judges.clone(),
+                uncalibrated: arm.uncalibrated.clone(),
                 sandboxes: arm.sandboxes.clone(),
                 mixed: arm.mixed,
                 cases: arm
@@ -133,6 +137,7 @@ impl Baseline {
             agents: arm.agents.clone(),
             models: arm.models.clone(),
             judges: arm.judges.clone(),
+            uncalibrated: arm.uncalibrated.clone(),
             sandboxes: arm.sandboxes.clone(),
             mixed: arm.mixed,
             told: None,
@@ -199,11 +204,12 @@ impl Baseline {
                 false => serde_json::to_string(names).map(|names| format!("      \"{key}\": {names},\n")),
             };
             let (models, judges) = (where_any("models", &arm.models)?, where_any("judges", &arm.judges)?);
+            let uncalibrated = where_any("uncalibrated", &arm.uncalibrated)?;
             let sandboxes = where_any("sandboxes", &arm.sandboxes)?;
             let mixed = if arm.mixed { "      \"mixed\": true,\n" } else { "" };
             let _ = write!(
                 text,
-                "{comma}\n    {{\n      \"harness\": {harness},\n      \"manifest\": {manifest},\n      \"model\": {model},\n      \"agents\": {agents},\n{models}{judges}{sandboxes}{mixed}      \"cases\": {{{}\n      }}\n    }}",
+                "{comma}\n    {{\n      \"harness\": {harness},\n      \"manifest\": {manifest},\n      \"model\": {model},\n      \"agents\": {agents},\n{models}{judges}{uncalibrated}{sandboxes}{mixed}      \"cases\": {{{}\n      }}\n    }}",
                 lines(&arm.cases, "        ")?
             );
         }

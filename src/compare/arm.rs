@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::CaseKind;
+use crate::grade::GradeRecord;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
 use crate::statistics::means::mean;
@@ -152,6 +153,9 @@ pub struct CaseTrials {
     pub counted_errors: u64,
     /// US dollars, those of earlier attempts with them.
     pub cost: Known,
+    /// Trials whose cost comes from a price table, and not from the agent.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub priced: u64,
     /// Tokens.
     pub tokens: Known,
     /// Milliseconds.
@@ -222,6 +226,8 @@ pub struct Arm {
     pub models: BTreeSet<String>,
     /// Who was asked where graders ask models.
     pub judges: BTreeSet<String>,
+    /// Those of them who gave scores, and whom nobody has held against labels of people.
+    pub uncalibrated: BTreeSet<String>,
     /// What its trials ran in, in the words of `--sandbox`; empty where nobody knows it.
     pub sandboxes: BTreeSet<String>,
     /// Its manifest changed between its trials.
@@ -315,6 +321,12 @@ impl Side {
                 arm.judges.insert(judge.model.clone());
             }
         }
+        let counts = |grade: &&GradeRecord| grade.passed.is_some() && !grade.diagnostic;
+        for judge in result.grades.iter().filter(counts).filter_map(|grade| grade.judge.as_ref()) {
+            if judge.calibrated == Some(false) && !arm.uncalibrated.contains(&judge.model) {
+                arm.uncalibrated.insert(judge.model.clone());
+            }
+        }
         if let Some(model) = &result.model.effective
             && !arm.models.contains(model)
         {
@@ -363,6 +375,7 @@ impl CaseTrials {
         if result.agent_ran() || result.earlier_attempts.is_some() {
             self.cost.add(result.cost_is_known().then(|| result.costs_usd().sum()));
         }
+        self.priced += u64::from(result.metrics.cost_source.is_some());
         if result.agent_ran() {
             self.tokens.add(result.metrics.tokens().map(|it| it as f64));
         }

@@ -408,7 +408,9 @@ pub fn power_of(cases: &[Paired<'_>], effect: &Effect, target: f64, level: f64) 
             let trials = match (trials_needed, spread) {
                 (Some(trials), _) => format!("or {:.0} trials of each case", trials.ceil()),
                 (None, Some(_)) => "with these no number of trials suffices".to_owned(),
-                (None, None) if several => "what more trials would do cannot be known where all cases differ alike".to_owned(),
+                (None, None) if several => {
+                    "what more trials would do cannot be known where all cases differ alike".to_owned()
+                }
                 (None, None) => "what more trials would do cannot be known from one a case".to_owned(),
             };
             format!("{found}; {} takes {cases_needed:.0} cases ({trials})", points(target))

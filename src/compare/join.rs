@@ -90,8 +90,10 @@ pub enum About {
     Played,
     /// Another version of the agent played.
     Agent,
-    /// Other judges were asked.
+    /// Other judges were asked, or such as nobody has calibrated.
     Judges,
+    /// Costs come from a price table.
+    Prices,
     /// The runs were made by different versions of the program.
     Version,
     /// Several models answered in one arm, or others than before under the same name.
@@ -223,6 +225,20 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     if !old.1.judges.is_empty() && !new.1.judges.is_empty() && old.1.judges != new.1.judges {
         let text = format!("the judges are not the same: {} before, {} now", some(&old.1.judges), some(&new.1.judges));
         doubt(About::Judges, text);
+    }
+    let uncalibrated: BTreeSet<String> = old.1.uncalibrated.union(&new.1.uncalibrated).cloned().collect();
+    if !uncalibrated.is_empty() {
+        doubt(About::Judges, format!("scores rest on judges that nobody has calibrated: {}", some(&uncalibrated)));
+    }
+    for (_, arm) in [old, new] {
+        let count = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
+        if let priced @ 1.. = count(|it| it.priced) {
+            let all = count(CaseTrials::trials);
+            doubt(
+                About::Prices,
+                format!("{}: the cost of {priced} of {all} trials comes from a price table", arm.name),
+            );
+        }
     }
     if old.0.evals != new.0.evals {
         let text = format!("evals {} wrote the old one, {} the new one", old.0.evals, new.0.evals);

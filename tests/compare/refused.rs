@@ -116,6 +116,41 @@ fn what_is_compared_all_the_same_is_flagged() {
 }
 
 #[test]
+fn judges_that_nobody_calibrated_and_costs_that_no_agent_told_are_flagged() {
+    let project = Project::new();
+    let judged = |name: &str, calibrated: bool, source: Option<&str>| {
+        of_cases(name, &[(8, "pp")])
+            .results(|it| {
+                it["grades"][0]["judge"] = json!({"model": "openai:b", "prompt_digest": "d", "calibrated": calibrated});
+                if let Some(source) = source {
+                    it["metrics"]["cost_source"] = source.into();
+                }
+            })
+            .write(&project, 0);
+    };
+    judged("old", true, None);
+    judged("new", true, Some("priced"));
+    let says = "valid, but: agent (new): the cost of 16 of 16 trials comes from a price table";
+    project.evals(&["compare", "old", "new"]).exits(3).says(says);
+    judged("loose", false, None);
+    let says = "look before you trust it: scores rest on judges that nobody has calibrated: openai:b";
+    project.evals(&["compare", "old", "loose"]).exits(3).says(says);
+    // A diagnostic one is in no score.
+    of_cases("aside", &[(8, "pp")])
+        .results(|it| {
+            it["grades"][0]["judge"] = json!({"model": "openai:b", "prompt_digest": "d", "calibrated": false});
+            it["grades"][0]["diagnostic"] = true.into();
+        })
+        .write(&project, 0);
+    assert!(!project.evals(&["compare", "old", "aside"]).exits(3).out.contains("calibrated"));
+    // A baseline keeps both.
+    project.evals(&["baseline", "set", "loose"]).exits(0);
+    project.evals(&["compare", "new"]).exits(3).says("calibrated: openai:b").says("from a price table");
+    project.evals(&["baseline", "set", "new"]).exits(0);
+    project.evals(&["compare", "old"]).exits(3).says("baseline agent: the cost of 16 of 16 trials comes from");
+}
+
+#[test]
 fn another_sandbox_is_flagged() {
     let project = Project::new();
     of_cases("old", &[(8, "pp")]).write(&project, 0);

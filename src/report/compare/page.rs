@@ -108,7 +108,10 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     if validity.is_empty() {
         lines.push("valid: same cases, graders, limits, policies, harness and version in both".to_owned());
     } else {
-        let same = pair.doubts.iter().all(|it| matches!(it.about, About::Errors | About::Ungraded | About::Trials));
+        let same = pair
+            .doubts
+            .iter()
+            .all(|it| matches!(it.about, About::Errors | About::Ungraded | About::Trials | About::Prices));
         let begin = if same { "valid, but" } else { "look before you trust it" };
         lines.push(format!("{begin}: {}", validity.join("; ")));
     }
