@@ -1,13 +1,13 @@
 //! The baseline file: the scores of a run, small enough for version control, with what tells whether it still fits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::compare::arm::{Arm, CaseFacts, CaseTrials, Side};
+use crate::compare::arm::{Arm, CaseFacts, CaseTrials, Made, Side};
 use crate::run::{RunError, RunRecord, write_whole};
 
 /// The version of the file that this program writes; it refuses to read a higher one.
@@ -57,24 +57,9 @@ pub struct BaselineArm {
     pub manifest: String,
     /// The column: the model asked for, or `default`.
     pub model: String,
-    /// The agents that played it, with their versions.
-    #[serde(default)]
-    pub agents: BTreeSet<String>,
-    /// The models that answered; absent where nobody told.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub models: BTreeSet<String>,
-    /// The judges that were asked; absent where none was.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub judges: BTreeSet<String>,
-    /// Those of them who gave scores, and whom nobody has held against labels of people.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub uncalibrated: BTreeSet<String>,
-    /// What its trials ran in; absent where nobody knows it.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub sandboxes: BTreeSet<String>,
-    /// Its manifest changed between its trials.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub mixed: bool,
+    /// By whom and under what its trials were made.
+    #[serde(flatten)]
+    pub made: Made,
     /// What it did in each case.
     pub cases: BTreeMap<String, CaseTrials>,
 }
@@ -93,12 +78,7 @@ impl Baseline {
                 harness: arm.harness.clone(),
                 manifest: side.harnesses.get(&arm.harness).cloned().unwrap_or_default(),
                 model: arm.column.clone(),
-                agents: arm.agents.clone(),
-                models: arm.models.clone(),
-                judges: arm.judges.clone(),
-                uncalibrated: arm.uncalibrated.clone(),
-                sandboxes: arm.sandboxes.clone(),
-                mixed: arm.mixed,
+                made: arm.made.clone(),
                 cases: arm
                     .cases
                     .iter()
@@ -134,12 +114,7 @@ impl Baseline {
             harness: arm.harness.clone(),
             column: arm.model.clone(),
             cases: arm.cases.clone(),
-            agents: arm.agents.clone(),
-            models: arm.models.clone(),
-            judges: arm.judges.clone(),
-            uncalibrated: arm.uncalibrated.clone(),
-            sandboxes: arm.sandboxes.clone(),
-            mixed: arm.mixed,
+            made: arm.made.clone(),
             told: None,
         };
         Side {
@@ -198,18 +173,11 @@ impl Baseline {
         for (n, arm) in self.arms.iter().enumerate() {
             let comma = if n == 0 { "" } else { "," };
             let [harness, manifest, model] = [word(&arm.harness)?, word(&arm.manifest)?, word(&arm.model)?];
-            let agents = serde_json::to_string(&arm.agents)?;
-            let where_any = |key: &str, names: &BTreeSet<String>| match names.is_empty() {
-                true => Ok(String::new()),
-                false => serde_json::to_string(names).map(|names| format!("      \"{key}\": {names},\n")),
-            };
-            let (models, judges) = (where_any("models", &arm.models)?, where_any("judges", &arm.judges)?);
-            let uncalibrated = where_any("uncalibrated", &arm.uncalibrated)?;
-            let sandboxes = where_any("sandboxes", &arm.sandboxes)?;
-            let mixed = if arm.mixed { "      \"mixed\": true,\n" } else { "" };
+            let serde_json::Value::Object(made) = serde_json::to_value(&arm.made)? else { continue };
+            let made: String = made.iter().map(|(key, value)| format!("      \"{key}\": {value},\n")).collect();
             let _ = write!(
                 text,
-                "{comma}\n    {{\n      \"harness\": {harness},\n      \"manifest\": {manifest},\n      \"model\": {model},\n      \"agents\": {agents},\n{models}{judges}{uncalibrated}{sandboxes}{mixed}      \"cases\": {{{}\n      }}\n    }}",
+                "{comma}\n    {{\n      \"harness\": {harness},\n      \"manifest\": {manifest},\n      \"model\": {model},\n{made}      \"cases\": {{{}\n      }}\n    }}",
                 lines(&arm.cases, "        ")?
             );
         }

@@ -6,6 +6,7 @@ use serde::Serialize;
 pub mod arm;
 pub mod behaviour;
 pub mod cases;
+pub mod doubts;
 pub mod effect;
 pub mod gate;
 pub mod join;
@@ -19,9 +20,10 @@ use crate::statistics::{Interval, LEVEL, means, paired, permutation, several};
 use arm::{Arm, CaseTrials, Known, Side, Words};
 use behaviour::Behaviour;
 use cases::{CaseRow, Slice};
+use doubts::{About, Doubt, doubts};
 use effect::{Counts, Effect, Method, Power, Verdict};
 use gate::Gate;
-use join::{Doubt, Joined, Paired, Unpaired, doubts, join};
+use join::{Joined, Paired, Unpaired, join};
 use summary::{ArmSummary, summaries};
 
 /// The version of the comparison's JSON form.
@@ -270,7 +272,7 @@ impl Comparison {
     #[must_use]
     pub fn with_unmatched(mut self, unmatched: Unmatched) -> Self {
         if !unmatched.is_empty() {
-            let doubt = Doubt { about: join::About::Unmatched, text: unmatched.text() };
+            let doubt = Doubt { about: About::Unmatched, text: unmatched.text() };
             self.pairs.iter_mut().for_each(|pair| pair.doubts.push(doubt.clone()));
             self.unmatched = Some(unmatched);
         }

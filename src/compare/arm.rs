@@ -220,20 +220,33 @@ pub struct Arm {
     pub column: String,
     /// What it did in each case.
     pub cases: BTreeMap<String, CaseTrials>,
-    /// The agents that played it, with their versions.
-    pub agents: BTreeSet<String>,
-    /// Models that answered.
-    pub models: BTreeSet<String>,
-    /// Who was asked where graders ask models.
-    pub judges: BTreeSet<String>,
-    /// Those of them who gave scores, and whom nobody has held against labels of people.
-    pub uncalibrated: BTreeSet<String>,
-    /// What its trials ran in, in the words of `--sandbox`; empty where nobody knows it.
-    pub sandboxes: BTreeSet<String>,
-    /// Its manifest changed between its trials.
-    pub mixed: bool,
+    /// By whom and under what its trials were made.
+    pub made: Made,
     /// What only results tell; a baseline does not keep it.
     pub told: Option<Told>,
+}
+
+/// By whom, and under what, the trials of an arm were made and judged.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Made {
+    /// The agents that played it, with their versions.
+    #[serde(default)]
+    pub agents: BTreeSet<String>,
+    /// The models that answered; absent where nobody told.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub models: BTreeSet<String>,
+    /// The judges that were asked; absent where none was.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub judges: BTreeSet<String>,
+    /// Those of them who gave scores, and whom nobody has held against labels of people.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub uncalibrated: BTreeSet<String>,
+    /// What its trials ran in, in the words of `--sandbox`; absent where nobody knows it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub sandboxes: BTreeSet<String>,
+    /// Its manifest changed between its trials.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed: bool,
 }
 
 /// What results tell of an arm beside scores and costs.
@@ -283,11 +296,11 @@ impl Side {
         for trial in &record.trials {
             let arm = side.arm(&trial.harness, &trial.arm);
             if trial.skip.is_none() {
-                arm.sandboxes.insert(trial.sandbox.word().to_owned());
+                arm.made.sandboxes.insert(trial.sandbox.word().to_owned());
             }
         }
         for harness in record.harnesses.iter().filter(|harness| harness.mixed) {
-            side.arms.iter_mut().filter(|arm| arm.harness == harness.name).for_each(|arm| arm.mixed = true);
+            side.arms.iter_mut().filter(|arm| arm.harness == harness.name).for_each(|arm| arm.made.mixed = true);
         }
         side
     }
@@ -314,23 +327,23 @@ impl Side {
         case.add(result);
         if let Some(agent) = &result.agent {
             let version = agent.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-            arm.agents.insert(format!("{}{version}", agent.name));
+            arm.made.agents.insert(format!("{}{version}", agent.name));
         }
         for judge in result.grades.iter().filter_map(|grade| grade.judge.as_ref()) {
-            if !arm.judges.contains(&judge.model) {
-                arm.judges.insert(judge.model.clone());
+            if !arm.made.judges.contains(&judge.model) {
+                arm.made.judges.insert(judge.model.clone());
             }
         }
         let counts = |grade: &&GradeRecord| grade.passed.is_some() && !grade.diagnostic;
         for judge in result.grades.iter().filter(counts).filter_map(|grade| grade.judge.as_ref()) {
-            if judge.calibrated == Some(false) && !arm.uncalibrated.contains(&judge.model) {
-                arm.uncalibrated.insert(judge.model.clone());
+            if judge.calibrated == Some(false) && !arm.made.uncalibrated.contains(&judge.model) {
+                arm.made.uncalibrated.insert(judge.model.clone());
             }
         }
         if let Some(model) = &result.model.effective
-            && !arm.models.contains(model)
+            && !arm.made.models.contains(model)
         {
-            arm.models.insert(model.clone());
+            arm.made.models.insert(model.clone());
         }
         let Some(told) = &mut arm.told else { return };
         if result.manual {

@@ -1,0 +1,183 @@
+//! What a reader has to know of a comparison that can be made: what was not the same, what is in no score, what rests on
+//! what.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::arm::{Arm, CaseFacts, CaseTrials, Side};
+use super::join::{Joined, Reason};
+
+/// What a reader has to know of a comparison that can be made.
+pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Vec<Doubt> {
+    let mut found = Vec::new();
+    if old.0.baseline && old.0.run == new.0.run {
+        found.push(Doubt::new(About::SameRun, "the baseline was made from this very run"));
+    }
+    found.extend(left_out(joined));
+    found.extend(of_harness(old, new));
+    found.extend(of_judged_again(old.0, new.0, joined));
+    found.extend(of_conditions(old.1, new.1));
+    if old.0.evals != new.0.evals {
+        let text = format!("evals {} wrote the old one, {} the new one", old.0.evals, new.0.evals);
+        found.push(Doubt::new(About::Version, text));
+    }
+    found.extend(of_models(old.1, new.1));
+    found.extend([old.1, new.1].into_iter().flat_map(of_trials));
+    found.extend(of_numbers(joined));
+    found
+}
+
+/// Something that does not stop a comparison, and that its reader has to know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Doubt {
+    /// What it is about.
+    pub about: About,
+    /// For people.
+    pub text: String,
+}
+
+/// What a doubt is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum About {
+    /// The baseline was made from the run that is compared with it.
+    SameRun,
+    /// The manifests of a harness differ, or one changed in the middle of a run.
+    Harness,
+    /// What trials ran in differs.
+    Sandbox,
+    /// Nobody knows whether the trials of both met the same.
+    Played,
+    /// Another version of the agent played.
+    Agent,
+    /// Other judges were asked, or such as nobody has calibrated.
+    Judges,
+    /// Costs come from a price table.
+    Prices,
+    /// The runs were made by different versions of the program.
+    Version,
+    /// Several models answered in one arm, or others than before under the same name.
+    Model,
+    /// Harnesses and models that only one side has.
+    Unmatched,
+    /// Trials were errored.
+    Errors,
+    /// Trials could not be judged.
+    Ungraded,
+    /// Cases have different numbers of trials.
+    Trials,
+    /// Cases are left out.
+    Unpaired,
+}
+
+impl Doubt {
+    fn new(about: About, text: impl Into<String>) -> Self {
+        Self { about, text: text.into() }
+    }
+}
+
+/// Cases that are left out, by why.
+fn left_out(joined: &Joined<'_>) -> Vec<Doubt> {
+    let mut reasons: Vec<(Reason, &str, usize)> = Vec::new();
+    for case in &joined.unpaired {
+        match reasons.iter_mut().find(|(reason, ..)| *reason == case.reason) {
+            Some((.., count)) => *count += 1,
+            None => reasons.push((case.reason, &case.text, 1)),
+        }
+    }
+    let doubt = |(_, text, count): (Reason, &str, usize)| {
+        let cases = if count == 1 { "1 case is".to_owned() } else { format!("{count} cases are") };
+        Doubt::new(About::Unpaired, format!("{cases} left out: {text}"))
+    };
+    reasons.into_iter().map(doubt).collect()
+}
+
+fn of_harness(old: (&Side, &Arm), new: (&Side, &Arm)) -> Vec<Doubt> {
+    let digest = |(side, arm): (&Side, &Arm)| side.harnesses.get(&arm.harness).cloned();
+    let mut found = Vec::new();
+    if old.1.harness == new.1.harness && digest(old) != digest(new) {
+        found.push(Doubt::new(About::Harness, format!("the manifest of harness `{}` has changed", new.1.harness)));
+    }
+    for (_, arm) in [old, new].iter().filter(|(_, arm)| arm.made.mixed) {
+        let text = format!("{}: the manifest of harness `{}` changed between its trials", arm.name, arm.harness);
+        found.push(Doubt::new(About::Harness, text));
+    }
+    found
+}
+
+/// Trials that were graded again may have met another case than the one that judges them now.
+fn of_judged_again(old: &Side, new: &Side, joined: &Joined<'_>) -> Option<Doubt> {
+    let untold = |facts: Option<&CaseFacts>| facts.is_none_or(|facts| facts.played.is_none());
+    let of_both = |id: &str| untold(old.cases.get(id)) || untold(new.cases.get(id));
+    let unknown = joined.cases.iter().filter(|case| (old.graded || new.graded) && of_both(case.id)).count();
+    let cases = if unknown == 1 { "1 case was".to_owned() } else { format!("{unknown} cases were") };
+    let text = format!("{cases} graded again, and nobody knows whether both sides had met the same");
+    (unknown > 0).then(|| Doubt::new(About::Played, text))
+}
+
+fn some(names: &BTreeSet<String>) -> String {
+    names.iter().take(4).cloned().collect::<Vec<_>>().join(", ")
+}
+
+/// That names which both sides know are not the same.
+fn not_the_same(about: About, what: &str, old: &BTreeSet<String>, new: &BTreeSet<String>) -> Option<Doubt> {
+    let differ = !old.is_empty() && !new.is_empty() && old != new;
+    differ.then(|| Doubt::new(about, format!("{what}: {} before, {} now", some(old), some(new))))
+}
+
+fn of_conditions(old: &Arm, new: &Arm) -> Vec<Doubt> {
+    let (was, is) = (&old.made, &new.made);
+    let mut found = Vec::new();
+    found.extend(not_the_same(About::Sandbox, "the sandbox is not the same", &was.sandboxes, &is.sandboxes));
+    if old.harness == new.harness {
+        found.extend(not_the_same(About::Agent, "the agent is not the same", &was.agents, &is.agents));
+    }
+    // One that asked nobody is no other judge: it had no key, or no grader that asks.
+    found.extend(not_the_same(About::Judges, "the judges are not the same", &was.judges, &is.judges));
+    let uncalibrated: BTreeSet<String> = was.uncalibrated.union(&is.uncalibrated).cloned().collect();
+    if !uncalibrated.is_empty() {
+        let text = format!("scores rest on judges that nobody has calibrated: {}", some(&uncalibrated));
+        found.push(Doubt::new(About::Judges, text));
+    }
+    found
+}
+
+fn of_models(old: &Arm, new: &Arm) -> Vec<Doubt> {
+    let mut found = Vec::new();
+    if old.column == new.column {
+        found.extend(not_the_same(About::Model, "another model answered", &old.made.models, &new.made.models));
+    }
+    for arm in [old, new].into_iter().filter(|arm| arm.made.models.len() > 1) {
+        let text = format!("{}: several models answered: {}", arm.name, some(&arm.made.models));
+        found.push(Doubt::new(About::Model, text));
+    }
+    found
+}
+
+/// Trials of an arm that are in no score, or whose cost its agent did not tell.
+fn of_trials(arm: &Arm) -> Vec<Doubt> {
+    let count = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
+    let all = count(CaseTrials::trials);
+    let told = [
+        (About::Errors, count(|it| it.errored), "errored and in no score"),
+        (About::Ungraded, count(|it| it.ungraded), "not judged and in no score"),
+    ];
+    let lost = told.into_iter().filter(|(_, lost, _)| *lost > 0);
+    let mut found: Vec<Doubt> = lost
+        .map(|(about, lost, what)| Doubt::new(about, format!("{}: {lost} of {all} trials {what}", arm.name)))
+        .collect();
+    if let priced @ 1.. = count(|it| it.priced) {
+        let text = format!("{}: the cost of {priced} of {all} trials comes from a price table", arm.name);
+        found.push(Doubt::new(About::Prices, text));
+    }
+    found
+}
+
+fn of_numbers(joined: &Joined<'_>) -> Option<Doubt> {
+    let numbers = joined.cases.iter().flat_map(|case| [case.old.scores.len(), case.new.scores.len()]);
+    let (fewest, most) = (numbers.clone().min()?, numbers.max()?);
+    let text = format!("cases have from {fewest} to {most} trials with a score; each case counts once");
+    (fewest != most).then(|| Doubt::new(About::Trials, text))
+}
