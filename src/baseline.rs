@@ -1,13 +1,13 @@
 //! The baseline file: the scores of a run, small enough for version control, with what tells whether it still fits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::compare::arm::{Arm, CaseFacts, CaseTrials, Made, Side};
+use crate::compare::arm::{Arm, CaseFacts, CaseTrials, Made, Side, column_name};
 use crate::run::{RunError, RunRecord, write_whole};
 
 /// The version of the file that this program writes; it refuses to read a higher one.
@@ -30,6 +30,9 @@ pub struct Baseline {
     /// Whether its trials were graded again, perhaps by a case that had changed since they ran.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub graded: bool,
+    /// Where they were: the runs that its trials come from, the nearest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<String>,
     /// How often its scores were looked at while it ran (`--trials auto`); absent for once.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub looks: u32,
@@ -95,6 +98,7 @@ impl Baseline {
             started: record.started.clone(),
             evals: record.evals.clone(),
             graded: side.graded,
+            origins: side.origins.clone(),
             looks: side.looks,
             cases: side.cases.iter().filter(|(id, _)| kept(id)).map(|(id, it)| (id.clone(), facts(it))).collect(),
             arms,
@@ -109,12 +113,13 @@ impl Baseline {
     /// As a side of a comparison.
     pub fn side(&self) -> Side {
         let arm = |arm: &BaselineArm| Arm {
-            name: format!("baseline {}", crate::compare::arm::column_name(&arm.harness, &arm.model)),
+            name: format!("baseline {}", column_name(&arm.harness, &arm.model)),
             run: self.run.clone(),
             harness: arm.harness.clone(),
             column: arm.model.clone(),
             cases: arm.cases.clone(),
             made: arm.made.clone(),
+            skipped: BTreeSet::new(),
             told: None,
         };
         Side {
@@ -125,6 +130,7 @@ impl Baseline {
             arms: self.arms.iter().map(arm).collect(),
             baseline: true,
             graded: self.graded,
+            origins: self.origins.clone(),
             looks: self.looks,
         }
     }
@@ -144,7 +150,25 @@ impl Baseline {
             let version = u32::try_from(version).unwrap_or(u32::MAX);
             return Err(RunError::Newer { path: path.to_owned(), version });
         }
-        serde_json::from_value(value).map_err(|error| malformed(error.to_string()))
+        let baseline: Self = serde_json::from_value(value).map_err(|error| malformed(error.to_string()))?;
+        baseline.check().map_err(malformed)?;
+        Ok(baseline)
+    }
+
+    /// What no run could have written is refused: a file that people merge by hand may hold anything.
+    fn check(&self) -> Result<(), String> {
+        for (number, arm) in self.arms.iter().enumerate() {
+            let column = column_name(&arm.harness, &arm.model);
+            if self.arms.iter().take(number).any(|known| known.harness == arm.harness && known.model == arm.model) {
+                return Err(format!("{column} stands in it twice"));
+            }
+            for (id, case) in &arm.cases {
+                if let Some(why) = case.is_impossible() {
+                    return Err(format!("`{id}` of {column}: {why}"));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Writes the file: a line for each case, so that a change shows as the lines of its cases.
@@ -164,6 +188,7 @@ impl Baseline {
         }
         if self.graded {
             text.push_str("  \"graded\": true,\n");
+            let _ = writeln!(text, "  \"origins\": {},", serde_json::to_string(&self.origins)?);
         }
         if !is_one(&self.looks) {
             let _ = writeln!(text, "  \"looks\": {},", self.looks);

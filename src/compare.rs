@@ -11,6 +11,9 @@ pub mod effect;
 pub mod gate;
 pub mod join;
 pub mod looks;
+pub mod not_worse;
+mod one_case;
+pub mod power;
 pub mod summary;
 
 use crate::statistics::gates::GateVerdict;
@@ -21,9 +24,10 @@ use arm::{Arm, CaseTrials, Known, Side, Words};
 use behaviour::Behaviour;
 use cases::{CaseRow, Slice};
 use doubts::{About, Doubt, doubts};
-use effect::{Counts, Effect, Method, Power, Verdict};
+use effect::{Counts, Effect, Method, Verdict};
 use gate::Gate;
 use join::{Joined, Paired, Unpaired, join};
+use power::Power;
 use summary::{ArmSummary, summaries};
 
 /// The version of the comparison's JSON form.
@@ -66,10 +70,25 @@ pub struct Comparison {
     pub arms: Vec<ArmSummary>,
     /// Each new arm against its old one.
     pub pairs: Vec<Pair>,
+    /// Arms that have a partner and no case that could be compared with it; absent where there are none.
+    pub not_compared: Option<Vec<NotCompared>>,
     /// Harnesses and models that only one side has, and so are compared with nothing; absent where there are none.
     pub unmatched: Option<Unmatched>,
     /// What the gates say; absent without one.
     pub gate: Option<Gates>,
+}
+
+/// A new arm and an old one without a case that could be compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct NotCompared {
+    /// Name of the old arm.
+    pub old: String,
+    /// Name of the new arm.
+    pub new: String,
+    /// Why, for people.
+    pub text: String,
+    /// Each case, and why.
+    pub unpaired: Vec<Unpaired>,
 }
 
 /// Arms that only one side has, by name.
@@ -227,16 +246,25 @@ pub type ArmPair<'a> = ((&'a Side, &'a Arm), (&'a Side, &'a Arm));
 /// A pair has no case that can be compared: nothing is compared that should not be.
 pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Result<Comparison, CompareError> {
     let mut generator = Generator::seeded(options.seed);
-    let (mut done, mut gates) = (Vec::new(), Vec::new());
+    let (mut done, mut gates, mut not_compared) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut refused, mut open) = (None, false);
     for ((old_side, old), (new_side, new)) in pairs {
         let joined = join((old_side, old), (new_side, new));
-        refuse_nothing((old_side, old), (new_side, new), &joined)?;
+        if joined.cases.is_empty() {
+            open |= joined.unpaired.iter().any(|case| case.reason.is_without_score());
+            refused = refused.or_else(|| Some(why_nothing((old_side, old), (new_side, new), &joined)));
+            not_compared.push(NotCompared::of(old, new, &joined));
+        }
         let level = looks::level_of(old_side, new_side);
         let effect = effect::effect(&joined.cases, level);
         gates.extend(gate::of_pair(&options.gates, (old_side, old), (new_side, new), &joined, effect.as_ref()));
         let doubts = doubts((old_side, old), (new_side, new), &joined);
         let Some(effect) = effect else { continue };
         done.push(pair(old, new, joined, &effect, doubts, words, level, options, &mut generator));
+    }
+    // What could have been compared, had there been scores, is open; what never could is refused.
+    if let Some(refused) = refused.filter(|_| done.is_empty() && !open) {
+        return Err(refused);
     }
     adjust(&mut done);
     let arms = arms_of(pairs);
@@ -245,7 +273,8 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
     for (arm, row) in arms.iter().zip(&rows).filter(|(arm, _)| new.contains(&&*arm.name)) {
         gates.extend(gate::of_arm(&options.gates, arm, row));
     }
-    let verdict = Verdict::of_all(done.iter().map(|pair| pair.verdict));
+    let without = not_compared.iter().map(|_| Verdict::Inconclusive);
+    let verdict = Verdict::of_all(done.iter().map(|pair| pair.verdict).chain(without));
     let gate = options.gates.any().then(|| Gates { verdict: gate::of_all(&gates), gates });
     let without_gate = match verdict {
         Verdict::Improved | Verdict::Equivalent => 0,
@@ -262,6 +291,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
         errors_as_failures: options.errors_fail,
         arms: rows,
         pairs: done,
+        not_compared: (!not_compared.is_empty()).then_some(not_compared),
         unmatched: None,
         gate,
     })
@@ -291,23 +321,30 @@ fn arms_of<'a>(pairs: &[ArmPair<'a>]) -> Vec<&'a Arm> {
     arms
 }
 
-fn refuse_nothing(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Result<(), CompareError> {
-    if !joined.cases.is_empty() {
-        return Ok(());
+impl NotCompared {
+    fn of(old: &Arm, new: &Arm, joined: &Joined<'_>) -> Self {
+        let text = joined.unpaired.first().map_or("neither has a case", |case| &case.text);
+        let others = joined.unpaired.iter().any(|case| case.text != text);
+        let text = if others { format!("{text}, and more reasons") } else { text.to_owned() };
+        Self { old: old.name.clone(), new: new.name.clone(), text, unpaired: joined.unpaired.clone() }
     }
+}
+
+/// Why nothing of two arms can be compared.
+fn why_nothing(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> CompareError {
     let (before, now) = (old.1.name.clone(), new.1.name.clone());
     if !old.1.cases.keys().any(|case| new.1.cases.contains_key(case)) {
-        return Err(match old.0.baseline {
+        return match old.0.baseline {
             true => CompareError::OtherSuite { run: new.0.run.clone() },
             false => CompareError::NothingInCommon { old: before, new: now },
-        });
+        };
     }
     let lines = joined.unpaired.iter().take(8).map(|it| format!("  {}: {}", it.case, it.text));
     let mut reasons = lines.collect::<Vec<_>>().join("\n");
     if joined.unpaired.len() > 8 {
         reasons.push_str(&format!("\n  and {} more", joined.unpaired.len() - 8));
     }
-    Err(CompareError::NothingLeft { old: before, new: now, reasons })
+    CompareError::NothingLeft { old: before, new: now, reasons }
 }
 
 #[expect(clippy::too_many_arguments, reason = "a pair is made from everything that is known of it")]
@@ -336,7 +373,7 @@ fn pair(
     Pair {
         old: old.name.clone(),
         new: new.name.clone(),
-        verdict: Verdict::of(effect.interval, options.margin),
+        verdict: effect.verdict(level, options.margin),
         delta: effect.delta,
         interval: effect.interval,
         level,
@@ -359,7 +396,7 @@ fn pair(
         tokens: ratio(cases, |it| it.tokens),
         duration: ratio(cases, |it| it.duration),
         could_be_significant: effect.could_be_significant,
-        power: effect::power_of(cases, effect, options.margin, level),
+        power: power::power_of(cases, effect, options.margin, level),
         doubts,
         cases: cases::rows(cases),
         slices: cases::slices(cases, level, options.margin),

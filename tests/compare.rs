@@ -8,6 +8,8 @@ mod project;
 mod baselines;
 #[path = "compare/commands.rs"]
 mod commands;
+#[path = "compare/few.rs"]
+mod few;
 #[path = "compare/gates.rs"]
 mod gates;
 #[path = "compare/refused.rs"]

@@ -36,9 +36,9 @@ pub struct CompareArgs {
     /// The new one costs at most this
     #[arg(long, value_name = "USD", value_parser = super::run::dollars, allow_negative_numbers = true)]
     max_cost: Option<f64>,
-    /// Differences up to this are none
-    #[arg(long, value_name = "M", default_value_t = MARGIN, value_parser = margin)]
-    margin: f64,
+    /// Differences up to this are none (default: the gate's margin, else 0.05)
+    #[arg(long, value_name = "M", value_parser = margin)]
+    margin: Option<f64>,
     /// Whether an agent that crashed or broke the protocol has failed; what it could not help never counts
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Errors::Exclude)]
     errors: Errors,
@@ -78,7 +78,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
         cases.for_each(crate::compare::arm::CaseTrials::count_errors);
     }
     let options = Options {
-        margin: args.gate.map_or(args.margin, |Margin(margin)| margin),
+        margin: args.margin.or(args.gate.map(|Margin(margin)| margin)).unwrap_or(MARGIN),
         errors_fail: args.errors == Errors::Fail,
         seed: args.seed.or(seed).unwrap_or(SEED),
         gates: gate::Asked {
@@ -186,6 +186,8 @@ pub fn comparable(runs: &Path, name: &str, what: &str, words: &mut Words) -> Res
         side.add(&result, words);
         *missing = missing.saturating_sub(1);
     })?;
+    let origins = origins(&folder, &record).into_iter().filter_map(|origin| origin.record().ok());
+    let side = Side { origins: origins.map(|origin| origin.run).collect(), ..side };
     if missing > 0 {
         let word = run_word(&record, &folder.path);
         let go_on =

@@ -55,6 +55,8 @@ pub struct Side {
     pub baseline: bool,
     /// Whether its trials were graded again, perhaps by a case that had changed since they ran.
     pub graded: bool,
+    /// Where they were: the runs that its trials come from, the nearest first.
+    pub origins: Vec<String>,
     /// How often its scores were looked at while it ran; 1 without `--trials auto`.
     pub looks: u32,
 }
@@ -93,11 +95,11 @@ pub struct CaseFacts {
 /// A figure of which some trials told, and some did not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Known {
-    /// The sum over those that told.
+    /// The sum of what was told.
     pub sum: f64,
-    /// Trials that told.
+    /// Trials that told all of theirs.
     pub told: u64,
-    /// Trials that did not.
+    /// Trials that did not, or not all.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub untold: u64,
 }
@@ -108,19 +110,16 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Known {
-    fn add(&mut self, value: Option<f64>) {
-        match value {
-            Some(value) => {
-                self.sum += value;
-                self.told += 1;
-            }
-            None => self.untold += 1,
-        }
+    /// Adds what is known of one trial, and whether that is all.
+    fn add(&mut self, known: f64, is_all: bool) {
+        self.sum += known;
+        if is_all { self.told += 1 } else { self.untold += 1 }
     }
 
-    /// The mean of those that told; absent where none did.
+    /// What a trial took on average; where some did not tell, at least that much. Absent where none told.
     pub fn mean(&self) -> Option<f64> {
-        (self.told > 0).then(|| self.sum / self.told as f64)
+        let is_known = self.told > 0 || self.sum > 0.0;
+        is_known.then(|| self.sum / (self.told + self.untold) as f64)
     }
 
     /// Both together.
@@ -129,6 +128,9 @@ impl Known {
         Self { sum: self.sum + other.sum, told: self.told + other.told, untold: self.untold + other.untold }
     }
 }
+
+/// More trials of a case than anybody runs.
+const MOST_TRIALS: u64 = 1_000_000;
 
 /// What an arm's trials of a case came to.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -153,6 +155,9 @@ pub struct CaseTrials {
     pub counted_errors: u64,
     /// US dollars, those of earlier attempts with them.
     pub cost: Known,
+    /// Trials that were tried again after an attempt that counts in no score.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tried_again: u64,
     /// Trials whose cost comes from a price table, and not from the agent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub priced: u64,
@@ -197,6 +202,24 @@ impl CaseTrials {
         self.passed + self.failed + self.ungraded + self.errored
     }
 
+    /// Why no trials can have come to this, if none can.
+    pub fn is_impossible(&self) -> Option<String> {
+        if let Some(score) = self.scores.iter().find(|score| !(0.0..=1.0).contains(*score)) {
+            return Some(format!("{score} is no score; one lies within 0 and 1"));
+        }
+        let judged = self.passed.checked_add(self.failed);
+        if judged != Some(self.scores.len() as u64) {
+            let scores = self.scores.len();
+            return Some(format!("{} passed and {} failed, and there are {scores} scores", self.passed, self.failed));
+        }
+        if self.broke > self.errored || self.errored.checked_add(self.ungraded).is_none_or(|open| open > MOST_TRIALS) {
+            return Some(format!("{} errored trials, of which {} broke, cannot be", self.errored, self.broke));
+        }
+        let sums = [("cost", self.cost), ("tokens", self.tokens), ("duration", self.duration)];
+        let wrong = sums.into_iter().find(|(_, known)| !(known.sum.is_finite() && known.sum >= 0.0));
+        wrong.map(|(what, known)| format!("{} is no sum of its {what}", known.sum))
+    }
+
     /// Counts what crashed or broke the protocol as failed.
     pub fn count_errors(&mut self) {
         self.scores.extend(std::iter::repeat_n(0.0, self.broke as usize));
@@ -220,6 +243,8 @@ pub struct Arm {
     pub column: String,
     /// What it did in each case.
     pub cases: BTreeMap<String, CaseTrials>,
+    /// Cases that it skipped.
+    pub skipped: BTreeSet<String>,
     /// By whom and under what its trials were made.
     pub made: Made,
     /// What only results tell; a baseline does not keep it.
@@ -254,14 +279,14 @@ pub struct Made {
 pub struct Told {
     /// How long each trial took, in milliseconds.
     pub durations: Vec<f64>,
-    /// Calls by kind, over the trials whose calls could be seen.
-    pub kinds: BTreeMap<ToolKind, u64>,
+    /// Calls by kind of each case, over the trials whose calls could be seen.
+    pub kinds: BTreeMap<String, BTreeMap<ToolKind, u64>>,
     /// Those trials.
-    pub seen: u64,
+    pub seen: BTreeMap<String, u64>,
     /// The calls of each step of each trial, by case, as numbers of [`Words`].
     pub shapes: BTreeMap<String, Vec<Vec<u32>>>,
-    /// How often each grader failed, by its name and kind.
-    pub broken: BTreeMap<(String, String), u64>,
+    /// How often each grader of each case failed, by its name and kind.
+    pub broken: BTreeMap<String, BTreeMap<(String, String), u64>>,
     /// Cases in which a person answered the agent.
     pub manual: BTreeSet<String>,
 }
@@ -291,6 +316,7 @@ impl Side {
             arms: Vec::new(),
             baseline: false,
             graded: record.graded,
+            origins: Vec::new(),
             looks: record.options.looks.as_ref().map_or(1, |looks| looks.len() as u32),
         };
         for trial in &record.trials {
@@ -319,10 +345,11 @@ impl Side {
 
     /// Adds what one trial came to.
     pub fn add(&mut self, result: &TrialResult, words: &mut Words) {
+        let arm = self.arm(&result.harness, &result.arm);
         if result.verdict == Verdict::Skipped {
+            arm.skipped.insert(result.case.clone());
             return;
         }
-        let arm = self.arm(&result.harness, &result.arm);
         let case = arm.cases.entry(result.case.clone()).or_default();
         case.add(result);
         if let Some(agent) = &result.agent {
@@ -354,13 +381,15 @@ impl Side {
         }
         told.durations.extend(result.metrics.duration_ms.map(|it| it as f64));
         if let Some(kinds) = &result.metrics.tool_calls_by_kind {
-            told.seen += 1;
-            kinds.iter().for_each(|(kind, count)| *told.kinds.entry(*kind).or_default() += count);
+            *told.seen.entry(result.case.clone()).or_default() += 1;
+            let of_case = told.kinds.entry(result.case.clone()).or_default();
+            kinds.iter().for_each(|(kind, count)| *of_case.entry(*kind).or_default() += count);
             let shape = result.shape.iter().map(|step| words.number(&step.join(" + "))).collect();
             told.shapes.entry(result.case.clone()).or_default().push(shape);
         }
         for grade in result.grades.iter().filter(|grade| grade.passed == Some(false)) {
-            *told.broken.entry((grade.name.clone(), grade.grader.clone())).or_default() += 1;
+            let of_case = told.broken.entry(result.case.clone()).or_default();
+            *of_case.entry((grade.name.clone(), grade.grader.clone())).or_default() += 1;
         }
     }
 }
@@ -386,14 +415,17 @@ impl CaseTrials {
         self.scores.extend(result.score.map(Fraction::get));
         // Where no agent ran nothing could be spent; but a trial was paid for with all of its attempts.
         if result.agent_ran() || result.earlier_attempts.is_some() {
-            self.cost.add(result.cost_is_known().then(|| result.costs_usd().sum()));
+            self.cost.add(result.costs_usd().sum(), result.cost_is_known());
         }
+        self.tried_again += u64::from(result.earlier_attempts.is_some());
         self.priced += u64::from(result.metrics.cost_source.is_some());
         if result.agent_ran() {
-            self.tokens.add(result.metrics.tokens().map(|it| it as f64));
+            let tokens = result.metrics.tokens();
+            self.tokens.add(tokens.unwrap_or_default() as f64, tokens.is_some());
         }
         if result.verdict != Verdict::Errored {
-            self.duration.add(result.metrics.duration_ms.map(|it| it as f64));
+            let duration = result.metrics.duration_ms;
+            self.duration.add(duration.unwrap_or_default() as f64, duration.is_some());
         }
     }
 }

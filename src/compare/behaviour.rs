@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::arm::{Arm, Words};
+use super::arm::{Arm, Told, Words};
 use super::join::Paired;
 use crate::statistics::consistency::edit_distance;
 use crate::trace::ToolKind;
@@ -66,14 +66,15 @@ pub struct BrokenByOne {
 /// Where two arms behave differently; absent where one of them is a baseline, which keeps no traces.
 pub fn behaviour(cases: &[Paired<'_>], old: &Arm, new: &Arm, words: &Words) -> Option<Behaviour> {
     let (before, now) = (old.told.as_ref()?, new.told.as_ref()?);
-    let kinds: BTreeSet<ToolKind> = before.kinds.keys().chain(now.kinds.keys()).copied().collect();
+    let ((of_old, seen_old), (of_new, seen_new)) = (calls_of(before, cases), calls_of(now, cases));
+    let kinds: BTreeSet<ToolKind> = of_old.keys().chain(of_new.keys()).copied().collect();
     let mean = |kinds: &BTreeMap<ToolKind, u64>, kind, seen: u64| {
         kinds.get(&kind).copied().unwrap_or_default() as f64 / seen.max(1) as f64
     };
-    let calls = kinds.into_iter().filter(|_| before.seen > 0 && now.seen > 0).map(|kind| CallsOfKind {
+    let calls = kinds.into_iter().filter(|_| seen_old > 0 && seen_new > 0).map(|kind| CallsOfKind {
         kind,
-        old: mean(&before.kinds, kind, before.seen),
-        new: mean(&now.kinds, kind, now.seen),
+        old: mean(&of_old, kind, seen_old),
+        new: mean(&of_new, kind, seen_new),
     });
     let mut partings: Vec<Parting> = cases
         .iter()
@@ -87,14 +88,33 @@ pub fn behaviour(cases: &[Paired<'_>], old: &Arm, new: &Arm, words: &Words) -> O
         })
         .collect();
     partings.sort_by(|a, b| b.delta.abs().total_cmp(&a.delta.abs()).then_with(|| a.case.cmp(&b.case)));
-    let graders: BTreeSet<&(String, String)> = before.broken.keys().chain(now.broken.keys()).collect();
+    let (broken_old, broken_new) = (broken_in(before, cases), broken_in(now, cases));
+    let graders: BTreeSet<&(String, String)> = broken_old.keys().chain(broken_new.keys()).copied().collect();
     let broken = graders.into_iter().filter_map(|key| {
-        let count = |broken: &BTreeMap<(String, String), u64>| broken.get(key).copied().unwrap_or_default();
-        let (old, new) = (count(&before.broken), count(&now.broken));
+        let count = |broken: &BTreeMap<&(String, String), u64>| broken.get(key).copied().unwrap_or_default();
+        let (old, new) = (count(&broken_old), count(&broken_new));
         let (name, grader) = key.clone();
         ((old == 0) != (new == 0)).then_some(BrokenByOne { name, grader, old, new })
     });
     Some(Behaviour { calls: calls.collect(), partings, broken_by_one: broken.collect() })
+}
+
+/// Calls by kind over these cases, and the trials that showed them.
+fn calls_of(told: &Told, cases: &[Paired<'_>]) -> (BTreeMap<ToolKind, u64>, u64) {
+    let mut kinds = BTreeMap::new();
+    for (kind, count) in cases.iter().filter_map(|case| told.kinds.get(case.id)).flatten() {
+        *kinds.entry(*kind).or_default() += count;
+    }
+    (kinds, cases.iter().filter_map(|case| told.seen.get(case.id)).sum())
+}
+
+/// How often each grader failed over these cases.
+fn broken_in<'a>(told: &'a Told, cases: &[Paired<'_>]) -> BTreeMap<&'a (String, String), u64> {
+    let mut broken = BTreeMap::new();
+    for (grader, count) in cases.iter().filter_map(|case| told.broken.get(case.id)).flatten() {
+        *broken.entry(grader).or_default() += count;
+    }
+    broken
 }
 
 /// The most frequent trace; among equally frequent ones that which the others are nearest to, and then the first.

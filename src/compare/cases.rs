@@ -163,7 +163,7 @@ pub fn slices(cases: &[Paired<'_>], level: f64, margin: f64) -> Vec<Slice> {
             return None;
         }
         let effect = super::effect::effect(&of_tag, level)?;
-        let verdict = Overall::of(effect.interval, margin);
+        let verdict = effect.verdict(level, margin);
         Some(Slice { tag: tag.clone(), cases: of_tag.len(), delta: effect.delta, interval: effect.interval, verdict })
     };
     tags.into_iter().filter_map(slice).collect()

@@ -12,9 +12,7 @@ use super::join::{Joined, Reason};
 /// What a reader has to know of a comparison that can be made.
 pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Vec<Doubt> {
     let mut found = Vec::new();
-    if old.0.baseline && old.0.run == new.0.run {
-        found.push(Doubt::new(About::SameRun, "the baseline was made from this very run"));
-    }
+    found.extend(same_trials(old.0, new.0));
     found.extend(left_out(joined));
     found.extend(of_harness(old, new));
     found.extend(of_judged_again(old.0, new.0, joined));
@@ -42,10 +40,17 @@ pub struct Doubt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum About {
-    /// The baseline was made from the run that is compared with it.
+    /// Both sides hold the same trials: the baseline was made from the run that is compared with it, or one was graded
+    /// again from the other.
     SameRun,
     /// The manifests of a harness differ, or one changed in the middle of a run.
     Harness,
+    /// Two harnesses are compared.
+    OtherHarness,
+    /// A side was graded again, and no agent was run for it.
+    Graded,
+    /// Trials were tried again after an attempt that counts in no score.
+    Retries,
     /// What trials ran in differs.
     Sandbox,
     /// Nobody knows whether the trials of both met the same.
@@ -72,6 +77,14 @@ pub enum About {
     Unpaired,
 }
 
+impl About {
+    /// Whether it is about what came of the same cases under the same conditions, or about what was to be compared.
+    pub fn is_of_what_came(self) -> bool {
+        use About::{Errors, Graded, OtherHarness, Prices, Retries, Trials, Ungraded};
+        matches!(self, Errors | Ungraded | Trials | Prices | Retries | OtherHarness | Graded)
+    }
+}
+
 impl Doubt {
     fn new(about: About, text: impl Into<String>) -> Self {
         Self { about, text: text.into() }
@@ -94,9 +107,36 @@ fn left_out(joined: &Joined<'_>) -> Vec<Doubt> {
     reasons.into_iter().map(doubt).collect()
 }
 
+/// That one side holds the trials of the other, or was graded again without an agent.
+fn same_trials(old: &Side, new: &Side) -> Vec<Doubt> {
+    if old.baseline && old.run == new.run {
+        return vec![Doubt::new(About::SameRun, "the baseline was made from this very run")];
+    }
+    if old.run == new.run {
+        // The arms of one run.
+        return again(new).into_iter().collect();
+    }
+    let mut of_old = std::iter::once(&old.run).chain(&old.origins);
+    let shared = of_old.find(|run| *run == &new.run || new.origins.contains(run));
+    let doubt = |run: &String| {
+        let text = format!("both sides judge the same trials, those of run {run}; no agent was run between them");
+        Doubt::new(About::SameRun, text)
+    };
+    shared.map(doubt).into_iter().chain([old, new].into_iter().filter_map(again)).collect()
+}
+
+fn again(side: &Side) -> Option<Doubt> {
+    let from = side.origins.first().map(|run| format!(" from run {run}")).unwrap_or_default();
+    side.graded.then(|| Doubt::new(About::Graded, format!("{} was graded again{from}, without an agent", side.run)))
+}
+
 fn of_harness(old: (&Side, &Arm), new: (&Side, &Arm)) -> Vec<Doubt> {
     let digest = |(side, arm): (&Side, &Arm)| side.harnesses.get(&arm.harness).cloned();
     let mut found = Vec::new();
+    if old.1.harness != new.1.harness {
+        let text = format!("two harnesses are compared: {} before, {} now", old.1.harness, new.1.harness);
+        found.push(Doubt::new(About::OtherHarness, text));
+    }
     if old.1.harness == new.1.harness && digest(old) != digest(new) {
         found.push(Doubt::new(About::Harness, format!("the manifest of harness `{}` has changed", new.1.harness)));
     }
@@ -148,6 +188,13 @@ fn of_models(old: &Arm, new: &Arm) -> Vec<Doubt> {
     let mut found = Vec::new();
     if old.column == new.column {
         found.extend(not_the_same(About::Model, "another model answered", &old.made.models, &new.made.models));
+    } else if old.harness == new.harness
+        && asked_for(&old.column) != asked_for(&new.column)
+        && !old.made.models.is_empty()
+        && old.made.models == new.made.models
+    {
+        let text = format!("the same model answered in both: {}", some(&old.made.models));
+        found.push(Doubt::new(About::Model, text));
     }
     for arm in [old, new].into_iter().filter(|arm| arm.made.models.len() > 1) {
         let text = format!("{}: several models answered: {}", arm.name, some(&arm.made.models));
@@ -156,12 +203,22 @@ fn of_models(old: &Arm, new: &Arm) -> Vec<Doubt> {
     found
 }
 
+/// The model of a column: `a#2` is `a`, asked for once more.
+fn asked_for(column: &str) -> &str {
+    match column.rsplit_once('#') {
+        Some((model, number)) if number.chars().all(|c| c.is_ascii_digit()) => model,
+        _ => column,
+    }
+}
+
 /// Trials of an arm that are in no score, or whose cost its agent did not tell.
 fn of_trials(arm: &Arm) -> Vec<Doubt> {
     let count = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
     let all = count(CaseTrials::trials);
     let told = [
         (About::Errors, count(|it| it.errored), "errored and in no score"),
+        (About::Errors, count(|it| it.counted_errors), "crashed or broke the protocol, and count as failures"),
+        (About::Retries, count(|it| it.tried_again), "tried again after an attempt that is in no score"),
         (About::Ungraded, count(|it| it.ungraded), "not judged and in no score"),
     ];
     let lost = told.into_iter().filter(|(_, lost, _)| *lost > 0);

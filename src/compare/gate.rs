@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::arm::{Arm, CaseTrials, Known, Side};
-use super::effect::{Effect, not_worse_than};
+use super::effect::Effect;
 use super::join::{Joined, Paired, Reason};
+use super::not_worse::not_worse_than;
 use super::summary::ArmSummary;
 use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
@@ -108,7 +109,7 @@ fn of_margin(margin: f64, new: &Arm, joined: &Joined<'_>, effect: Option<&Effect
     let said = effect.map(|effect| (effect, not_worse_than(&joined.cases, effect, margin, ALPHA)));
     let verdict = said.map_or(GateVerdict::Inconclusive, |(_, said)| said.verdict);
     // A case that the new one never came to a score in may be lost.
-    let open = joined.unpaired.iter().filter(|it| it.reason == Reason::NoScoreInNew).count();
+    let open = joined.unpaired.iter().filter(|it| it.reason.is_open_in_new()).count();
     let passed_but = verdict == GateVerdict::Pass && open > 0;
     let verdict = if passed_but { GateVerdict::Inconclusive } else { verdict };
     let (found, p) = (said.and_then(|(_, it)| it.lower), said.and_then(|(_, it)| it.p));
@@ -116,7 +117,9 @@ fn of_margin(margin: f64, new: &Arm, joined: &Joined<'_>, effect: Option<&Effect
     let bound = found.map_or_else(|| "there is no bound".to_owned(), |it| format!("at worst {}", points(it)));
     let allowed = points(-margin);
     let text = match verdict {
-        GateVerdict::Pass => format!("not worse by more than the margin: {bound}, and {allowed} is allowed"),
+        GateVerdict::Pass => {
+            format!("not worse by more than the margin: {bound}, and {allowed} is allowed{}", over(joined))
+        }
         GateVerdict::Fail => format!("worse by more than the margin of {allowed}"),
         GateVerdict::Inconclusive if passed_but => {
             let cases = if open == 1 { "1 case has".to_owned() } else { format!("{open} cases have") };
@@ -131,6 +134,13 @@ fn of_margin(margin: f64, new: &Arm, joined: &Joined<'_>, effect: Option<&Effect
         GateVerdict::Inconclusive => format!("neither is shown: {bound}, and {allowed} is allowed"),
     };
     Gate { arm: new.name.clone(), kind: Kind::Margin, verdict, bound: Some(margin), found, p, text }
+}
+
+/// Over how many cases a gate passes, where the old arm had more than could be compared.
+fn over(joined: &Joined<'_>) -> String {
+    let gone = joined.unpaired.iter().filter(|it| it.reason != Reason::OnlyInNew).count();
+    let compared = joined.cases.len();
+    if gone == 0 { String::new() } else { format!("; over {compared} of the old one's {} cases", compared + gone) }
 }
 
 /// A critical case is lost where it fails, by how many of its trials must pass, and passed before; or where no trial
@@ -197,7 +207,7 @@ pub fn of_arm(asked: &Asked, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
                 format!("the cost of {} is not known; the others cost ${:.4}", trials(untold), cost.sum),
             ),
         };
-        let found = (cost.told > 0).then_some(cost.sum);
+        let found = cost.mean().map(|_| cost.sum);
         gates.push(Gate { arm: name, kind: Kind::MaxCost, verdict, bound: Some(most), found, p: None, text });
     }
     gates

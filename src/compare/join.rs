@@ -23,10 +23,14 @@ pub struct Paired<'a> {
     pub new: &'a CaseTrials,
 }
 
+/// Differences up to this are rounding.
+pub(super) const SAME: f64 = 1e-9;
+
 impl Paired<'_> {
-    /// The new arm's mean less the old one's.
+    /// The new arm's mean less the old one's; what is rounding alone is none.
     pub fn delta(&self) -> f64 {
-        self.new.score().unwrap_or_default() - self.old.score().unwrap_or_default()
+        let delta = self.new.score().unwrap_or_default() - self.old.score().unwrap_or_default();
+        if delta.abs() <= SAME { 0.0 } else { delta }
     }
 }
 
@@ -61,10 +65,26 @@ pub enum Reason {
     OtherInteraction,
     /// A person answered.
     Manual,
+    /// The old arm skipped it: its harness cannot do what the case requires.
+    SkippedInOld,
+    /// The new arm skipped it.
+    SkippedInNew,
     /// No trial of the old arm has a score.
     NoScoreInOld,
     /// No trial of the new arm has a score.
     NoScoreInNew,
+}
+
+impl Reason {
+    /// Whether the case could have been compared, had there been scores.
+    pub fn is_without_score(self) -> bool {
+        matches!(self, Reason::NoScoreInOld | Reason::NoScoreInNew | Reason::SkippedInOld | Reason::SkippedInNew)
+    }
+
+    /// Whether nobody knows what the new arm would have come to.
+    pub fn is_open_in_new(self) -> bool {
+        matches!(self, Reason::NoScoreInNew | Reason::SkippedInNew)
+    }
 }
 
 /// The cases of two arms.
@@ -96,10 +116,16 @@ fn pair<'a>(
 ) -> Result<Paired<'a>, (Reason, String)> {
     let no = |reason, text: &str| Err((reason, text.to_owned()));
     let (Some(before), Some(was)) = (old.cases.get(id), old_side.cases.get(id)) else {
-        return no(Reason::OnlyInNew, "only the new one has it");
+        return match old.skipped.contains(id) {
+            true => no(Reason::SkippedInOld, "the old one skipped it"),
+            false => no(Reason::OnlyInNew, "only the new one has it"),
+        };
     };
     let (Some(now), Some(is)) = (new.cases.get(id), new_side.cases.get(id)) else {
-        return no(Reason::OnlyInOld, "only the old one has it");
+        return match new.skipped.contains(id) {
+            true => no(Reason::SkippedInNew, "the new one skipped it"),
+            false => no(Reason::OnlyInOld, "only the old one has it"),
+        };
     };
     let asked = |arm: &Arm| arm.told.as_ref().is_some_and(|told| told.manual.contains(id));
     if was.digest != is.digest {

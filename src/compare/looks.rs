@@ -29,7 +29,7 @@ pub fn is_clear(side: &Side, margin: f64) -> bool {
     let Some((first, rest)) = side.arms.split_first() else { return true };
     rest.iter().all(|arm| {
         let joined = join((side, first), (side, arm));
-        let effect = effect(&joined.cases, level(LOOKS.len() as u32));
-        effect.is_some_and(|it| Verdict::of(it.interval, margin) != Verdict::Inconclusive)
+        let level = level(LOOKS.len() as u32);
+        effect(&joined.cases, level).is_some_and(|it| it.verdict(level, margin) != Verdict::Inconclusive)
     })
 }

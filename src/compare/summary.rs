@@ -43,14 +43,16 @@ pub struct ArmSummary {
     pub pass_hat_k: Option<f64>,
     /// US dollars of all its trials.
     pub cost_usd: Option<f64>,
-    /// US dollars of a trial.
+    /// US dollars of a trial; at least that much where some costs are unknown.
     pub cost_per_trial: Option<f64>,
     /// US dollars of everything for each trial that passed; absent where none did or where a cost is unknown.
     pub cost_per_success: Option<f64>,
     /// Trials whose cost nobody knows.
     pub cost_unknown: u64,
-    /// Tokens of a trial.
+    /// Tokens of a trial; at least that many where some are unknown.
     pub tokens_per_trial: Option<f64>,
+    /// Trials whose tokens nobody knows.
+    pub tokens_unknown: u64,
     /// The median length of a trial, in milliseconds.
     pub median_duration_ms: Option<f64>,
     /// The 95th percentile of the same; absent below 60 trials, where it means nothing.
@@ -102,9 +104,11 @@ fn summary(arm: &Arm) -> ArmSummary {
     let over = |figure: fn(u64, u64, u64) -> Option<f64>| {
         attempts::over_cases(&judged, |n, c| figure(n, c, k)).map(|it| it.mean)
     };
-    let cost = known(|it| it.cost);
+    let (cost, tokens) = (known(|it| it.cost), known(|it| it.tokens));
     let durations = arm.told.as_ref().map(|told| told.durations.as_slice()).unwrap_or_default();
-    let calls = arm.told.as_ref().filter(|told| told.seen > 0);
+    let (seen, calls) = arm.told.as_ref().map_or((0, 0), |told| {
+        (told.seen.values().sum::<u64>(), told.kinds.values().flat_map(|kinds| kinds.values()).sum::<u64>())
+    });
     ArmSummary {
         name: arm.name.clone(),
         run: arm.run.clone(),
@@ -120,16 +124,17 @@ fn summary(arm: &Arm) -> ArmSummary {
         k,
         pass_at_k: over(attempts::pass_at_k),
         pass_hat_k: over(attempts::pass_hat_k),
-        cost_usd: (cost.told > 0).then_some(cost.sum),
+        cost_usd: cost.mean().map(|_| cost.sum),
         cost_per_trial: cost.mean(),
         cost_per_success: (cost.told > 0 && cost.untold == 0)
             .then(|| figures::cost_of_success(cost.sum, passed))
             .flatten(),
         cost_unknown: cost.untold,
-        tokens_per_trial: known(|it| it.tokens).mean(),
+        tokens_per_trial: tokens.mean(),
+        tokens_unknown: tokens.untold,
         median_duration_ms: figures::quantile(durations, 0.5),
         p95_duration_ms: figures::quantile(durations, 0.95).filter(|_| durations.len() >= ENOUGH_FOR_P95),
-        calls_per_trial: calls.map(|told| told.kinds.values().sum::<u64>() as f64 / told.seen as f64),
+        calls_per_trial: (seen > 0).then(|| calls as f64 / seen as f64),
         errored,
         errored_as_failures: total(|it| it.counted_errors),
         ungraded: total(|it| it.ungraded),

@@ -123,6 +123,36 @@ pub fn unpaired(mean_a: f64, se_a: f64, mean_b: f64, se_b: f64, level: f64) -> U
     Unpaired { difference, se, z, p: super::distributions::normal_two_sided(z), interval }
 }
 
+/// Two samples compared whose spreads need not be alike.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Welch {
+    /// The mean of the first less that of the second.
+    pub difference: f64,
+    /// `sqrt(var_a / n_a + var_b / n_b)`.
+    pub se: f64,
+    /// Degrees of freedom, by Satterthwaite.
+    pub df: f64,
+    /// Two-sided.
+    pub p: f64,
+    /// By Student's t.
+    pub interval: Interval,
+}
+
+/// The difference of the means of two samples. Welch 1947; scipy's `ttest_ind` with `equal_var=False`. Absent where one
+/// has fewer than two members or neither has a spread.
+pub fn welch(a: &[f64], b: &[f64], level: f64) -> Option<Welch> {
+    let of = |sample: &[f64]| Some((mean(sample)?, variance(sample)? / sample.len() as f64, sample.len() as f64 - 1.0));
+    let ((mean_a, of_a, df_a), (mean_b, of_b, df_b)) = (of(a)?, of(b)?);
+    let (difference, both) = (mean_a - mean_b, of_a + of_b);
+    if both <= 0.0 {
+        return None;
+    }
+    let (se, df) = (both.sqrt(), both.powi(2) / (of_a.powi(2) / df_a + of_b.powi(2) / df_b));
+    let interval = Interval::around(difference, t_quantile(0.5 + level / 2.0, df) * se);
+    let p = super::distributions::t_two_sided(difference / se, df);
+    Some(Welch { difference, se, df, p, interval })
+}
+
 /// What the variance of a suite's score is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Components {

@@ -105,6 +105,37 @@ fn a_part_of_the_suite_does_not_replace_the_whole() {
 }
 
 #[test]
+fn what_no_run_could_have_written_is_refused() {
+    let project = project();
+    project.evals(&["baseline", "set", "first"]).exits(0);
+    let good: serde_json::Value = serde_json::from_str(&project.read("cases/baseline.json")).unwrap();
+    type Change = fn(&mut serde_json::Value);
+    let changes: [(Change, &str); 7] = [
+        (|case| case["scores"] = json!([7.0, 7.0]), "`c00` of agent: 7 is no score"),
+        (|case| case["scores"] = json!([-1.0, 1.0]), "-1 is no score"),
+        (|case| case["passed"] = json!(1_000_000_000_000_000_000_u64), "there are 2 scores"),
+        (|case| case["passed"] = json!(u64::MAX), "there are 2 scores"),
+        (|case| case["errored"] = json!(1_000_000_000_000_000_000_u64), "cannot be"),
+        (|case| case["broke"] = json!(3), "0 errored trials, of which 3 broke"),
+        (|case| case["cost"]["sum"] = json!(-1.0), "no sum of its cost"),
+    ];
+    for (change, says) in changes {
+        let mut bad = good.clone();
+        change(&mut bad["arms"][0]["cases"]["c00"]);
+        project.write("cases/baseline.json", &bad.to_string());
+        project
+            .evals(&["compare", "first", "--errors", "fail"])
+            .exits(2)
+            .says("baseline.json cannot be read")
+            .says(says);
+    }
+    let mut twice = good.clone();
+    twice["arms"] = json!([good["arms"][0], good["arms"][0]]);
+    project.write("cases/baseline.json", &twice.to_string());
+    project.evals(&["compare", "first"]).exits(2).says("agent stands in it twice");
+}
+
+#[test]
 fn one_that_does_not_fit_is_refused() {
     let project = project();
     project.evals(&["baseline", "set", "first"]).exits(0);

@@ -306,3 +306,37 @@ fn trials_that_change_nothing_are_added_up_to_the_most() {
     assert_eq!(json(&project, &["latest"], 3)["pairs"][0]["trials_new"], 32);
     project.evals(&["run", "--trials", "auto"]).exits(2).says("there is only one");
 }
+
+#[test]
+fn ratios_say_over_how_many_cases_they_are() {
+    let project = Project::new();
+    of_cases("a", &[(20, "p")]).write(&project, 0);
+    let told = |it: &mut Value| {
+        let metrics = it["metrics"].as_object_mut().unwrap();
+        metrics.insert("total_tokens".to_owned(), 3.into());
+        if it["case"] != "c00" {
+            it["metrics"].as_object_mut().unwrap().remove("cost_usd");
+        }
+    };
+    of_cases("b", &[(20, "p")]).results(told).write(&project, 0);
+    let ran = project.evals(&["compare", "a", "b"]).exits(3).says("cost 1.00 over 1 of 20 cases");
+    ran.says("tokens 0.0030 [0.0030, 0.0030]");
+}
+
+#[test]
+fn where_behaviour_differs_is_about_the_cases_that_are_compared() {
+    let project = Project::new();
+    of_cases("a", &[(8, "pp"), (8, "ff")])
+        .results(|it| {
+            if it["verdict"] == "fail" {
+                it["metrics"]["tool_calls_by_kind"] = serde_json::json!({"execute": 50});
+            }
+        })
+        .write(&project, 0);
+    of_cases("b", &[(8, "pp")]).write(&project, 0);
+    let behaviour = json(&project, &["a", "b"], 3)["pairs"][0]["behaviour"].clone();
+    let kinds: Vec<&str> =
+        behaviour["calls"].as_array().unwrap().iter().map(|it| it["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["read", "edit"], "{behaviour}");
+    assert_eq!(behaviour["broken_by_one"], serde_json::json!([]), "{behaviour}");
+}

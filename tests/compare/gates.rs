@@ -128,3 +128,53 @@ fn a_run_has_the_gate_of_its_score() {
     project.case("fails", "critical: true\ngraders: [{stop: {reason: [refusal]}}]", steps);
     project.evals(&["run", "--fail-under", "0.8"]).exits(1).says("gate fail: fails (demo) is critical and fails");
 }
+
+#[test]
+fn a_gate_does_not_pass_what_was_skipped_and_tells_over_what_it_passes() {
+    let project = Project::new();
+    of_cases("old", &[(80, "p")]).write(&project, 0);
+    of_cases("part", &[(60, "p")]).write(&project, 0);
+    let gate = ["--gate", "margin=0.05"];
+    let ran = project.evals(&["compare", "old", "part", gate[0], gate[1]]).exits(0);
+    ran.says("not worse by more than the margin").says("over 60 of the old one's 80 cases");
+    let skips = |it: &mut serde_json::Value| {
+        if it["verdict"] == "ungraded" {
+            it["verdict"] = "skipped".into();
+        }
+    };
+    of_cases("skips", &[(60, "p"), (20, "u")]).results(skips).write(&project, 0);
+    let ran = project.evals(&["compare", "old", "skips", gate[0], gate[1]]).exits(3);
+    ran.says("20 cases are left out: the new one skipped it").says("20 cases have no score in the new one");
+}
+
+#[test]
+fn the_margin_of_a_gate_and_that_of_equivalence_are_two() {
+    let project = Project::new();
+    of_cases("old", &[(80, "p")]).write(&project, 0);
+    of_cases("new", &[(80, "p")]).write(&project, 0);
+    let margins = |args: &[&str]| {
+        let mut all = vec!["compare", "old", "new", "--format", "json"];
+        all.extend(args);
+        let found = project.evals(&all).exits(0).json();
+        (found["margin"].as_f64().unwrap(), found["gate"]["gates"][0]["bound"].as_f64().unwrap())
+    };
+    assert_eq!(margins(&["--gate", "margin=0.1"]), (0.1, 0.1));
+    assert_eq!(margins(&["--gate", "margin=0.1", "--margin", "0.2"]), (0.2, 0.1));
+}
+
+#[test]
+fn what_is_known_of_a_cost_counts_though_not_all_of_it_is() {
+    let project = Project::new();
+    of_cases("old", &[(8, "p")]).write(&project, 0);
+    of_cases("new", &[(8, "p")])
+        .results(|it| {
+            if it["case"] == "c00" {
+                it["metrics"].as_object_mut().unwrap().remove("cost_usd");
+                it["earlier_attempts"] = serde_json::json!({"count": 1, "cost_usd": 100.0});
+            }
+        })
+        .write(&project, 0);
+    let ran = project.evals(&["compare", "old", "new", "--max-cost", "50"]).exits(1);
+    // 100 and seven times 0.5, over eight trials.
+    ran.says("costs $103.5").says(">=$12.94");
+}

@@ -179,9 +179,14 @@ fn trials_that_were_judged_again_are_compared_by_what_they_met() {
     let regraded = |label: &str| drop(project.evals(&["grade", "first", "--label", label]).exits(0));
     regraded("judged");
     project.evals(&["run", "--label", "fresh"]).exits(0);
-    compared("judged", "fresh")
-        .exits(3)
-        .says("valid: same cases, graders, limits, policies, harness and version in both");
+    compared("judged", "fresh").exits(3).says("valid, but:").says("was graded again from run");
+    // The very same trials, judged twice: no agent was run between them.
+    let says = "look before you trust it: both sides judge the same trials, those of run";
+    regraded("twice");
+    compared("judged", "twice").exits(3).says(says);
+    compared("twice", "judged").exits(3).says(says);
+    project.evals(&["baseline", "set", "judged"]).exits(0);
+    project.evals(&["compare", "twice"]).exits(3).says(says);
     // What it asks for has changed, and the trials are still those that were asked for something else.
     for (label, prompt, keys) in [("prompt", "Do it well.", ""), ("limits", "Do it.", "limits: {steps: 9}\n")] {
         case(prompt, keys);
@@ -198,6 +203,86 @@ fn trials_that_were_judged_again_are_compared_by_what_they_met() {
     compared("single", "limits-fresh").exits(3).says("1 case was graded again, and nobody knows whether both sides");
     project.evals(&["baseline", "set", "single"]).exits(0);
     project.evals(&["compare", "limits-fresh"]).exits(3).says("1 case was graded again");
+}
+
+#[test]
+fn two_harnesses_and_two_names_of_one_model_are_told() {
+    let project = Project::new();
+    let harness = |name: &str| {
+        let mut harnesses = of_cases("x", &[]).record["harnesses"].clone();
+        harnesses[0]["name"] = name.into();
+        let run = of_cases(name, &[(8, "pp")]).results(|it| it["harness"] = name.into());
+        run.with("harnesses", harnesses).write(&project, 0);
+    };
+    harness("one");
+    harness("two");
+    project
+        .evals(&["compare", "one", "two"])
+        .exits(3)
+        .says("valid, but: two harnesses are compared: one before, two now");
+    let models = |name: &str, columns: [&str; 2], answers: [&str; 2]| {
+        let mut run = Stored::new(name);
+        for n in 0..8 {
+            run = run.case(&format!("c{n}"), columns[0], "p").case(&format!("c{n}"), columns[1], "p");
+        }
+        run.results(|it| it["model"]["effective"] = answers[usize::from(it["arm"] == columns[1])].into())
+            .write(&project, 0);
+        project.evals(&["compare", name]).exits(3).out
+    };
+    let says = "look before you trust it: the same model answered in both: m-1";
+    assert!(models("stuck", ["m-a", "m-b"], ["m-1", "m-1"]).contains(says));
+    assert!(!models("well", ["m-a", "m-b"], ["m-1", "m-2"]).contains("answered in both"));
+    assert!(!models("aa", ["m-a", "m-a#2"], ["m-1", "m-1"]).contains("answered in both"), "an A/A comparison is one");
+}
+
+#[test]
+fn what_was_tried_again_and_what_crashed_is_told_whatever_it_counts_as() {
+    let project = Project::new();
+    of_cases("old", &[(8, "pp")]).write(&project, 0);
+    let again = json!({"count": 3, "cost_usd": 0.1});
+    of_cases("new", &[(8, "pp")]).results(|it| it["earlier_attempts"] = again.clone()).write(&project, 0);
+    let says = "valid, but: agent (new): 16 of 16 trials tried again after an attempt that is in no score";
+    project.evals(&["compare", "old", "new"]).exits(3).says(says);
+    of_cases("crashed", &[(8, "cc")]).write(&project, 0);
+    let ran = project.evals(&["compare", "old", "crashed", "--errors", "fail"]).exits(1);
+    ran.says("valid, but: agent (crashed): 16 of 16 trials crashed or broke the protocol, and count as failures");
+}
+
+#[test]
+fn a_model_that_never_answered_does_not_hide_the_others() {
+    let project = Project::new();
+    let run = |name: &str, third: &str| {
+        let mut run = Stored::new(name);
+        for n in 0..20 {
+            let id = format!("c{n:02}");
+            run = run.case(&id, "a", "p").case(&id, "b", "f").case(&id, "c", third);
+        }
+        run.results(|it| {
+            if it["verdict"] == "ungraded" {
+                it["verdict"] = "skipped".into();
+            }
+        })
+        .write(&project, 0);
+    };
+    for (name, third, why) in
+        [("limited", "r", "no trial of the new one has a score"), ("skipped", "u", "the new one skipped it")]
+    {
+        run(name, third);
+        let found = project.evals(&["compare", name, "--format", "json"]).exits(1).json();
+        assert_eq!((found["pairs"].as_array().unwrap().len(), &found["verdict"]), (1, &"regressed".into()));
+        assert_eq!(
+            (&found["not_compared"][0]["new"], &found["not_compared"][0]["text"]),
+            (&"agent / c".into(), &why.into())
+        );
+        let says = format!("agent / c vs agent / a: not compared, none of 20 cases: {why}");
+        project.evals(&["compare", name]).exits(1).says(&says).says("agent / b vs agent / a: regressed");
+    }
+    // Alone it is open, and no gate passes.
+    of_cases("whole", &[(8, "pp")]).write(&project, 0);
+    of_cases("down", &[(8, "rr")]).write(&project, 0);
+    project.evals(&["compare", "whole", "down"]).exits(3).says("not compared, none of 8 cases");
+    project.evals(&["compare", "whole", "down", "--gate", "margin=0.05"]).exits(3).says("gate: inconclusive");
+    project.evals(&["compare", "whole", "down", "--format", "markdown"]).exits(3).says("not compared, none of 8 cases");
 }
 
 #[test]

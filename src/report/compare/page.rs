@@ -5,7 +5,6 @@ use anstyle::Style;
 use super::words::{chance, p_value, percent, percent_interval, points, points_interval, ratio};
 use crate::compare::behaviour::{Behaviour, Parting};
 use crate::compare::cases::{CaseRow, Flag};
-use crate::compare::doubts::About;
 use crate::compare::effect::{Method, Verdict};
 use crate::compare::summary::ArmSummary;
 use crate::compare::{Comparison, Gates, Pair, gate};
@@ -60,6 +59,11 @@ pub fn blocks(comparison: &Comparison, plus_minus: &str) -> Vec<Block> {
         blocks.push(verdict_line(pair));
         blocks.push(Block::Lines(second_lines(pair, comparison, plus_minus)));
     }
+    for pair in comparison.not_compared.iter().flatten() {
+        let cases = plural(pair.unpaired.len(), "case");
+        let text = format!("{} vs {}: not compared, none of {cases}: {}", pair.new, pair.old, pair.text);
+        blocks.push(Block::Verdict { style: YELLOW, text });
+    }
     blocks.push(arms(comparison));
     let several = comparison.pairs.len() > 1;
     for pair in &comparison.pairs {
@@ -108,10 +112,7 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     if validity.is_empty() {
         lines.push("valid: same cases, graders, limits, policies, harness and version in both".to_owned());
     } else {
-        let same = pair
-            .doubts
-            .iter()
-            .all(|it| matches!(it.about, About::Errors | About::Ungraded | About::Trials | About::Prices));
+        let same = pair.doubts.iter().all(|doubt| doubt.about.is_of_what_came());
         let begin = if same { "valid, but" } else { "look before you trust it" };
         lines.push(format!("{begin}: {}", validity.join("; ")));
     }
@@ -136,15 +137,17 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
         pair.se * 100.0,
         chance(pair.new_is_better)
     ));
-    if let Some(method @ (Method::Newcombe | Method::Unpaired)) = pair.method {
+    if let Some(method @ (Method::Newcombe | Method::Welch)) = pair.method {
         lines.push(format!("one case alone ({}): this speaks of that case and of no other", method.test()));
     } else if let Some(p) = pair.these_cases_p {
         let these = format!("for these very cases {} (Cochran-Mantel-Haenszel)", p_value(p));
         lines.push(format!("{these}; the verdict is about cases like these"));
     }
     let took = [("cost", pair.cost), ("tokens", pair.tokens), ("time", pair.duration)];
-    let took: Vec<String> =
-        took.iter().filter_map(|(what, it)| Some(format!("{what} {}", ratio(it.as_ref()?)))).collect();
+    let took: Vec<String> = took
+        .iter()
+        .filter_map(|(what, it)| Some(format!("{what} {}", ratio(it.as_ref()?, pair.cases_compared))))
+        .collect();
     if !took.is_empty() {
         lines.push(format!("new over old: {}", took.join(", ")));
     }
@@ -160,7 +163,7 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     }
     if pair.level > 0.95 + 1e-9 {
         let level = percent(pair.level);
-        lines.push(format!("the run was looked at several times (--trials auto), so the interval is at {level}"));
+        lines.push(format!("the run was looked at several times (--trials auto), so the interval is at {level}; the p-values are those of one look"));
     }
     if pair.verdict == Verdict::Equivalent {
         lines.push(format!(
@@ -285,12 +288,14 @@ fn takings(arms: &[ArmSummary]) -> Block {
     let head = vec!["", "cost/trial", "cost/success", "tokens", "median", "p95", "calls"];
     let time = |ms: Option<f64>| or_unknown(ms.map(|ms| duration(ms.round() as u64)));
     let rows = arms.iter().map(|arm| {
-        let least = if arm.cost_unknown > 0 { ">=" } else { "" };
+        let least = |unknown: u64| if unknown > 0 { ">=" } else { "" };
         vec![
             arm.name.clone(),
-            or_unknown(arm.cost_per_trial.map(|cost| format!("{least}{}", money(cost)))),
+            or_unknown(arm.cost_per_trial.map(|cost| format!("{}{}", least(arm.cost_unknown), money(cost)))),
             or_unknown(arm.cost_per_success.map(money)),
-            or_unknown(arm.tokens_per_trial.map(|tokens| count(tokens.round() as u64))),
+            or_unknown(
+                arm.tokens_per_trial.map(|it| format!("{}{}", least(arm.tokens_unknown), count(it.round() as u64))),
+            ),
             time(arm.median_duration_ms),
             time(arm.p95_duration_ms),
             or_unknown(arm.calls_per_trial.map(|calls| format!("{calls:.1}"))),

@@ -46,12 +46,19 @@ pub fn chance(p: f64) -> String {
     }
 }
 
-/// A ratio with its interval.
-pub fn ratio(ratio: &Ratio) -> String {
+/// A ratio with its interval, and over how many of the compared cases it is, where not over all.
+pub fn ratio(ratio: &Ratio, compared: usize) -> String {
+    let over =
+        if ratio.cases < compared { format!(" over {} of {compared} cases", ratio.cases) } else { String::new() };
     let interval = ratio.interval.map(|it| format!(" [{}, {}]", factor(it.low), factor(it.high))).unwrap_or_default();
-    format!("{}{interval}", factor(ratio.ratio))
+    format!("{}{interval}{over}", factor(ratio.ratio))
 }
 
 fn factor(value: f64) -> String {
-    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+    match value {
+        v if v >= 100.0 => format!("{v:.0}"),
+        v if v >= 0.095 || v == 0.0 => format!("{v:.2}"),
+        // Two figures of what is small.
+        v => format!("{v:.*}", (1.0 - v.log10().floor()).clamp(2.0, 12.0) as usize),
+    }
 }

@@ -1,0 +1,88 @@
+//! Whether a new arm is not worse than the old one by more than a margin: the gate's question, one-sided.
+
+use super::effect::{Basis, Effect, Method, basis};
+use super::join::{Paired, SAME};
+use super::one_case;
+use crate::statistics::distributions::{binomial_at_most, normal_above, normal_quantile, t_above, t_quantile};
+use crate::statistics::gates::{GateVerdict, not_worse, regressed_share};
+use crate::statistics::{means, paired};
+
+/// Whether the new arm is not worse by more than a margin, one-sided.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NotWorse {
+    /// What is shown.
+    pub verdict: GateVerdict,
+    /// The one-sided lower bound of new less old.
+    pub lower: Option<f64>,
+    /// The p that it is worse by more than the margin.
+    pub p: Option<f64>,
+}
+
+/// The gate's question, by the same means as the interval; where no case differs, by the share of cases that regress:
+/// a spread that was not seen is no certainty.
+pub fn not_worse_than(cases: &[Paired<'_>], effect: &Effect, margin: f64, alpha: f64) -> NotWorse {
+    let differences: Vec<f64> = cases.iter().map(Paired::delta).collect();
+    let bounded = |middle: f64, half: f64, p: f64| NotWorse {
+        verdict: not_worse(middle - half, middle + half, margin),
+        lower: Some((middle - half).max(-1.0)),
+        p: Some(p),
+    };
+    let counts = effect.counts;
+    match basis(cases, &differences) {
+        Basis::T { df } => by_t(&differences, effect, df, margin, alpha),
+        Basis::Counts { .. } if counts.discordant() == 0 => {
+            let share = regressed_share(0, counts.all(), margin, alpha);
+            NotWorse {
+                verdict: share.map_or(GateVerdict::Inconclusive, |(_, verdict)| verdict),
+                lower: share.map(|(upper, _)| -upper),
+                p: Some(binomial_at_most(0, counts.all(), margin)),
+            }
+        }
+        Basis::Counts { size } => {
+            let (middle, se) = paired::bonett_price_parts(counts.wins, counts.losses, counts.all());
+            let (middle, se) = (size * middle, size * se);
+            bounded(middle, normal_quantile(1.0 - alpha) * se, normal_above((middle + margin) / se))
+        }
+        Basis::Trials(Method::Newcombe) => one_case::shares_not_worse(cases, margin, alpha).unwrap_or(nothing()),
+        Basis::Trials(_) => one_case::scores_not_worse(cases, margin, alpha).unwrap_or(nothing()),
+        Basis::Nothing => nothing(),
+    }
+}
+
+/// Cases that differ below which t trusts a spread that is not seen yet.
+const FEW: u64 = 15;
+
+/// Cases that are won below which losses could seem to make surer than ties do.
+const FEW_WINS: u64 = 6;
+
+/// The gate's question by t. In a suite that is nearly saturated few cases differ, and their spread is no measure of
+/// what was not seen: so one more loss, of the largest size seen, is counted among them. And a result with hardly a win
+/// is never surer than one without any difference.
+fn by_t(differences: &[f64], effect: &Effect, df: f64, margin: f64, alpha: f64) -> NotWorse {
+    let counts = effect.counts;
+    let upper = effect.delta + t_quantile(1.0 - alpha, df) * effect.se;
+    let mut all = differences.to_vec();
+    if counts.discordant() < FEW {
+        let loss = -differences.iter().fold(0.0_f64, |most, it| most.max(it.abs()));
+        match all.iter_mut().find(|it| it.abs() <= SAME) {
+            Some(tie) => *tie = loss,
+            None => all.push(loss),
+        }
+    }
+    let Some((delta, variance)) = means::mean(&all).zip(means::variance(&all)) else { return nothing() };
+    let (n, df) = (all.len() as f64, all.len() as f64 - 1.0);
+    let se = (variance / n).sqrt().max(f64::MIN_POSITIVE);
+    let mut lower = delta - t_quantile(1.0 - alpha, df) * se;
+    let mut p = t_above((delta + margin) / se, df);
+    if counts.wins < FEW_WINS
+        && let Some((share, _)) = regressed_share(0, counts.all(), margin, alpha)
+    {
+        lower = lower.min(-share);
+        p = p.max(binomial_at_most(0, counts.all(), margin));
+    }
+    NotWorse { verdict: not_worse(lower, upper, margin), lower: Some(lower.max(-1.0)), p: Some(p) }
+}
+
+fn nothing() -> NotWorse {
+    NotWorse { verdict: GateVerdict::Inconclusive, lower: None, p: None }
+}

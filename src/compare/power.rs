@@ -1,0 +1,95 @@
+//! What a comparison could have seen, and what seeing more would take.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::effect::{Effect, Method};
+use super::join::Paired;
+use crate::statistics::distributions::t_quantile;
+use crate::statistics::means;
+use crate::statistics::power::{self, Spread};
+
+/// What a comparison could have seen, and what seeing more would take.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Power {
+    /// The smallest difference that a comparison like this one finds four times in five.
+    pub smallest_effect: f64,
+    /// Of the squared standard error, the share that comes from trials of the same case differing. More trials can take
+    /// that away, and no more. Absent where no case has two trials in both arms.
+    pub share_within: Option<f64>,
+    /// The difference that the next figures are about.
+    pub target: f64,
+    /// Cases it takes to find that difference four times in five, with as many trials each; absent where that cannot be
+    /// known from one case.
+    pub cases_needed: Option<u64>,
+    /// Trials of each case in each arm it takes with these cases; absent where no number suffices or where it cannot
+    /// be known from one trial a case.
+    pub trials_needed: Option<u64>,
+    /// The same in a sentence.
+    pub text: String,
+}
+
+/// How sure one wants to be to find what is there.
+const POWER: f64 = 0.8;
+
+/// The scores of one arm in a case.
+type Scores = for<'a, 'b> fn(&'b Paired<'a>) -> &'b [f64];
+
+/// What these cases could have shown at this level.
+pub fn power_of(cases: &[Paired<'_>], effect: &Effect, target: f64, level: f64) -> Option<Power> {
+    effect.interval?;
+    let n = cases.len() as f64;
+    let alpha = 1.0 - level;
+    let apart = power::errors_apart(alpha, POWER);
+    // With few cases the test is by t, and so is what it sees.
+    let by_t = |df: f64| t_quantile(1.0 - alpha / 2.0, df) + t_quantile(POWER, df);
+    let apart_here = if effect.method == Some(Method::PairedT) { by_t(n - 1.0) } else { apart };
+    let smallest_effect = apart_here * effect.se;
+    let of_case = effect.se * effect.se * n;
+    let within = |side: Scores| {
+        let known: Vec<f64> = cases.iter().filter_map(|case| means::variance(side(case))).collect();
+        means::mean(&known)
+    };
+    let inverse = |side: Scores| cases.iter().map(|case| 1.0 / side(case).len() as f64).sum::<f64>() / n;
+    let (old, new): (Scores, Scores) = (|it| &it.old.scores, |it| &it.new.scores);
+    // Only where the error is that of a spread that was seen can it be told from what it comes.
+    let seen = effect.method == Some(Method::PairedT);
+    let spread = within(old).zip(within(new)).filter(|_| seen).map(|(within_a, within_b)| {
+        let of_trials = within_a * inverse(old) + within_b * inverse(new);
+        (Spread { between: (of_case - of_trials).max(0.0), within_a, within_b }, of_trials)
+    });
+    let share_within = spread.filter(|_| of_case > 0.0).map(|(_, of_trials)| (of_trials / of_case).min(1.0));
+    let cases_needed = ((apart * apart * of_case) / (target * target)).ceil().max(2.0);
+    let cases_needed = (cases.len() > 1).then_some(cases_needed);
+    let trials_needed = spread.and_then(|(spread, _)| power::trials_needed(target / apart_here, n, spread));
+    let points = |share: f64| format!("{:.1} pp", share * 100.0);
+    let found = if smallest_effect < 1.0 {
+        format!("a difference of {} is found four times in five", points(smallest_effect))
+    } else {
+        "not even a difference of 100 pp is found four times in five".to_owned()
+    };
+    let several = cases.iter().any(|case| case.old.scores.len() > 1 && case.new.scores.len() > 1);
+    let text = match cases_needed {
+        _ if smallest_effect <= target => found,
+        None => format!("{found}; what more cases would do cannot be known from one"),
+        Some(cases_needed) => {
+            let trials = match (trials_needed, spread) {
+                (Some(trials), _) => format!("or {:.0} trials of each case", trials.ceil()),
+                (None, Some(_)) => "with these no number of trials suffices".to_owned(),
+                (None, None) if several => {
+                    "what more trials would do cannot be known where all cases differ alike".to_owned()
+                }
+                (None, None) => "what more trials would do cannot be known from one a case".to_owned(),
+            };
+            format!("{found}; {} takes {cases_needed:.0} cases ({trials})", points(target))
+        }
+    };
+    Some(Power {
+        smallest_effect,
+        share_within,
+        target,
+        cases_needed: cases_needed.map(|it| it as u64),
+        trials_needed: trials_needed.map(|it| it.ceil() as u64),
+        text,
+    })
+}
