@@ -132,6 +132,10 @@ pub struct Pair {
     pub new: String,
     /// What the interval says.
     pub verdict: Verdict,
+    /// The old arm's score over the cases that are compared.
+    pub score_old: f64,
+    /// The new arm's score over the same cases.
+    pub score_new: f64,
     /// The mean over cases of new less old.
     pub delta: f64,
     /// Its interval.
@@ -374,6 +378,8 @@ fn pair(
         old: old.name.clone(),
         new: new.name.clone(),
         verdict: effect.verdict(level, options.margin),
+        score_old: means::mean(&before).unwrap_or_default(),
+        score_new: means::mean(&now).unwrap_or_default(),
         delta: effect.delta,
         interval: effect.interval,
         level,

@@ -96,10 +96,12 @@ fn verdict_line(pair: &Pair) -> Block {
         format!("{} and {} trials", pair.trials_old, pair.trials_new)
     };
     let text = format!(
-        "{} vs {}: {}, {}{interval}, {test}, {}, {trials}",
+        "{} vs {}: {}, {} after {}, {}{interval}, {test}, {}, {trials}",
         pair.new,
         pair.old,
         pair.verdict.word(),
+        percent(pair.score_new),
+        percent(pair.score_old),
         points(pair.delta),
         plural(pair.cases_compared, "case")
     );
