@@ -29,17 +29,31 @@ pub struct Score {
     pub reason: String,
     /// `seq` of the events that decided it.
     pub evidence: Vec<u64>,
+    /// Rules that were broken, where the grader has rules, in its own words.
+    pub broken: Vec<String>,
 }
 
 impl Grade {
     /// Everything held.
     pub fn pass(reason: impl Into<String>) -> Self {
-        Grade::Scored(Score { value: Fraction::ONE, passed: true, reason: reason.into(), evidence: Vec::new() })
+        Grade::Scored(Score {
+            value: Fraction::ONE,
+            passed: true,
+            reason: reason.into(),
+            evidence: Vec::new(),
+            broken: Vec::new(),
+        })
     }
 
     /// It did not hold.
     pub fn fail(reason: impl Into<String>) -> Self {
-        Grade::Scored(Score { value: Fraction::ZERO, passed: false, reason: reason.into(), evidence: Vec::new() })
+        Grade::Scored(Score {
+            value: Fraction::ZERO,
+            passed: false,
+            reason: reason.into(),
+            evidence: Vec::new(),
+            broken: Vec::new(),
+        })
     }
 
     /// It could not be judged.
@@ -85,6 +99,9 @@ pub struct GradeRecord {
     /// `seq` of the events that decided it.
     #[serde(default)]
     pub evidence: Vec<u64>,
+    /// Rules that were broken, where the grader has rules; absent where none was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<String>,
     /// Who judged, where models were asked: such a grade overturns no failure that is found without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeRecord>,

@@ -145,6 +145,7 @@ mod tests {
             diagnostic: false,
             reason: String::new(),
             evidence: Vec::new(),
+            broken: Vec::new(),
             judge: None,
         }
     }

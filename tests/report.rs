@@ -143,6 +143,7 @@ fn grade(name: &str, grader: &str, passed: Option<bool>, reason: &str, evidence:
         diagnostic: false,
         reason: reason.into(),
         evidence: evidence.to_vec(),
+        broken: vec![],
         judge: None,
     }
 }

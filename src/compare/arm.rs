@@ -274,6 +274,17 @@ pub struct Made {
     pub mixed: bool,
 }
 
+/// A grader that failed, or one of its rules that was broken.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Broken {
+    /// The grader's name.
+    pub name: String,
+    /// Its kind.
+    pub grader: String,
+    /// The rule, where it told which.
+    pub rule: Option<String>,
+}
+
 /// What results tell of an arm beside scores and costs.
 #[derive(Debug, Clone, Default)]
 pub struct Told {
@@ -285,8 +296,8 @@ pub struct Told {
     pub seen: BTreeMap<String, u64>,
     /// The calls of each step of each trial, by case, as numbers of [`Words`].
     pub shapes: BTreeMap<String, Vec<Vec<u32>>>,
-    /// How often each grader of each case failed, by its name and kind.
-    pub broken: BTreeMap<String, BTreeMap<(String, String), u64>>,
+    /// How often each grader of each case failed; by its rules, where it told which were broken.
+    pub broken: BTreeMap<String, BTreeMap<Broken, u64>>,
     /// Cases in which a person answered the agent.
     pub manual: BTreeSet<String>,
 }
@@ -389,7 +400,15 @@ impl Side {
         }
         for grade in result.grades.iter().filter(|grade| grade.passed == Some(false)) {
             let of_case = told.broken.entry(result.case.clone()).or_default();
-            *of_case.entry((grade.name.clone(), grade.grader.clone())).or_default() += 1;
+            let key = |rule: Option<&String>| Broken {
+                name: grade.name.clone(),
+                grader: grade.grader.clone(),
+                rule: rule.cloned(),
+            };
+            match grade.broken.as_slice() {
+                [] => *of_case.entry(key(None)).or_default() += 1,
+                rules => rules.iter().for_each(|rule| *of_case.entry(key(Some(rule))).or_default() += 1),
+            }
         }
     }
 }

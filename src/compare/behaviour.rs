@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::arm::{Arm, Told, Words};
+use super::arm::{Arm, Broken, Told, Words};
 use super::join::Paired;
 use crate::statistics::consistency::edit_distance;
 use crate::trace::ToolKind;
@@ -50,13 +50,15 @@ pub struct Parting {
     pub delta: f64,
 }
 
-/// A grader that one arm fails and the other never does.
+/// A grader that one arm fails and the other never does, or a rule that one of them alone breaks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BrokenByOne {
     /// The grader's name.
     pub name: String,
     /// Its kind.
     pub grader: String,
+    /// The rule that was broken, where the grader has rules.
+    pub rule: Option<String>,
     /// Trials of the old arm that failed it.
     pub old: u64,
     /// Trials of the new arm that failed it.
@@ -89,12 +91,12 @@ pub fn behaviour(cases: &[Paired<'_>], old: &Arm, new: &Arm, words: &Words) -> O
         .collect();
     partings.sort_by(|a, b| b.delta.abs().total_cmp(&a.delta.abs()).then_with(|| a.case.cmp(&b.case)));
     let (broken_old, broken_new) = (broken_in(before, cases), broken_in(now, cases));
-    let graders: BTreeSet<&(String, String)> = broken_old.keys().chain(broken_new.keys()).copied().collect();
+    let graders: BTreeSet<&Broken> = broken_old.keys().chain(broken_new.keys()).copied().collect();
     let broken = graders.into_iter().filter_map(|key| {
-        let count = |broken: &BTreeMap<&(String, String), u64>| broken.get(key).copied().unwrap_or_default();
+        let count = |broken: &BTreeMap<&Broken, u64>| broken.get(key).copied().unwrap_or_default();
         let (old, new) = (count(&broken_old), count(&broken_new));
-        let (name, grader) = key.clone();
-        ((old == 0) != (new == 0)).then_some(BrokenByOne { name, grader, old, new })
+        let Broken { name, grader, rule } = key.clone();
+        ((old == 0) != (new == 0)).then_some(BrokenByOne { name, grader, rule, old, new })
     });
     Some(Behaviour { calls: calls.collect(), partings, broken_by_one: broken.collect() })
 }
@@ -108,8 +110,8 @@ fn calls_of(told: &Told, cases: &[Paired<'_>]) -> (BTreeMap<ToolKind, u64>, u64)
     (kinds, cases.iter().filter_map(|case| told.seen.get(case.id)).sum())
 }
 
-/// How often each grader failed over these cases.
-fn broken_in<'a>(told: &'a Told, cases: &[Paired<'_>]) -> BTreeMap<&'a (String, String), u64> {
+/// How often each grader failed, or rule was broken, over these cases.
+fn broken_in<'a>(told: &'a Told, cases: &[Paired<'_>]) -> BTreeMap<&'a Broken, u64> {
     let mut broken = BTreeMap::new();
     for (grader, count) in cases.iter().filter_map(|case| told.broken.get(case.id)).flatten() {
         *broken.entry(grader).or_default() += count;

@@ -94,7 +94,7 @@ impl Checks {
         let evidence = deciding.iter().flat_map(|check| check.evidence.iter().copied()).take(EVIDENCE);
         let value = if made == 0 { 1.0 } else { sum / made as f64 };
         let value = Fraction::new(value.clamp(0.0, 1.0)).unwrap_or(Fraction::ZERO);
-        Grade::Scored(Score { value, passed, reason, evidence: Vec::new() }).pointing_at(evidence)
+        Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() }).pointing_at(evidence)
     }
 }
 

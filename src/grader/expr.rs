@@ -201,7 +201,7 @@ impl Judge for ExprJudge {
                     let passed = value >= min;
                     let word = if passed { "at least" } else { "below" };
                     let reason = format!("{shown} is {value}, {word} {min}");
-                    Grade::Scored(Score { value, passed, reason, evidence: Vec::new() })
+                    Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() })
                 }
                 None => ungraded(&format!("it gives {number}, which is not within 0 and 1")),
             },

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Evidence, Grader, Judge, Kind, Subject, rubric};
-use crate::grade::{Grade, GradeRecord, Outcome};
+use crate::grade::{Grade, GradeRecord, Outcome, Score};
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::{Event, Header};
 
@@ -119,9 +119,12 @@ fn free_name(name: &str, taken: &mut HashSet<String>) -> String {
 }
 
 fn record(grader: &Grader, name: String, grade: Grade) -> GradeRecord {
-    let (outcome, value, passed, reason, evidence) = match grade {
-        Grade::Scored(score) => (Outcome::Scored, Some(score.value), Some(score.passed), score.reason, score.evidence),
-        Grade::Ungraded { reason } => (Outcome::Ungraded, None, None, reason, Vec::new()),
+    let score = |score: Score| {
+        (Outcome::Scored, Some(score.value), Some(score.passed), score.reason, score.evidence, score.broken)
+    };
+    let (outcome, value, passed, reason, evidence, broken) = match grade {
+        Grade::Scored(it) => score(it),
+        Grade::Ungraded { reason } => (Outcome::Ungraded, None, None, reason, Vec::new(), Vec::new()),
     };
     GradeRecord {
         name,
@@ -134,6 +137,7 @@ fn record(grader: &Grader, name: String, grade: Grade) -> GradeRecord {
         diagnostic: grader.diagnostic,
         reason,
         evidence,
+        broken,
         judge: None,
     }
 }

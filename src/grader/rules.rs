@@ -158,7 +158,7 @@ impl Judge for RulesJudge {
         }
         self.see_what_has_no_call();
         let session = Session { steps: &self.steps, is_timed: evidence.header.is_timed() };
-        let mut checks = Checks::default();
+        let (mut checks, mut broken) = (Checks::default(), Vec::new());
         for ((rule, hits), refused) in self.wanted.rules.iter().zip(&self.hits).zip(&self.refused) {
             let asks = rule.matchers().iter().any(|(_, matcher, _)| matcher.is_about_permissions());
             let judged = judge(rule, hits, &session);
@@ -171,6 +171,9 @@ impl Judge for RulesJudge {
                 found => found,
             };
             let told = rule.told();
+            if matches!(found, Finding::Broken(_)) && broken.len() < MOST_BROKEN {
+                broken.push(words::short(&told, RULE));
+            }
             match found {
                 Finding::Holds(_) if is_vacuous => {
                     checks.held(format!("{told}, and {} never occurred", rule.premise()), []);
@@ -190,9 +193,18 @@ impl Judge for RulesJudge {
                 Finding::Unknown(why) => checks.unknown(format!("{told}: {why}")),
             }
         }
-        checks.grade_at_least(self.wanted.min)
+        let mut grade = checks.grade_at_least(self.wanted.min);
+        if let Grade::Scored(score) = &mut grade {
+            score.broken = broken;
+        }
+        grade
     }
 }
+
+/// So many broken rules are named by themselves.
+const MOST_BROKEN: usize = 50;
+/// So many characters are kept of each.
+const RULE: usize = 200;
 
 impl RulesJudge {
     fn see(&mut self, seen: &Seen<'_>, place: Place) {

@@ -271,6 +271,6 @@ fn grade_of(grade: &Value) -> Result<Named, String> {
         None if passed => "the script says that it passed, and not why".to_owned(),
         None => "the script says that it failed, and not why".to_owned(),
     };
-    let grade = Grade::Scored(Score { value, passed, reason, evidence: Vec::new() });
+    let grade = Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() });
     Ok((name, grade.pointing_at(evidence.into_iter().take(100))))
 }

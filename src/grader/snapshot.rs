@@ -114,6 +114,7 @@ impl Snapshot {
             passed: self.min.is_some_and(|min| share >= min.get() - 1e-9),
             reason: format!("{}{more}", told.join("; ")),
             evidence: Vec::new(),
+            broken: Vec::new(),
         };
         Grade::Scored(score).pointing_at(events)
     }

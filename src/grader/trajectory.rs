@@ -295,7 +295,8 @@ impl Judge for TrajectoryJudge {
         let reason = self.reason(&compared, &matching, value, passed);
         let matched = matching.iter().flatten().filter_map(|n| self.made.get(*n)).map(|call| call.seq);
         let events: Vec<u64> = if passed { matched.collect() } else { self.unmatched(&matching) };
-        Grade::Scored(Score { value, passed, reason, evidence: Vec::new() }).pointing_at(events.into_iter().take(100))
+        Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() })
+            .pointing_at(events.into_iter().take(100))
     }
 }
 

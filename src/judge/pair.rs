@@ -225,7 +225,7 @@ impl Pair {
             }
         };
         let reason = format!("{what}: {}", why(most.unwrap_or(Outcome::Unknown)));
-        Grade::Scored(Score { value, passed, reason, evidence: Vec::new() })
+        Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() })
     }
 }
 

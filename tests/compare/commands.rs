@@ -340,3 +340,22 @@ fn where_behaviour_differs_is_about_the_cases_that_are_compared() {
     assert_eq!(kinds, ["read", "edit"], "{behaviour}");
     assert_eq!(behaviour["broken_by_one"], serde_json::json!([]), "{behaviour}");
 }
+
+#[test]
+fn a_rule_that_one_arm_alone_breaks_is_named_though_both_fail_the_grader() {
+    let project = Project::new();
+    let rules = "graders: [{rules: {name: order, rules: [{never: {kind: delete}}, {eventually: {kind: read}}]}}]";
+    project.case(
+        "a",
+        rules,
+        "steps: [{write: {path: a.txt, text: x}}, {delete: {path: a.txt}}, {read: {path: a.txt}}]",
+    );
+    project.write("cases/a.blind.demo.yaml", "steps: [{write: {path: a.txt, text: x}}]");
+    project.demo("deletes", "");
+    let command = r#"command: ["{self}", demo-agent, --script, "{script:blind}", --speak, acp]"#;
+    project.harness("blind", &format!("adapter: acp\n{command}\nagent-info: evals-demo"));
+    project.evals(&["run", "--harness", "deletes", "--harness", "blind"]).exits(1);
+    let ran = project.evals(&["compare"]).exits(3);
+    let ran = ran.says("only the old one fails `order` (rules: never: `delete` must not happen), in 1 trial");
+    ran.says("only the new one fails `order` (rules: eventually: `read` has to happen), in 1 trial");
+}

@@ -395,7 +395,8 @@ fn behaves(behaviour: &Behaviour) -> Vec<Block> {
     }
     lines.extend(behaviour.broken_by_one.iter().map(|it| {
         let (arm, trials) = if it.old > 0 { ("old", it.old) } else { ("new", it.new) };
-        format!("only the {arm} one fails `{}` ({}), in {}", it.name, it.grader, plural(trials as usize, "trial"))
+        let rule = it.rule.as_ref().map(|rule| format!(": {rule}")).unwrap_or_default();
+        format!("only the {arm} one fails `{}` ({}{rule}), in {}", it.name, it.grader, plural(trials as usize, "trial"))
     }));
     blocks.push(Block::Lines(lines));
     vec![Block::Folded { title: "where behaviour differs".to_owned(), blocks }]
