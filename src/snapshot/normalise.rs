@@ -134,7 +134,8 @@ impl Watching {
     /// The Shape of what went by.
     pub fn shape(mut self, header: &Header, settings: &SnapshotSettings) -> Shape {
         let ids = std::mem::take(&mut self.ids);
-        let replacing = Replacing::new(header, ids.iter().map(String::as_str), &settings.normalise);
+        let inputs = self.calls.iter().filter_map(|seen| seen.call.input.as_ref());
+        let replacing = Replacing::new(header, ids.iter().map(String::as_str), inputs, &settings.normalise);
         let workspace = header.cwd.clone();
         let stop = self.stop.take();
         let (tokens, output_tokens) = (self.usage.tokens(), self.usage.output_tokens());
@@ -201,9 +202,10 @@ impl Making<'_> {
         let mut details = Vec::new();
         let argument = |text: &str| self.replacing.argument(text);
         match &seen.call.input {
-            Some(input) => details.extend(
-                value::leaves(input, &argument).into_iter().filter(|leaf| leaf.1 != "{}" || leaf.0 != "@input"),
-            ),
+            Some(input) => {
+                let leaves = value::leaves(input, &|key, text| self.replacing.argument_of(key, text));
+                details.extend(leaves.into_iter().filter(|leaf| leaf.1 != "{}" || leaf.0 != "@input"));
+            }
             None => {
                 // Where no arguments are told, the line for people and the files are all that is known of them.
                 details.extend(

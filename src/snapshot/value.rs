@@ -47,10 +47,13 @@ pub fn of_path(path: &str) -> String {
     }
 }
 
-/// The leaves of a value with their paths, keys in order; each leaf's text goes through `replaced`.
-pub fn leaves(value: &Value, replaced: &dyn Fn(&str) -> String) -> Vec<(String, String)> {
+/// What is made of a text that stands under a key.
+type Replaced<'a> = &'a dyn Fn(&str, &str) -> String;
+
+/// The leaves of a value with their paths, keys in order; each leaf's text goes through `replaced`, with its key.
+pub fn leaves(value: &Value, replaced: Replaced<'_>) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    flatten(value, String::new(), replaced, 0, &mut found);
+    flatten(value, String::new(), "", replaced, 0, &mut found);
     found
 }
 
@@ -60,28 +63,29 @@ const DEEPEST: usize = 32;
 fn flatten(
     value: &Value,
     path: String,
-    replaced: &dyn Fn(&str) -> String,
+    key: &str,
+    replaced: Replaced<'_>,
     depth: usize,
     found: &mut Vec<(String, String)>,
 ) {
     match value {
         Value::Object(map) if !map.is_empty() && depth < DEEPEST => {
-            let mut keys: Vec<(String, &Value)> = map.iter().map(|(key, value)| (replaced(key), value)).collect();
+            let mut keys: Vec<(String, &Value)> = map.iter().map(|(key, value)| (replaced("", key), value)).collect();
             keys.sort_by(|a, b| a.0.cmp(&b.0));
             for (key, value) in keys {
                 let dot = if path.is_empty() { "" } else { "." };
-                flatten(value, format!("{path}{dot}{}", of_key(&key)), replaced, depth + 1, found);
+                flatten(value, format!("{path}{dot}{}", of_key(&key)), &key, replaced, depth + 1, found);
             }
         }
         Value::Array(list) if !list.is_empty() && depth < DEEPEST => {
             for (n, value) in list.iter().enumerate() {
-                flatten(value, format!("{path}[{n}]"), replaced, depth + 1, found);
+                flatten(value, format!("{path}[{n}]"), key, replaced, depth + 1, found);
             }
         }
-        Value::String(text) => found.push((named(path), of_text(&replaced(text)))),
+        Value::String(text) => found.push((named(path), of_text(&replaced(key, text)))),
         other => {
             let text = view::canonical(other);
-            let now = replaced(&text);
+            let now = replaced(key, &text);
             // A figure that a rule has replaced is a text from then on.
             found.push((named(path), if now == text { text } else { of_text(&now) }));
         }
@@ -114,7 +118,7 @@ mod tests {
     #[test]
     fn values_become_leaves_with_their_paths() {
         let value = json!({"b": [1, {"c d": "x"}], "a": {}, "@x": null, "k: v": 1.0});
-        let same = |text: &str| text.to_owned();
+        let same = |_: &str, text: &str| text.to_owned();
         let found = leaves(&value, &same);
         let lines: Vec<String> = found.iter().map(|(path, value)| format!("{path} = {value}")).collect();
         assert_eq!(lines, ["\"@x\" = null", "a = {}", "b[0] = 1", "b[1].\"c d\" = x", "\"k\\u003a v\" = 1"]);
