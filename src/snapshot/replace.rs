@@ -43,6 +43,9 @@ impl<'a> Replacing<'a> {
                     known.push((format!("{trial}/home"), "{home}"));
                     known.push((format!("{trial}/tmp"), "{tmp}"));
                     known.push((trial.to_owned(), "{trial}"));
+                    // The folders of all trials lie where the system has temporary files.
+                    let outer = trial.rsplit_once("/trial-").and_then(|(run, _)| run.rsplit_once("/evals-run-"));
+                    known.extend(outer.filter(|it| it.0.len() > 1).map(|it| (it.0.to_owned(), "{tmp}")));
                 }
                 known.push((root, "{workspace}"));
             }

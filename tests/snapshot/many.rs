@@ -35,3 +35,62 @@ graders: [{snapshot: {gate: true}}, {stop: {reason: [end_turn]}}]";
         (&200.into(), &200.into(), &"same".into())
     );
 }
+
+/// An agent whose arguments and words hold whatever differs by chance: names of temporary files as mktemp, Python and
+/// Node make them, processes, short hashes (each third of figures alone), dates in every form.
+const OF_CHANCES: &str = r#"
+import json, os, random, sys, time
+digits, lower = "0123456789", "abcdefghijklmnopqrstuvwxyz"
+everything, folder = digits + lower + lower.upper(), os.environ["TMPDIR"]
+def some(signs, count): return "".join(random.choice(signs) for _ in range(count))
+def sha(): return some(random.choice(["0123456789abcdef", "0123456789abcdef", digits]), 7)
+def now(form): return time.strftime(form, time.gmtime(1700000000 + random.randrange(200000000)))
+made, job = f"{folder}/tmp.{some(everything, 10)}", f"{folder}/job.{some(everything, 4)}"
+python, node = f"{folder}/tmp{some(lower + digits + '_', 8)}", f"{folder}/work-{some(everything, 6)}"
+uuid = "-".join(os.urandom(n).hex() for n in (4, 2, 2, 2, 6))
+pid = os.getpid()
+calls = [
+    {"command": "mktemp -d; mktemp $TMPDIR/job.XXXX; node -e \"fs.mkdtempSync(os.tmpdir() + '/work-')\""},
+    {"command": f"cp 42.txt {made}/out-42 && cat {job} {python}/a.py {node}/b.js"},
+    {"command": f"git show {sha()} && git diff {sha()}..{sha()} -n 1234567"},
+    {"command": f"git commit -m 'fix 1234567'; git describe --always v1.2-3-g{sha()}"},
+    {"command": f"kill {pid}; kill -9 {pid} %1; ps -p {pid} -o rss="},
+    {"command": f"tar cf b-{now('%Y%m%d-%H%M%S')}.tar b_{now('%Y%m%d_%H%M%S')} {now('%Y%m%dT%H%M%SZ')} v1.2.3"},
+    {"commit": sha(), "pid": pid, "id": uuid, "at": time.time(), "seed": 42},
+    {"text": f"index {sha()}..{sha()} 100644\n[main {sha()}] Fix it\nHEAD is now at {sha()} Fix it\n"},
+    {"text": f"commit {sha()}\nDate:   {now('%a %b %d %H:%M:%S %Y')} +0000\n\n    Fix 1234567\n"},
+    {"text": now("%a %b %d %H:%M:%S UTC %Y") + " and " + now("%a, %d %b %Y %H:%M:%S GMT")},
+    {"url": f"http://localhost:{random.randrange(32768, 60999)}/42"},
+]
+def say(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+def update(**update): say(method="session/update", params={"sessionId": "s", "update": update})
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "initialize": say(id=asked["id"], result={"protocolVersion": 1})
+    elif asked["method"] == "session/new": say(id=asked["id"], result={"sessionId": "s"})
+    else:
+        for call in calls:
+            name = f"call_{some(everything, 11)}7"
+            update(sessionUpdate="tool_call", toolCallId=name, title="run", kind="execute", status="pending", rawInput=call)
+            update(sessionUpdate="tool_call_update", toolCallId=name, status="completed")
+        words = f"Process {pid} exited after {random.random() * 9:.2f}s on port {random.randrange(32768, 60999)}; commit {sha()} has 42 files, v2.{pid}.1."
+        update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": words})
+        say(id=asked["id"], result={"stopReason": "end_turn"})
+"#;
+
+#[test]
+fn two_hundred_runs_full_of_chances_give_no_difference_and_keep_what_was_chosen() {
+    let project = Project::new();
+    project.write("agent.py", OF_CHANCES);
+    project.harness(
+        "chances",
+        &format!("adapter: acp\ncommand: [python3, -S, -E, {}]", project.path("agent.py").display()),
+    );
+    project.case("a", "snapshot: {text: full}\ngraders: [{snapshot: {gate: true}}]", "");
+    project.evals(&["run", "--harness", "chances", "--snapshot", "update"]);
+    let text = project.read("cases/a.snapshots/chances.snap");
+    insta::assert_snapshot!("chances", text);
+    let args = ["run", "--harness", "chances", "--trials", "200", "--jobs", "4", "--snapshot", "check"];
+    let ran = project.evals(&[&args[..], &["--keep-workspace", "never"]].concat());
+    ran.exits(0).says("200 passed");
+}

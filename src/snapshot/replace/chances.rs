@@ -19,7 +19,7 @@ pub(super) use patterns;
 
 patterns! {
     /// Private folders of this program.
-    TRIAL = r"(?:/[\w.@+-]+)*/evals-run-[\w-]+/trial-\w+(?:/(?P<folder>workspace|home|tmp)\b)?";
+    TRIAL = r"(?:\{tmp\}|(?:/[\w.@+-]+)*)/evals-run-[\w-]+/trial-\w+(?:/(?P<folder>workspace|home|tmp)\b)?";
     /// The system's folders for files that live for a while.
     TEMPORARY = r"(?P<before>^|file://|[^\w.{}/-])(?:/private)?(?:/var/folders/\w+/\w+/T|/var/tmp|/tmp|/dev/shm)(?P<after>/|\b)";
     /// What lies in one of them.

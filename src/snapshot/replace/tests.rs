@@ -7,8 +7,13 @@ use super::*;
 use crate::trace::{Agent, Seen};
 
 fn replaced(text: &str) -> [String; 2] {
+    replaced_below("/tmp", text)
+}
+
+/// With the trials below a folder.
+fn replaced_below(folder: &str, text: &str) -> [String; 2] {
     let mut header = Header::new("acp", Seen { tracing: true, interaction: true });
-    header.cwd = Some("/tmp/evals-run-11-0/trial-VMA2VH/workspace".to_owned());
+    header.cwd = Some(format!("{folder}/evals-run-11-0/trial-VMA2VH/workspace"));
     header.agent = Some(Agent { name: "x".into(), version: Some("2.1.330".into()) });
     let rules = [Normalise { regex: r"seed=\d+".parse().unwrap(), with: "seed={n}".to_owned() }];
     let ids = ["toolu_t0_2_613c8099", "0", "a word of the task"];
@@ -167,6 +172,14 @@ fn names_that_a_program_made_are_told_from_those_that_somebody_gave() {
         rows.push((text.clone(), replaced(&text)[0].clone(), format!("ls {{tmp}}/{name}")));
     }
     same(rows);
+}
+
+#[test]
+fn the_users_temporary_folder_is_the_one_that_trials_lie_in() {
+    let text =
+        "ls /data/tmp of/u/tmp.Ab12Cd9xYz /data/tmp of/u/evals-run-11-0/trial-VMA2VH/workspace/a /data/tmp of/us";
+    let shown = "ls {tmp}/tmp.{made} {workspace}/a /data/tmp of/us";
+    assert_eq!(replaced_below("/data/tmp of/u", text)[0], shown);
 }
 
 #[test]
