@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use regex::Regex;
 use serde_json::Value;
 
 use super::layer::{CASE_ONLY, GitLayer, Layer, WorkspaceLayer};
@@ -30,6 +31,7 @@ pub(super) fn check(source: &Source, layer: &Layer, is_suite: bool) -> Vec<YamlE
     checks.servers(layer);
     checks.session(layer);
     checks.sandbox(layer);
+    checks.snapshot(layer);
     checks.errors
 }
 
@@ -308,6 +310,32 @@ impl Checks<'_> {
         }
     }
 
+    /// A group that the regex does not have would be replaced by nothing.
+    fn snapshot(&mut self, layer: &Layer) {
+        let rules = layer.snapshot.as_ref().and_then(|snapshot| snapshot.normalise.as_ref());
+        for (number, rule) in rules.into_iter().flatten().enumerate() {
+            let regex = &rule.regex.0;
+            let is_known = |group: &str| match group.parse::<usize>() {
+                Ok(number) => number < regex.captures_len(),
+                Err(_) => regex.capture_names().flatten().any(|name| name == group),
+            };
+            let Some(wrong) = references(&rule.with).into_iter().find(|it| !is_known(it.group)) else { continue };
+            let steps = [Key("snapshot"), Key("normalise"), Item(number), Key("with")];
+            let message = format!("`{}` is no group of the regex", words::short(wrong.written));
+            // `$1a` is read as the group `1a`.
+            let digits = wrong.group.len() - wrong.group.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            let meant = wrong.group.get(..digits).filter(|number| digits < wrong.group.len() && is_known(number));
+            let help = match meant.filter(|_| !wrong.written.starts_with("${")) {
+                Some(number) => {
+                    let more = wrong.group.get(digits..).unwrap_or_default();
+                    format!("for group {number} and then `{more}` write `${{{number}}}{more}`; {}", groups(regex))
+                }
+                None => groups(regex),
+            };
+            self.add(&steps, Part::Value, message, help);
+        }
+    }
+
     fn sandbox(&mut self, layer: &Layer) {
         for (number, mount) in layer.sandbox.iter().flat_map(|sandbox| &sandbox.mount).enumerate() {
             if !mount.path.starts_with("~") && !mount.path.exists() {
@@ -322,6 +350,45 @@ impl Checks<'_> {
             }
         }
     }
+}
+
+/// A part of a replacement that stands for a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Reference<'a> {
+    /// As it is written, with its dollar.
+    written: &'a str,
+    /// The name or number of the group.
+    group: &'a str,
+}
+
+/// The groups that a replacement refers to, read as the engine of regular expressions reads it: `$1`, `$name` and `${name}`;
+/// `$$` is a dollar, and so is one that nothing of this follows.
+fn references(with: &str) -> Vec<Reference<'_>> {
+    let mut found = Vec::new();
+    let mut rest = with;
+    while let Some(at) = rest.find('$') {
+        let after = &rest[at + 1..];
+        let (group, length) = if after.starts_with('$') {
+            ("", 1)
+        } else if let Some((group, _)) = after.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
+            (group, group.len() + 2)
+        } else {
+            let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(after.len());
+            (&after[..end], end)
+        };
+        let is_group = length > 0 && !after.starts_with('$');
+        found.extend(is_group.then(|| Reference { written: &rest[at..at + 1 + length], group }));
+        rest = &after[length..];
+    }
+    found
+}
+
+/// The groups of a regular expression as a replacement names them.
+fn groups(regex: &Regex) -> String {
+    let mut known: Vec<String> = (1..regex.captures_len()).map(|number| format!("`${number}`")).collect();
+    known.extend(regex.capture_names().flatten().map(|name| format!("`${{{name}}}`")));
+    let those = if known.is_empty() { "no group".to_owned() } else { known.join(", ") };
+    format!("the regex has {those}; `$0` is all that was found, `$$` a dollar")
 }
 
 /// What an agent must not see and would find in its workspace. The layer is merged; its sources go from the outermost

@@ -336,6 +336,27 @@ fn what_the_case_says_is_kept_and_replaced() {
         assert!(!lacks.iter().any(|part| text.contains(part)), "{text}");
         project.evals(&["run", "--snapshot", "check"]).exits(0);
     }
+    // What a rule would put in the place of nothing is told where it stands, with what there is.
+    for (rule, says) in [
+        ("{regex: 'b(\\d)', with: 'b$9'}", "cases/a.yaml:4:30: `$9` is no group of the regex"),
+        ("{regex: 'b(\\d)', with: 'b$9'}", "the regex has `$1`; `$0` is all that was found, `$$` a dollar"),
+        ("{regex: 'b(\\d)', with: 'b$1x'}", "for group 1 and then `x` write `${1}x`"),
+        ("{regex: 'b(?P<n>\\d)', with: '${m}'}", "`${m}` is no group of the regex"),
+        ("{regex: 'b(?P<n>\\d)', with: '$m'}", "the regex has `$1`, `${n}`"),
+        ("{regex: 'b\\d', with: '$1'}", "the regex has no group"),
+    ] {
+        project.case("a", &format!("snapshot:\n  normalise:\n    - {rule}"), steps);
+        project.evals(&["check"]).exits(2).says(says);
+        project.evals(&["run", "--dry-run"]).exits(2).says(says);
+    }
+    project.write("cases/suite.yaml", "snapshot: {normalise: [{regex: x, with: '$2'}]}\n");
+    project.evals(&["check"]).exits(2).says("cases/suite.yaml:1:41: `$2` is no group");
+    std::fs::remove_file(project.path("cases/suite.yaml")).unwrap();
+    let rule = "{regex: '(?P<n>b)(\\d+)', with: '$n-${n}-$0-$2 $$5 $ ${'}";
+    project.case("a", &format!("snapshot: {{normalise: [{rule}]}}"), steps);
+    project.evals(&["run", "--snapshot", "update"]).exits(0);
+    let text = project.read(SNAP);
+    assert!(text.contains("command: make BUILD=b-b-b4711-4711 $5 $ ${ all"), "{text}");
     project.case("a", "snapshot: {several: most}", steps);
     project.evals(&["check"]).exits(2).says("cases/a.yaml:2:21");
 }
