@@ -99,6 +99,15 @@ struct RunsFolder {
 /// Where runs are kept if nobody says otherwise.
 const DEFAULT_RUNS: &str = ".evals/runs";
 
+/// The arguments of a run, as they stand in `run.json`; nothing where another command made it, or another version did.
+fn arguments_of_run(argv: &[String]) -> Option<run::RunArgs> {
+    let line = std::iter::once("evals").chain(argv.iter().map(String::as_str));
+    match Evals::try_parse_from(line).ok()?.command {
+        Command::Run(args) => Some(*args),
+        _ => None,
+    }
+}
+
 /// Runs the program with the arguments it was given.
 pub fn main() -> ExitCode {
     // clap itself exits with 2 for what it cannot read, and with 0 for help.

@@ -224,9 +224,16 @@ impl Grader {
     }
 
     /// Tells one that compares with accepted snapshots where those of its case lie.
-    pub fn has_snapshots_in(&mut self, folder: &Path, settings: &SnapshotSettings) {
+    pub fn has_snapshots_in(&mut self, folder: &Path, settings: &SnapshotSettings, case: &str) {
         if let Kind::Snapshot(snapshot) = &mut self.kind {
-            snapshot.lies_in(folder.to_owned(), settings.clone());
+            snapshot.lies_in(folder.to_owned(), settings.clone(), case);
+        }
+    }
+
+    /// Tells the same that the run accepts what its trials do.
+    pub fn is_of_a_run_that_accepts(&mut self) {
+        if let Kind::Snapshot(snapshot) = &mut self.kind {
+            snapshot.is_accepted();
         }
     }
 

@@ -176,7 +176,7 @@ impl Report {
 }
 
 /// The exit code that follows from a report: 1 where a snapshot differs; that of its gates where there are any; else, by its
-/// cells, 1 where one failed, 3 where one could not be judged, was not run whole, or nothing ran at all, and 0.
+/// cells, 1 where one failed, 3 where one could not be judged or compared, was not run whole, or nothing ran at all, and 0.
 pub fn exit_code(report: &Report) -> u8 {
     let any = |wanted: &[Option<Verdict>]| report.cells.iter().any(|cell| wanted.contains(&cell.verdict));
     if report.snapshots.iter().any(|it| it.differs) {
@@ -186,6 +186,7 @@ pub fn exit_code(report: &Report) -> u8 {
     } else if any(&[Some(Verdict::Fail)]) {
         1
     } else if report.summary.not_run > 0
+        || report.snapshots.iter().any(|it| it.shows_nothing && it.trials == 0)
         || any(&[None, Some(Verdict::Ungraded), Some(Verdict::Errored)])
         || !any(&[Some(Verdict::Pass)])
     {

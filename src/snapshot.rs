@@ -28,6 +28,18 @@ pub struct Shape {
     pub output_tokens: Option<Range>,
 }
 
+impl Shape {
+    /// How many calls, words and plans of the agent it holds; what sub-agents did is part of their calls.
+    pub fn done(&self) -> usize {
+        let done = |item: &Item| match &item.body {
+            Body::Step(calls) => calls.len(),
+            Body::Says(_) | Body::Thinks(_) | Body::Plan(_) => 1,
+            Body::User(_) | Body::Stop(..) => 0,
+        };
+        self.items.iter().map(done).sum()
+    }
+}
+
 /// The least and the most of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Range {

@@ -102,6 +102,29 @@ impl fmt::Display for Fraction {
     }
 }
 
+/// Whether a character reorders or hides text, or is none that can be seen.
+pub fn is_hidden(c: char) -> bool {
+    matches!(
+        c,
+        '\u{80}'..='\u{9f}'
+            | '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{fffe}'..='\u{ffff}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
+}
+
+/// Whether a character only chooses among the shapes of the one before it.
+pub fn is_variation(c: char) -> bool {
+    matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
 /// A regular expression, unanchored.
 #[derive(Debug, Clone)]
 pub struct Pattern(pub Regex);

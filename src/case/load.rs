@@ -319,7 +319,7 @@ impl Files {
         case.judges = judges
             .into_iter()
             .map(|mut judge| {
-                judge.has_snapshots_in(&snapshots, &case.snapshot);
+                judge.has_snapshots_in(&snapshots, &case.snapshot, &case.id);
                 Arc::new(judge)
             })
             .collect();

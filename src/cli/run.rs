@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::inputs::{self, Inputs};
 use super::judges::{self, JudgeArgs};
+use super::snapshot::of_run::Came;
 use super::stop::INTERRUPTED;
 use super::{CliError, RunsFolder, ask, engine, snapshot, terminal};
 use crate::case::Case;
@@ -22,7 +23,6 @@ use crate::run::journal::TrialKey;
 use crate::run::{Keep, RunOptions, RunRecord, TrialRecord};
 use crate::runner::{self, Ran, Run};
 use crate::sandbox;
-use crate::snapshot::compare::Compared;
 use crate::trial::Engine;
 use crate::values::{Fraction, Time};
 
@@ -124,6 +124,14 @@ pub struct RunArgs {
     judges: JudgeArgs,
 }
 
+impl RunArgs {
+    /// Whether nothing was left out of what the cases and their suites ask for by themselves.
+    pub fn is_whole(&self) -> bool {
+        let chosen = [&self.harnesses, &self.models, &self.cases, &self.tags];
+        self.shard.is_none() && chosen.iter().all(|it| it.is_empty())
+    }
+}
+
 fn shard(text: &str) -> Result<(u32, u32), String> {
     let wrong = || format!("`{text}` is not K/N with 1 ≤ K ≤ N, such as 1/4");
     let (part, of) = text.split_once('/').ok_or_else(wrong)?;
@@ -153,6 +161,7 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
         return Ok(0);
     }
     make_places(&args, prepared.record.label.as_deref())?;
+    snapshot::of_run::tell(args.snapshot, &mut prepared.cases);
     let runtime = engine::runtime()?;
     let done = auto::carry_out(&args, &mut prepared, &runtime);
     // What an agent's process left running in the background of the runtime must not hold the program.
@@ -162,7 +171,7 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     let whole = ran.not_run == 0 && !ran.interrupted;
     let compared = snapshot::of_run::after(args.snapshot, &prepared.folder, &prepared.record, &prepared.cases, whole);
     // What was done is reported, whatever becomes of snapshots.
-    let (snapshots, failed) = compared.map_or_else(|error| (Vec::new(), Err(error)), |all| (all, Ok(())));
+    let (snapshots, failed) = compared.map_or_else(|error| (Came::default(), Err(error)), |came| (came, Ok(())));
     let code = report_on(&args, &prepared, &ran, snapshots)?;
     failed?;
     Ok(if ran.interrupted { INTERRUPTED } else { code })
@@ -366,12 +375,13 @@ async fn carry_out(
     })
 }
 
-fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran, snapshots: Vec<Compared>) -> Result<u8, CliError> {
+fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran, snapshots: Came) -> Result<u8, CliError> {
     let results = prepared.folder.results_of_trials(&prepared.record)?;
     prepared.folder.write_results(&results)?;
     let not_run = prepared.record.trials.len() - results.len();
     let mut report = Report::new(&prepared.record, results, not_run, &prepared.folder.path);
-    report.snapshots = snapshots;
+    report.snapshots = snapshots.compared;
+    report.notes.extend(snapshots.notes);
     report.gates = gate::of(args, &prepared.record, &report)?;
     let code = report::exit_code(&report);
     super::report::write_all(report, &args.reporters, Some(Format::Table))?;

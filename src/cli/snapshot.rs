@@ -1,26 +1,27 @@
 //! `evals snapshot`: compares a run, or stored traces, with what is accepted; accepts or rejects what differs.
 
-use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
 use super::grade::{of_run as graded, of_traces};
-use super::{CliError, RunsFolder, engine, inputs, terminal};
+use super::{CliError, RunsFolder, engine, terminal};
 use crate::report::snapshots;
+use crate::report::text::harmless;
 use crate::run::folder::{self, RunFolder};
-use crate::run::{RunRecord, read_json, write_whole};
+use crate::run::{read_json, write_whole};
 use crate::snapshot::compare::{Compared, State, name};
-use crate::snapshot::store;
 use crate::values::NameGlob;
 
 mod gather;
 pub mod of_run;
 mod review;
+mod unreferenced;
 
 use gather::Placed;
+use unreferenced::Unreferenced;
 
 /// What a run folder holds of the comparison.
 const KEPT: &str = "snapshots.json";
@@ -99,14 +100,6 @@ struct Meant {
     unreferenced: Vec<Unreferenced>,
 }
 
-#[derive(Debug, Serialize)]
-struct Unreferenced {
-    #[serde(skip)]
-    path: PathBuf,
-    file: String,
-    why: String,
-}
-
 pub fn run(args: &SnapshotArgs) -> Result<u8, CliError> {
     match &args.what {
         What::Check { chosen, format } => check(chosen, *format),
@@ -167,33 +160,16 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
     let record = run.record()?;
     let cases = graded::cases(&chosen.cases, &record)?;
     let (placed, notes) = gather::of_run(&run, &record, &cases, true)?;
-    // Beside a case that is gone its snapshots may still lie.
-    let gone = record.cases.iter().filter(|it| !cases.contains_key(&it.id)).filter_map(|it| it.path.parent());
-    let roots: BTreeSet<PathBuf> =
-        cases.values().map(|case| case.cases_root.clone()).chain(gone.map(Path::to_path_buf)).collect();
-    let mut unreferenced = unreferenced(&record, roots.iter());
-    unreferenced.sort_by(|one, other| one.path.cmp(&other.path));
-    unreferenced.dedup_by(|one, other| one.path == other.path);
-    // What its cell cannot read is told there.
-    unreferenced.retain(|it| !placed.iter().any(|placed| placed.file == it.path));
+    let unreferenced = unreferenced::of_run(&record, &cases, &placed);
     Ok(Meant { placed, run: Some(run), notes, unreferenced })
-}
-
-fn unreferenced<'a>(record: &RunRecord, roots: impl Iterator<Item = &'a PathBuf>) -> Vec<Unreferenced> {
-    let catalog = inputs::catalog(&[]).ok().map(|(catalog, _)| catalog);
-    let known = |name: &str| {
-        record.harnesses.iter().any(|harness| harness.name == name)
-            || catalog.as_ref().is_none_or(|catalog| catalog.get(name).is_ok())
-    };
-    let shown = |path: &PathBuf| crate::case::shown_path(path).display().to_string();
-    let found = roots.flat_map(|root| store::unreferenced(root, &known));
-    found.map(|(path, why)| Unreferenced { file: shown(&path), path, why }).collect()
 }
 
 fn check(chosen: &Chosen, format: Shown) -> Result<u8, CliError> {
     let meant = meant(chosen)?;
     let all = compared(&meant)?;
-    let code = exit_code(&all);
+    // What cannot be read is an error of the command, whatever else differs.
+    let unread = unreadable(&meant);
+    let code = unread.as_ref().map_or_else(CliError::code, |()| exit_code(&all));
     let mut out = std::io::stdout().lock();
     if format == Shown::Json {
         #[derive(Serialize)]
@@ -207,22 +183,22 @@ fn check(chosen: &Chosen, format: Shown) -> Result<u8, CliError> {
             Document { snapshots: &all, unreferenced: &meant.unreferenced, notes: &meant.notes, exit_code: code };
         serde_json::to_writer_pretty(&mut out, &document).map_err(std::io::Error::from)?;
         writeln!(out)?;
-        return unreadable(&meant).map(|()| code);
+        return unread.map(|()| code);
     }
     let look = terminal::stdout_look();
-    for one in all.iter().filter(|it| it.state != State::Same) {
+    for one in all.iter().filter(|it| it.state != State::Same || it.note.is_some()) {
         snapshots::in_full(one, &look, &mut out)?;
         writeln!(out)?;
     }
     for one in &meant.unreferenced {
-        writeln!(out, "unreferenced  {}: {}", one.file, one.why)?;
+        writeln!(out, "unreferenced  {}", harmless(&format!("{}: {}", one.file, one.why)))?;
     }
     for note in &meant.notes {
         writeln!(out, "note: {note}")?;
     }
     writeln!(out, "{}", snapshots::counts(&all, meant.unreferenced.len()))?;
     drop(out);
-    unreadable(&meant).map(|()| code)
+    unread.map(|()| code)
 }
 
 /// A snapshot that cannot be read is not one that differs.
@@ -263,13 +239,18 @@ fn accept(meant: &Meant, add: bool) -> Result<u8, CliError> {
     let mut out = std::io::stdout().lock();
     let mut accepted = 0;
     for (one, placed) in all.iter().zip(&meant.placed).filter(|(one, _)| one.differs && one.trials > 0) {
-        decide(meant, one, placed, Decision::Accept { beside: add })?;
+        let now = decide(meant, one, placed, Decision::Accept { beside: add })?;
         accepted += 1;
-        writeln!(out, "accepted  {}  {}", name(&one.case, &one.harness, one.model.as_deref()), one.file)?;
+        let cell = name(&one.case, &one.harness, one.model.as_deref());
+        writeln!(out, "{}", harmless(&format!("accepted  {cell}  {}", one.file)))?;
+        if let Some(note) = now.note {
+            writeln!(out, "  note: {}", harmless(&note))?;
+        }
     }
     for one in all.iter().filter(|it| it.trials == 0) {
         let note = one.note.as_deref().unwrap_or("it has no trial");
-        writeln!(out, "passed over  {}: {note}", name(&one.case, &one.harness, one.model.as_deref()))?;
+        let cell = name(&one.case, &one.harness, one.model.as_deref());
+        writeln!(out, "{}", harmless(&format!("passed over  {cell}: {note}")))?;
     }
     if accepted == 0 {
         writeln!(out, "nothing to accept")?;
@@ -304,21 +285,22 @@ enum Decision {
     Reject,
 }
 
-/// Carries a decision out, and keeps it in the run's folder.
-fn decide(meant: &Meant, one: &Compared, placed: &Placed, decision: Decision) -> Result<(), CliError> {
+/// Carries a decision out, and keeps it in the run's folder. Gives what the cell is from then on.
+fn decide(meant: &Meant, one: &Compared, placed: &Placed, decision: Decision) -> Result<Compared, CliError> {
     let mut now = one.clone();
     match decision {
         Decision::Accept { beside } => {
-            placed.accept(beside)?;
-            (now.accepted, now.rejected) = (true, false);
+            placed.accept(beside, &mut now)?;
+            now.rejected = false;
         }
         Decision::Reject => now.rejected = true,
     }
-    let Some(run) = &meant.run else { return Ok(()) };
+    let Some(run) = &meant.run else { return Ok(now) };
     let mut all = kept(run)?;
     match all.iter_mut().find(|it| same_cell(it, &now)) {
-        Some(known) => *known = now,
-        None => all.push(now),
+        Some(known) => *known = now.clone(),
+        None => all.push(now.clone()),
     }
-    keep(run, &all)
+    keep(run, &all)?;
+    Ok(now)
 }

@@ -9,7 +9,8 @@ use super::{Body, Evidence, Judge, words};
 use crate::case::SnapshotSettings;
 use crate::grade::{Grade, Score};
 use crate::snapshot::differ::Found;
-use crate::snapshot::normalise::Watching;
+use crate::snapshot::normalise::{Watching, shows_nothing};
+use crate::snapshot::set::{Accepted, Belongs};
 use crate::snapshot::store;
 use crate::trace::Event;
 use crate::values::Fraction;
@@ -31,13 +32,33 @@ pub struct Snapshot {
     /// The folder of the case's snapshots, and what the case says of them; known once the case is read.
     #[serde(skip)]
     #[schemars(skip)]
-    place: Option<(PathBuf, SnapshotSettings)>,
+    place: Option<Place>,
+}
+
+/// What the case knows of its snapshots.
+#[derive(Debug, Clone, PartialEq)]
+struct Place {
+    /// Their folder.
+    folder: PathBuf,
+    /// What is kept.
+    settings: SnapshotSettings,
+    /// Id of the case.
+    case: String,
+    /// Whether the run accepts what its trials do.
+    accepts: bool,
 }
 
 impl Snapshot {
     /// Tells where the snapshots of its case lie.
-    pub fn lies_in(&mut self, folder: PathBuf, settings: SnapshotSettings) {
-        self.place = Some((folder, settings));
+    pub fn lies_in(&mut self, folder: PathBuf, settings: SnapshotSettings, case: &str) {
+        self.place = Some(Place { folder, settings, case: case.to_owned(), accepts: false });
+    }
+
+    /// Tells that the run accepts what its trials do: then each of them does what is accepted.
+    pub fn is_accepted(&mut self) {
+        if let Some(place) = &mut self.place {
+            place.accepts = true;
+        }
     }
 }
 
@@ -63,35 +84,61 @@ impl Judge for SnapshotJudge {
     }
 
     fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
-        if let Some(ungraded) = evidence.without_tracing() {
-            return ungraded;
-        }
         let header = evidence.header;
-        let Some((folder, settings)) = &self.wanted.place else {
+        let Some(place) = &self.wanted.place else {
             return Grade::ungraded("could not be judged, because it belongs to no case that could have snapshots");
         };
-        let file = match store::file(folder, evidence.harness, evidence.model) {
-            Ok(file) => file,
-            Err(error) => return Grade::ungraded(error.to_string()),
-        };
-        let accepted = match store::read(&file) {
-            Ok(Some(accepted)) => accepted,
-            Ok(None) => {
-                return Grade::ungraded(
-                    "no snapshot is accepted for this case, harness and model; look at the run with \
-                     `evals snapshot review`, or accept it with `evals snapshot accept`",
-                );
-            }
-            Err(error) => return Grade::ungraded(error.to_string()),
-        };
-        if (accepted.text, accepted.several) != (settings.text, settings.several) {
-            return Grade::ungraded(
-                "the snapshot was accepted when the case kept `text` or `several` otherwise; accept it again with \
-                 `evals snapshot accept`",
-            );
+        if let Some(why) = shows_nothing(header, &place.settings) {
+            return Grade::ungraded(why);
         }
-        let found = accepted.compared(&self.watching.shape(header, settings));
-        self.wanted.grade(&found)
+        let accepted = place.accepted(evidence);
+        let now = self.watching.shape(header, &place.settings);
+        match accepted {
+            Ok(accepted) => {
+                let grade = self.wanted.grade(&accepted.compared(&now));
+                if place.accepts { taken(grade) } else { warned(grade, &accepted) }
+            }
+            Err(why) if place.accepts => taken(Grade::ungraded(why)),
+            Err(why) => Grade::ungraded(why),
+        }
+    }
+}
+
+impl Place {
+    /// What is accepted for the cell of a trial; the reason where nothing is that it could be compared with.
+    fn accepted(&self, evidence: &Evidence<'_>) -> Result<Accepted, String> {
+        let file = store::file(&self.folder, evidence.harness, evidence.model).map_err(|error| error.to_string())?;
+        let accepted = store::read(&file).map_err(|error| error.to_string())?.ok_or_else(|| {
+            "no snapshot is accepted for this case, harness and model; look at the run with `evals snapshot review`, or \
+             accept it with `evals snapshot accept`"
+        })?;
+        let SnapshotSettings { text, several, .. } = self.settings;
+        let (case, harness, model) = (&self.case, evidence.harness, evidence.model);
+        match accepted.refused(&Belongs { case, harness, model, text, several }) {
+            Some(why) => Err(format!("the snapshot cannot be compared with: {why}")),
+            None => Ok(accepted),
+        }
+    }
+}
+
+/// The grade of a trial that is accepted by its own run: it does what is accepted from now on, whatever was before.
+fn taken(grade: Grade) -> Grade {
+    let before = match grade {
+        Grade::Scored(score) if score.passed && score.evidence.is_empty() => return Grade::Scored(score),
+        Grade::Scored(Score { reason, evidence, .. }) => (reason, evidence),
+        Grade::Ungraded { reason } => (reason, Vec::new()),
+    };
+    let (reason, evidence) = before;
+    Grade::pass(format!("the run accepts what it did (`--snapshot update`); before: {reason}")).pointing_at(evidence)
+}
+
+/// A grade with what has to be known of what is accepted.
+fn warned(grade: Grade, accepted: &Accepted) -> Grade {
+    match (grade, accepted.empty_core()) {
+        (Grade::Scored(score), Some(why)) => {
+            Grade::Scored(Score { reason: format!("{}; but {why}", score.reason), ..score })
+        }
+        (grade, _) => grade,
     }
 }
 

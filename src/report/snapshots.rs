@@ -18,13 +18,16 @@ const LINES: usize = 60;
 /// # Errors
 /// The output could not be written.
 pub fn write(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    let shown: Vec<&Compared> = report.snapshots.iter().filter(|it| it.differs || it.accepted).collect();
+    let shown: Vec<&Compared> =
+        report.snapshots.iter().filter(|it| it.differs || it.accepted || it.shows_nothing).collect();
     if shown.is_empty() {
         return Ok(());
     }
     let differing = shown.iter().filter(|it| it.differs).count();
+    let accepted = shown.iter().filter(|it| it.accepted).count();
     let title = match differing {
-        0 => format!("{} accepted", plural(shown.len(), "snapshot")),
+        0 if accepted == 0 => format!("{} can show nothing of what the agent does", plural(shown.len(), "snapshot")),
+        0 => format!("{} accepted", plural(accepted, "snapshot")),
         1 => "1 snapshot differs".to_owned(),
         more => format!("{more} snapshots differ"),
     };

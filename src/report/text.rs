@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use tabled::grid::util::string::get_char_width;
 
+use crate::values::{is_hidden, is_variation};
 use crate::verdict::Verdict;
 
 /// How output for people looks. The caller knows the stream, so the caller decides.
@@ -112,18 +113,8 @@ pub fn harmless(text: &str) -> String {
             }
             '\x7f' => out.push_str("^?"),
             // Variation selectors only choose among shapes, of different widths.
-            '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => {}
-            '\u{80}'..='\u{9f}'
-            | '\u{ad}'
-            | '\u{61c}'
-            | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{fffe}'..='\u{ffff}'
-            | '\u{e0000}'..='\u{e007f}' => {
+            c if is_variation(c) => {}
+            c if is_hidden(c) => {
                 let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
             }
             c => out.push(c),

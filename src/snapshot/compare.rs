@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Shape;
 use super::differ::Difference;
-use super::set::{Accepted, Several};
+use super::set::{Accepted, Belongs, Several};
 use crate::case::SnapshotText;
 
 /// How a cell stands to its snapshot.
@@ -63,6 +63,10 @@ pub struct Compared {
     /// Accepted by the run itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub accepted: bool,
+    /// Nothing of what the agent does could ever differ: its harness shows no calls and texts are left out, or nothing
+    /// is common to what is accepted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shows_nothing: bool,
     /// Somebody has looked at it and said no.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rejected: bool,
@@ -92,8 +96,19 @@ pub struct Cell {
     pub several: Several,
     /// The trials that can be compared, by their names in the run.
     pub shapes: Vec<(String, Shape)>,
-    /// Why others cannot.
-    pub passed_over: Vec<String>,
+    /// Why others cannot, each by its name.
+    pub passed_over: Vec<PassedOver>,
+}
+
+/// A trial that cannot be compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassedOver {
+    /// Its name.
+    pub name: String,
+    /// Why, as it goes on from the name.
+    pub why: String,
+    /// Whether that is because there is nothing of it to be seen.
+    pub shows_nothing: bool,
 }
 
 impl Cell {
@@ -116,9 +131,10 @@ impl Cell {
             note: None,
             differs: false,
             accepted: false,
+            shows_nothing: self.shapes.is_empty() && self.passed_over.iter().any(|it| it.shows_nothing),
             rejected: false,
         };
-        let passed_over = (!self.passed_over.is_empty()).then(|| self.passed_over.join("; "));
+        let passed_over = self.passed_over();
         let Some(accepted) = accepted else {
             (compared.state, compared.note) = (State::New, passed_over);
             compared.differs = asked && compared.trials > 0;
@@ -129,11 +145,12 @@ impl Cell {
             compared.state = State::Missing;
             return compared;
         }
-        if (accepted.text, accepted.several) != (self.text, self.several) {
-            compared.note = Some("the case keeps `text` or `several` otherwise than when it was accepted".to_owned());
+        if let Some(why) = accepted.refused(&self.belongs()) {
+            compared.note = Some(why);
             (compared.state, compared.differs) = (State::Changed, true);
             return compared;
         }
+        compared.holds(accepted);
         for (trial, shape) in &self.shapes {
             let found = accepted.compared(shape);
             if found.differences.is_empty() {
@@ -154,6 +171,34 @@ impl Cell {
         compared
     }
 
+    /// What a snapshot of it has to say of itself.
+    fn belongs(&self) -> Belongs<'_> {
+        let (text, several) = (self.text, self.several);
+        Belongs { case: &self.case, harness: &self.harness, model: self.model.as_deref(), text, several }
+    }
+
+    /// Why trials cannot be compared, those with one reason together.
+    fn passed_over(&self) -> Option<String> {
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for one in &self.passed_over {
+            match reasons.iter_mut().find(|it| it.0 == one.why) {
+                Some(known) => known.1.push(&one.name),
+                None => reasons.push((&one.why, vec![&one.name])),
+            }
+        }
+        let told: Vec<String> = reasons.iter().map(|(why, names)| format!("{} {why}", names.join(", "))).collect();
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    /// What of these trials is no part of what is accepted for them, in words: a core leaves out what they do not share.
+    pub fn left_out(&self, accepted: &Accepted) -> Option<String> {
+        let core = accepted.shapes.first().filter(|_| accepted.several == Several::Core)?.shape.done();
+        let most = self.shapes.iter().map(|(_, shape)| shape.done()).max().unwrap_or(0);
+        (core < most).then(|| {
+            format!("the core holds {core} of the {most} calls and words that a trial has; the rest is not compared")
+        })
+    }
+
     /// What is accepted from now on.
     pub fn accepted(&self, before: Option<Accepted>, beside: bool) -> Accepted {
         let shapes: Vec<Shape> = self.shapes.iter().map(|(_, shape)| shape.clone()).collect();
@@ -162,6 +207,24 @@ impl Cell {
         let base = same_kind.filter(|_| beside).unwrap_or(blank);
         let (case, harness, model) = (self.case.clone(), self.harness.clone(), self.model.clone());
         Accepted { case, harness, model, ..base }.with(&shapes, beside)
+    }
+}
+
+impl Compared {
+    /// Takes over what has to be known of what is accepted.
+    pub fn holds(&mut self, accepted: &Accepted) {
+        if let Some(why) = accepted.empty_core() {
+            self.shows_nothing = true;
+            self.tell(why.to_owned());
+        }
+    }
+
+    /// Adds to what has to be known.
+    pub fn tell(&mut self, what: String) {
+        self.note = Some(match self.note.take() {
+            Some(note) => format!("{note}; {what}"),
+            None => what,
+        });
     }
 }
 

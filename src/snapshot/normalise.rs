@@ -154,6 +154,15 @@ impl Watching {
     }
 }
 
+/// Why a Shape of such a session could show nothing of what the agent did, if it could not. Where the harness shows its calls
+/// it is a statement that there are none.
+pub fn shows_nothing(header: &Header, settings: &SnapshotSettings) -> Option<&'static str> {
+    (!header.capabilities.tracing && settings.text == SnapshotText::None).then_some(
+        "has nothing to compare: the harness shows no tool calls, and the case keeps no texts; write `snapshot: {text: full}` or \
+         `{text: digest}` in the case",
+    )
+}
+
 struct Making<'a> {
     seen: Watching,
     replacing: Replacing<'a>,

@@ -24,6 +24,27 @@ pub struct Accepted {
     pub shapes: Vec<Known>,
 }
 
+/// The cell that something accepted has to belong to, and how its case keeps it.
+#[derive(Debug, Clone, Copy)]
+pub struct Belongs<'a> {
+    /// Id of the case; nothing where nobody knows.
+    pub case: &'a str,
+    /// Name of the harness.
+    pub harness: &'a str,
+    /// The model asked for.
+    pub model: Option<&'a str>,
+    /// How texts are kept.
+    pub text: SnapshotText,
+    /// What several trials come to.
+    pub several: Several,
+}
+
+/// Whether two ids mean the same case: the folder that ids count from may be another for one file than for its folder.
+pub fn same_case(one: &str, other: &str) -> bool {
+    let below = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.ends_with('/'));
+    one == other || below(one, other) || below(other, one)
+}
+
 /// A Shape that is accepted, and how many trials showed it when it was.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Known {
@@ -64,6 +85,37 @@ impl Accepted {
             }
         }
         best.unwrap_or_default()
+    }
+
+    /// What has to be known of a core that holds nothing of what the agent did.
+    pub fn empty_core(&self) -> Option<&'static str> {
+        let empty = self.several == Several::Core && self.shapes.iter().all(|known| known.shape.done() == 0);
+        empty.then_some(
+            "the accepted core holds no call and no word of the agent, so any trial has it; with `snapshot: {several: set}` \
+             in the case each trial's shape is kept",
+        )
+    }
+
+    /// Why it is not what was accepted for this cell: it says of itself that it belongs to another, or was made otherwise.
+    pub fn refused(&self, of: &Belongs<'_>) -> Option<String> {
+        let model = |model: Option<&str>| model.map_or(String::new(), |model| format!(" with the model `{model}`"));
+        if !same_case(&self.case, of.case) || self.harness != of.harness || self.model.as_deref() != of.model {
+            return Some(format!(
+                "it says that it was accepted for the case `{}` and `{}`{}, and lies where that of `{}` and `{}`{} is; \
+                 accept it again if it belongs here",
+                self.case,
+                self.harness,
+                model(self.model.as_deref()),
+                of.case,
+                of.harness,
+                model(of.model),
+            ));
+        }
+        ((self.text, self.several) != (of.text, of.several)).then(|| {
+            "the case keeps `text` or `several` otherwise than when it was accepted; accept it again with \
+             `evals snapshot accept`"
+                .to_owned()
+        })
     }
 
     /// Takes these trials in, beside what is accepted already if `beside`, else in its place.

@@ -86,9 +86,9 @@ pub fn write(path: &Path, accepted: &Accepted) -> Result<(), RunError> {
     write_whole(path, |out| out.write_all(text.as_bytes()))
 }
 
-/// The snapshots below a folder of cases that nothing refers to, with the reason: their case is gone, their harness is
-/// not known, or their name is not the one that their cell has.
-pub fn unreferenced(root: &Path, is_harness: &dyn Fn(&str) -> bool) -> Vec<(PathBuf, String)> {
+/// The snapshots below a folder of cases that nothing refers to, with the reason: their case is gone, their name is not the
+/// one that their cell has, or what `why_not` says of one beside a case.
+pub fn unreferenced(root: &Path, why_not: &dyn Fn(&Path, &Accepted) -> Option<String>) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     let mut waiting = vec![root.to_owned()];
     while let Some(folder) = waiting.pop() {
@@ -101,7 +101,7 @@ pub fn unreferenced(root: &Path, is_harness: &dyn Fn(&str) -> bool) -> Vec<(Path
                 continue;
             }
             if path.extension().is_some_and(|end| end == FOLDER) {
-                of_case(&path, is_harness, &mut found);
+                of_case(&path, why_not, &mut found);
             } else {
                 waiting.push(path);
             }
@@ -111,27 +111,22 @@ pub fn unreferenced(root: &Path, is_harness: &dyn Fn(&str) -> bool) -> Vec<(Path
     found
 }
 
-fn of_case(folder: &Path, is_harness: &dyn Fn(&str) -> bool, found: &mut Vec<(PathBuf, String)>) {
+fn of_case(folder: &Path, why_not: &dyn Fn(&Path, &Accepted) -> Option<String>, found: &mut Vec<(PathBuf, String)>) {
     let case = folder.with_extension("yaml");
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.extension().is_none_or(|end| end != FILE) {
             continue;
         }
-        let why = if !case.is_file() {
-            Some(format!("there is no case {}", case.display()))
-        } else {
-            match read(&path) {
-                Ok(Some(accepted)) if !is_harness(&accepted.harness) => {
-                    Some(format!("no harness is named `{}`", accepted.harness))
-                }
-                Ok(Some(accepted)) => file(folder, &accepted.harness, accepted.model.as_deref())
-                    .ok()
-                    .filter(|right| *right != path)
-                    .map(|right| format!("its cell's snapshot is {}", right.display())),
-                Ok(None) => None,
-                Err(error) => Some(error.to_string()),
-            }
+        let misnamed = |accepted: &Accepted| {
+            let right = file(folder, &accepted.harness, accepted.model.as_deref()).ok()?;
+            (right != path).then(|| format!("its cell's snapshot is {}", right.display()))
+        };
+        let why = match read(&path) {
+            _ if !case.is_file() => Some(format!("there is no case {}", case.display())),
+            Ok(Some(accepted)) => why_not(&case, &accepted).or_else(|| misnamed(&accepted)),
+            Ok(None) => None,
+            Err(error) => Some(error.to_string()),
         };
         found.extend(why.map(|why| (path, why)));
     }

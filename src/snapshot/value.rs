@@ -1,22 +1,56 @@
 //! Values and keys as the text form shows them: words as they are where that is unambiguous, else JSON.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::trace::view;
+use crate::values::{is_hidden, is_variation};
 
-/// A text as it is kept: as it is where it can be told from JSON and holds nothing odd, lines included; else as JSON.
+/// A text as it is kept: as it is where it can be told from JSON and hides nothing, lines included; else as JSON.
 pub fn of_text(text: &str) -> String {
-    let odd = text.chars().any(|c| c.is_control() && c != '\n' && c != '\t');
-    if text.contains('\n') && !odd {
-        return text.to_owned();
+    if text.contains('\n') {
+        return text.split('\n').map(of_line).collect::<Vec<_>>().join("\n");
     }
-    let plain = !odd && !text.is_empty() && text.trim() == text && serde_json::from_str::<Value>(text).is_err();
-    if plain && !text.contains('\t') { text.to_owned() } else { Value::String(text.to_owned()).to_string() }
+    let plain = !hides(text) && !text.is_empty() && text.trim() == text && serde_json::from_str::<Value>(text).is_err();
+    if plain && !text.contains('\t') { text.to_owned() } else { quoted(text) }
+}
+
+/// One of several lines: as JSON where something in it would not be seen, and where it could be taken for that.
+fn of_line(line: &str) -> Cow<'_, str> {
+    let looks_quoted = line.starts_with('"') && serde_json::from_str::<String>(line).is_ok();
+    if hides(line) || looks_quoted { Cow::Owned(quoted(line)) } else { Cow::Borrowed(line) }
+}
+
+/// Whether something of it would not be seen, or would have the rest seen otherwise than it is.
+fn hides(text: &str) -> bool {
+    text.chars().any(is_odd)
+}
+
+fn is_odd(c: char) -> bool {
+    c.is_control() && c != '\t' || is_hidden(c) || is_variation(c)
+}
+
+/// The text as JSON, in which everything can be seen.
+fn quoted(text: &str) -> String {
+    let json = Value::String(text.to_owned()).to_string();
+    if !hides(&json) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_odd(c) {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// The same, never of several lines.
 pub fn on_one_line(text: &str) -> String {
-    if text.contains('\n') { Value::String(text.to_owned()).to_string() } else { of_text(text) }
+    if text.contains('\n') { quoted(text) } else { of_text(text) }
 }
 
 /// What [`on_one_line`] wrote, as it was.
@@ -33,15 +67,15 @@ pub fn of_key(key: &str) -> String {
     if !key.is_empty() && key.chars().all(plain) && key.trim() == key {
         key.to_owned()
     } else {
-        Value::String(key.to_owned()).to_string().replace(':', "\\u003a")
+        quoted(key).replace(':', "\\u003a")
     }
 }
 
 /// A path of a file behind a word with `@`.
 pub fn of_path(path: &str) -> String {
-    let odd = |c: char| c == ':' || c == '"' || c.is_control();
+    let odd = |c: char| c == ':' || c == '"' || c == '\t' || is_odd(c);
     if path.is_empty() || path.trim() != path || path.contains(odd) {
-        Value::String(path.to_owned()).to_string().replace(':', "\\u003a")
+        quoted(path).replace(':', "\\u003a")
     } else {
         path.to_owned()
     }
@@ -110,7 +144,13 @@ mod tests {
         assert_eq!(of_text(" a"), "\" a\"");
         assert_eq!(of_text(""), "\"\"");
         assert_eq!(of_text("a\nb\n"), "a\nb\n");
-        assert_eq!(of_text("a\r\nb"), "\"a\\r\\nb\"");
+        assert_eq!(of_text("a\r\nb\n\"c\"\n \"d\""), "\"a\\r\"\nb\n\"\\\"c\\\"\"\n \"d\"");
+        // What reorders or hides text is written out, beyond the first plane too.
+        assert_eq!(of_text("a\u{202e}b"), "\"a\\u202eb\"");
+        assert_eq!(of_text("a\n\u{200b}\u{e0041}b"), "a\n\"\\u200b\\udb40\\udc41b\"");
+        assert_eq!(of_key("a\u{feff}"), "\"a\\ufeff\"");
+        assert_eq!(of_path("a\u{2066}"), "\"a\\u2066\"");
+        assert_eq!(from_one_line(&on_one_line("\u{1b}[1m\u{e0041}\u{7f}")), "\u{1b}[1m\u{e0041}\u{7f}");
         assert_eq!(on_one_line("a\nb"), "\"a\\nb\"");
         assert_eq!(from_one_line(&on_one_line("a\nb")), "a\nb");
     }

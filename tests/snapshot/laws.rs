@@ -55,6 +55,7 @@ fn value() -> impl Strategy<Value = Value> {
         "[ -~]{0,12}".prop_map(Value::from),
         "\\PC{0,6}".prop_map(Value::from),
         "[a-c:|@ \\n\\t\\r\"{}-]{0,12}".prop_map(Value::from),
+        "[ab\"\\n\u{202e}\u{2066}\u{200b}\u{feff}\u{85}\u{7f}\u{1b}\u{fe0f}\u{e0041}]{0,8}".prop_map(Value::from),
         Just(json!("{WORKSPACE}/src/a.rs")),
         Just(json!("see {ID} at {TIME} on http://localhost:{PORT}/ in {UUID}")),
     ];
@@ -87,7 +88,14 @@ fn made(depth: u32) -> BoxedStrategy<Made> {
 }
 
 fn session() -> impl Strategy<Value = Session> {
-    let text = || prop_oneof!["[ -~]{0,10}", "[a-c: |\\n]{0,10}", Just("took {DURATION} at {TIME}".to_owned())];
+    let text = || {
+        prop_oneof![
+            "[ -~]{0,10}",
+            "[ab\\n\u{202e}\u{200d}\u{2028}]{0,6}",
+            "[a-c: |\\n]{0,10}",
+            Just("took {DURATION} at {TIME}".to_owned())
+        ]
+    };
     let part = prop_oneof![
         1 => text().prop_map(Part::Says),
         1 => text().prop_map(Part::Thinks),
@@ -289,6 +297,8 @@ proptest! {
         let written = form::write(&accepted);
         let read = form::read(&written);
         prop_assert_eq!(read.as_ref(), Ok(&accepted), "{}", written);
+        let hidden = |c: char| !"\n\t".contains(c) && (c.is_control() || "\u{202e}\u{2066}\u{200b}\u{200d}\u{2028}\u{feff}\u{fe0f}\u{e0041}".contains(c));
+        prop_assert!(!written.contains(hidden), "{:?}", written);
         // As a checkout with other line ends has it, too.
         let crlf = form::read(&written.replace('\n', "\r\n"));
         prop_assert_eq!(crlf.as_ref(), Ok(&accepted));

@@ -13,8 +13,8 @@ use crate::run::RunRecord;
 use crate::run::folder::RunFolder;
 use crate::run::journal;
 use crate::snapshot::Shape;
-use crate::snapshot::compare::{Cell, Compared, State};
-use crate::snapshot::normalise::Watching;
+use crate::snapshot::compare::{Cell, Compared, PassedOver, State};
+use crate::snapshot::normalise::{Watching, shows_nothing};
 use crate::snapshot::set::Accepted;
 use crate::snapshot::store;
 use crate::trace::jsonl::Reader;
@@ -50,14 +50,21 @@ impl Placed {
         }
     }
 
-    /// Writes what its trials did as accepted, beside what was if `beside`.
-    pub fn accept(&self, beside: bool) -> Result<(), CliError> {
+    /// Writes what its trials did as accepted, beside what was if `beside`. Tells in `compared` what came of it.
+    pub fn accept(&self, beside: bool, compared: &mut Compared) -> Result<(), CliError> {
         let before = match &self.accepted {
             // Nobody can keep beside the new what nobody can read.
             Err(error) if beside => return Err(CliError::unreadable(error)),
             known => known.as_ref().ok().cloned().flatten(),
         };
-        Ok(store::write(&self.file, &self.cell.accepted(before, beside))?)
+        let accepted = self.cell.accepted(before, beside);
+        store::write(&self.file, &accepted)?;
+        (compared.accepted, compared.differs, compared.note) = (true, false, None);
+        compared.holds(&accepted);
+        if let Some(left_out) = self.cell.left_out(&accepted) {
+            compared.tell(left_out);
+        }
+        Ok(())
     }
 }
 
@@ -86,16 +93,16 @@ pub fn of_run(
         let name = if second { format!("{} {}", trial.arm, trial.trial) } else { trial.trial.to_string() };
         let state = states.get(&trial.key());
         let shape = match state.and_then(|state| Some((state, state.finished?))) {
-            None => Err("was not run to its end".to_owned()),
-            Some((_, Verdict::Errored)) => Err("was errored".to_owned()),
+            None => Err(Unread::of("was not run to its end")),
+            Some((_, Verdict::Errored)) => Err(Unread::of("was errored")),
             Some((state, _)) => {
                 let trace = run.counting_attempt(trial, state)?.join("trace.jsonl");
-                read(&trace, &case.snapshot).map(|(_, shape)| shape)
+                read(&trace, &case.snapshot)
             }
         };
         match shape {
             Ok(shape) => cell.shapes.push((name, shape)),
-            Err(why) => cell.passed_over.push(format!("trial {name} {why}")),
+            Err(unread) => cell.passed_over.push(unread.named(format!("trial {name}"))),
         }
     }
     let placed = cells.into_iter().filter_map(|cell| {
@@ -132,8 +139,8 @@ pub fn of_traces(
         let harness = harness.map_or(own, str::to_owned);
         let cell = cell(&mut cells, case, &harness, header.model.requested.as_deref());
         match read(&copy, &case.snapshot) {
-            Ok((_, shape)) => cell.shapes.push((shown.to_owned(), shape)),
-            Err(why) => cell.passed_over.push(format!("{shown} {why}")),
+            Ok(shape) => cell.shapes.push((shown.to_owned(), shape)),
+            Err(unread) => cell.passed_over.push(unread.named(shown.to_owned())),
         }
     }
     cells.into_iter().map(|cell| Placed::new(cell, case)).collect()
@@ -151,9 +158,25 @@ fn cell<'a>(cells: &'a mut Vec<Cell>, case: &Case, harness: &str, model: Option<
     &mut cells[at]
 }
 
+/// Why a Trace has no Shape.
+struct Unread {
+    why: String,
+    shows_nothing: bool,
+}
+
+impl Unread {
+    fn of(why: &str) -> Self {
+        Self { why: why.to_owned(), shows_nothing: false }
+    }
+
+    fn named(self, name: String) -> PassedOver {
+        PassedOver { name, why: self.why, shows_nothing: self.shows_nothing }
+    }
+}
+
 /// The Shape of a stored Trace; the reason where it has none.
-fn read(trace: &Path, settings: &SnapshotSettings) -> Result<(Header, Shape), String> {
-    let unread = |error: &dyn std::fmt::Display| format!("has a trace that cannot be read: {error}");
+fn read(trace: &Path, settings: &SnapshotSettings) -> Result<Shape, Unread> {
+    let unread = |error: &dyn std::fmt::Display| Unread::of(&format!("has a trace that cannot be read: {error}"));
     let file = File::open(trace).map_err(|error| unread(&error))?;
     let mut reader = Reader::new(BufReader::with_capacity(256 << 10, file)).map_err(|error| unread(&error))?;
     let header = reader.header().clone();
@@ -165,12 +188,10 @@ fn read(trace: &Path, settings: &SnapshotSettings) -> Result<(Header, Shape), St
         }
         watching.event(&event);
     }
-    match stop {
-        None => Err("has a trace without an end".to_owned()),
-        Some(StopReason::Error | StopReason::Crashed) => Err("ended in an error".to_owned()),
-        Some(_) => {
-            let shape = watching.shape(&header, settings);
-            Ok((header, shape))
-        }
+    match (stop, shows_nothing(&header, settings)) {
+        (None, _) => Err(Unread::of("has a trace without an end")),
+        (Some(StopReason::Error | StopReason::Crashed), _) => Err(Unread::of("ended in an error")),
+        (Some(_), Some(why)) => Err(Unread { why: why.to_owned(), shows_nothing: true }),
+        (Some(_), None) => Ok(watching.shape(&header, settings)),
     }
 }

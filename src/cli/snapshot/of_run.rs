@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 
+use super::unreferenced::{self, Unreferenced};
 use super::{gather, in_ci, keep};
 use crate::case::Case;
 use crate::cli::CliError;
@@ -22,6 +23,35 @@ pub enum Mode {
     Off,
 }
 
+impl Mode {
+    /// Whether a run in this mode accepts what its trials do.
+    fn accepts(mode: Option<Self>) -> bool {
+        mode == Some(Self::Update) && !in_ci()
+    }
+}
+
+/// Tells the graders of a run that accepts what its trials do.
+pub fn tell(mode: Option<Mode>, cases: &mut HashMap<String, Arc<Case>>) {
+    if !Mode::accepts(mode) {
+        return;
+    }
+    let of_snapshots = |case: &Case| case.judges.iter().any(|judge| judge.kind.word() == "snapshot");
+    for case in cases.values_mut().filter(|case| of_snapshots(case)) {
+        for judge in &mut Arc::make_mut(case).judges {
+            Arc::make_mut(judge).is_of_a_run_that_accepts();
+        }
+    }
+}
+
+/// What came of comparing a run.
+#[derive(Debug, Default)]
+pub struct Came {
+    /// Its cells.
+    pub compared: Vec<Compared>,
+    /// What else is to be told: snapshots that nothing refers to.
+    pub notes: Vec<String>,
+}
+
 /// Compares the cells of a run and keeps in its folder what came of it. Where nobody says a mode, cells without a
 /// snapshot are passed over in silence.
 pub fn after(
@@ -30,27 +60,31 @@ pub fn after(
     record: &RunRecord,
     cases: &HashMap<String, Arc<Case>>,
     whole: bool,
-) -> Result<Vec<Compared>, CliError> {
+) -> Result<Came, CliError> {
     if mode == Some(Mode::Off) {
-        return Ok(Vec::new());
+        return Ok(Came::default());
     }
     let (placed, _) = gather::of_run(run, record, cases, mode.is_some())?;
-    let writes = mode == Some(Mode::Update) && !in_ci() && whole;
+    let writes = Mode::accepts(mode) && whole;
     if mode == Some(Mode::Update) && !writes {
         let why = if whole { "CI is set" } else { "the run did not come to its end" };
         writeln!(std::io::stderr(), "note: {why}, so no snapshot was written; they were compared")?;
     }
     let mut all = Vec::new();
-    for one in placed {
+    for one in &placed {
         let mut compared = one.compared(mode.is_some());
         if writes && compared.differs && compared.trials > 0 {
-            one.accept(false)?;
-            (compared.accepted, compared.differs) = (true, false);
+            one.accept(false, &mut compared)?;
         }
         all.push(compared);
     }
     if !all.is_empty() {
         keep(run, &all)?;
     }
-    Ok(all)
+    let notes = match mode {
+        // Where nobody asks for snapshots nobody is told of those that are left over.
+        None => Vec::new(),
+        Some(_) => unreferenced::of_run(record, cases, &placed).iter().map(Unreferenced::sentence).collect(),
+    };
+    Ok(Came { compared: all, notes })
 }

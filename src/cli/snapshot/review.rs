@@ -8,7 +8,7 @@ use super::{Decision, Meant, compared, decide, in_ci};
 use crate::cli::stop::INTERRUPTED;
 use crate::cli::{CliError, terminal};
 use crate::report::snapshots;
-use crate::report::text::{BOLD, DIM, GREEN, Look, harmless, plural};
+use crate::report::text::{BOLD, DIM, GREEN, Look, harmless, plural, wrap};
 use crate::snapshot::compare::{Compared, State};
 use crate::snapshot::form;
 
@@ -62,9 +62,12 @@ pub fn run(meant: &Meant) -> Result<u8, CliError> {
             Key::Quit => break,
             Key::Interrupt => return Ok(INTERRUPTED),
         };
-        decide(meant, one, placed, decision)?;
+        let now = decide(meant, one, placed, decision)?;
         if !matches!(decision, Decision::Reject) {
             left -= 1;
+            for line in now.note.iter().flat_map(|note| wrap(&format!("note: {note}"), look.columns())) {
+                writeln!(out, "{line}")?;
+            }
         }
     }
     let rejected = all.iter().filter(|it| it.rejected).count();
@@ -102,7 +105,7 @@ fn ask(one: &Compared, look: &Look, out: &mut impl Write) -> Result<Key, CliErro
         "[a]ccept, [r]eject, [s]kip, [q]uit?"
     };
     loop {
-        for (n, line) in crate::report::text::wrap(choices, look.columns().saturating_sub(2)).iter().enumerate() {
+        for (n, line) in wrap(choices, look.columns().saturating_sub(2)).iter().enumerate() {
             let end = if n > 0 { "\n" } else { "" };
             write!(out, "{end}{}", look.paint(BOLD, line))?;
         }

@@ -1,0 +1,93 @@
+//! Snapshots that nothing refers to: what the folders of cases tell of them, and what only a whole run can.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::gather::Placed;
+use crate::case::Case;
+use crate::cli::{arguments_of_run, inputs};
+use crate::harness::catalog::Catalog;
+use crate::run::RunRecord;
+use crate::snapshot::set::{Accepted, same_case};
+use crate::snapshot::store;
+
+/// A snapshot that nothing refers to.
+#[derive(Debug, Serialize)]
+pub struct Unreferenced {
+    #[serde(skip)]
+    path: PathBuf,
+    /// Its file.
+    pub file: String,
+    /// Why nothing does.
+    pub why: String,
+}
+
+impl Unreferenced {
+    /// In a sentence, for a report.
+    pub fn sentence(&self) -> String {
+        format!("a snapshot is unreferenced: {}: {}", self.file, self.why)
+    }
+}
+
+/// Those below the folders of a run's cases. What belongs to a cell of the run is told there.
+pub fn of_run(record: &RunRecord, cases: &HashMap<String, Arc<Case>>, placed: &[Placed]) -> Vec<Unreferenced> {
+    // Beside a case that is gone its snapshots may still lie.
+    let gone = record.cases.iter().filter(|it| !cases.contains_key(&it.id)).filter_map(|it| it.path.parent());
+    let roots: BTreeSet<PathBuf> =
+        cases.values().map(|case| case.cases_root.clone()).chain(gone.map(Path::to_path_buf)).collect();
+    let known = Known::new(record, cases);
+    let shown = |path: &PathBuf| crate::case::shown_path(path).display().to_string();
+    let found =
+        roots.iter().flat_map(|root| store::unreferenced(root, &|case, accepted| known.why_not(case, accepted)));
+    let mut found: Vec<Unreferenced> =
+        found.map(|(path, why)| Unreferenced { file: shown(&path), path, why }).collect();
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found.dedup_by(|one, other| one.path == other.path);
+    found.retain(|it| !placed.iter().any(|placed| placed.file == it.path));
+    found
+}
+
+/// What is known of cells.
+struct Known<'a> {
+    record: &'a RunRecord,
+    /// Ids of the run's cases by their files.
+    ids: HashMap<&'a Path, &'a str>,
+    catalog: Option<Catalog>,
+    /// Whether the run asked for all that its cases ask for.
+    whole: bool,
+}
+
+impl<'a> Known<'a> {
+    fn new(record: &'a RunRecord, cases: &'a HashMap<String, Arc<Case>>) -> Self {
+        let ids = cases.iter().map(|(id, case)| (case.file.as_path(), id.as_str())).collect();
+        let catalog = inputs::catalog(&[]).ok().map(|(catalog, _)| catalog);
+        let derived = record.derived_from.is_some();
+        let whole = !derived && arguments_of_run(&record.argv).is_some_and(|args| args.is_whole());
+        Self { record, ids, catalog, whole }
+    }
+
+    /// Why no cell can be meant by a snapshot beside a case.
+    fn why_not(&self, case: &Path, accepted: &Accepted) -> Option<String> {
+        let harness = accepted.harness.as_str();
+        let is_known = self.record.harnesses.iter().any(|it| it.name == harness)
+            || self.catalog.as_ref().is_none_or(|catalog| catalog.get(harness).is_ok());
+        if !is_known {
+            return Some(format!("no harness is named `{harness}`"));
+        }
+        // Of a case that the run left out nobody knows the id.
+        let id = *self.ids.get(case)?;
+        if !same_case(&accepted.case, id) {
+            return Some(format!(
+                "it says that it was accepted for the case `{}`, and lies beside `{id}`",
+                accepted.case
+            ));
+        }
+        let cells = || self.record.trials.iter().filter(|trial| trial.case == id && trial.harness == harness);
+        let model = accepted.model.as_deref().filter(|_| self.whole && cells().next().is_some())?;
+        let is_asked = cells().any(|trial| trial.model.as_deref() == Some(model));
+        (!is_asked).then(|| format!("the run asks `{harness}` for no model `{model}`"))
+    }
+}
