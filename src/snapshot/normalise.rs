@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::replace::Replacing;
+use super::replace::{Replacing, names_in};
 use super::{Body, Call, Item, Range, Shape, value};
 use crate::case::{SnapshotSettings, SnapshotText};
 use crate::trace::usage::UsageTotal;
@@ -15,6 +15,9 @@ use crate::trace::{
 /// Sub-agents of sub-agents further down than this stand at the end.
 const DEEPEST: usize = 16;
 
+/// So many names of temporary files are kept from what programs told.
+const MOST_TOLD: usize = 200;
+
 /// Watches a Trace go by, and keeps what a Shape needs of it.
 #[derive(Debug, Default)]
 pub struct Watching {
@@ -24,6 +27,8 @@ pub struct Watching {
     calls: Vec<SeenCall>,
     by_id: HashMap<String, usize>,
     ids: Vec<String>,
+    /// Names of temporary files that programs told, with how many calls there were by then.
+    told: Vec<(String, usize)>,
     usage: UsageTotal,
     stop: Option<(Stop, u64)>,
 }
@@ -103,6 +108,9 @@ impl Watching {
                 }
             }
             EventBody::ToolResult(result) => {
+                let room = MOST_TOLD.saturating_sub(self.told.len());
+                let names = names_in(result.output.as_deref().unwrap_or_default()).take(room);
+                self.told.extend(names.map(|name| (name.to_owned(), self.calls.len())));
                 if let Some(call) = self.call(&result.call) {
                     (call.status, call.exit_code) = (result.status, result.exit_code);
                     call.events.push(seq);
@@ -131,11 +139,22 @@ impl Watching {
         self.calls.get_mut(number)
     }
 
+    /// Whether the user or the agent named something in the first so many calls.
+    fn was_named(&self, name: &str, calls: usize) -> bool {
+        let inputs = self.calls.iter().take(calls).filter_map(|seen| seen.call.input.as_ref());
+        let prompts = self.speakers.get(&None).into_iter().flatten().filter_map(|seen| match seen {
+            Seen::Message(Role::User, text, _) => Some(text),
+            _ => None,
+        });
+        inputs.map(view::canonical).any(|input| input.contains(name)) || prompts.into_iter().any(|it| it.contains(name))
+    }
+
     /// The Shape of what went by.
     pub fn shape(mut self, header: &Header, settings: &SnapshotSettings) -> Shape {
         let ids = std::mem::take(&mut self.ids);
         let inputs = self.calls.iter().filter_map(|seen| seen.call.input.as_ref());
-        let replacing = Replacing::new(header, ids.iter().map(String::as_str), inputs, &settings.normalise);
+        let told = self.told.iter().filter(|(name, calls)| !self.was_named(name, *calls)).map(|it| it.0.as_str());
+        let replacing = Replacing::new(header, ids.iter().map(String::as_str), inputs, told, &settings.normalise);
         let workspace = header.cwd.clone();
         let stop = self.stop.take();
         let (tokens, output_tokens) = (self.usage.tokens(), self.usage.output_tokens());

@@ -14,6 +14,8 @@ mod hashes;
 mod made;
 mod times;
 
+pub use made::names_in;
+
 /// Ids shorter than this would be found in words that have nothing to do with them.
 const SHORTEST_ID: usize = 6;
 
@@ -28,11 +30,12 @@ pub struct Replacing<'a> {
 
 impl<'a> Replacing<'a> {
     /// For a Trace: its header tells the folders and the agent's version, `ids` are those of its calls and requests,
-    /// `inputs` what its calls were told.
+    /// `inputs` what its calls were told, and `told` names of temporary files that programs told first.
     pub fn new<'i>(
         header: &Header,
         ids: impl Iterator<Item = &'i str>,
         inputs: impl Iterator<Item = &'i Value>,
+        told: impl Iterator<Item = &'i str>,
         rules: &'a [Normalise],
     ) -> Self {
         let mut known: Vec<(String, &'static str)> = Vec::new();
@@ -59,6 +62,7 @@ impl<'a> Replacing<'a> {
         let known = automaton.ok().filter(|_| !known.is_empty()).map(|automaton| (automaton, words));
         let mut templates = Templates::default();
         inputs.for_each(|input| learn(input, &mut templates));
+        told.for_each(|name| templates.told(name));
         Self { known, templates, rules }
     }
 

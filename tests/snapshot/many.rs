@@ -46,6 +46,7 @@ def sha(): return some(random.choice(["0123456789abcdef", "0123456789abcdef", di
 def now(form): return time.strftime(form, time.gmtime(1700000000 + random.randrange(200000000)))
 made, job = f"{folder}/tmp.{some(everything, 10)}", f"{folder}/job.{some(everything, 4)}"
 python, node = f"{folder}/tmp{some(lower + digits + '_', 8)}", f"{folder}/work-{some(everything, 6)}"
+seen = f"{folder}/seen-test{random.randrange(10, 99)}"
 uuid = "-".join(os.urandom(n).hex() for n in (4, 2, 2, 2, 6))
 pid = os.getpid()
 calls = [
@@ -59,6 +60,7 @@ calls = [
     {"text": f"index {sha()}..{sha()} 100644\n[main {sha()}] Fix it\nHEAD is now at {sha()} Fix it\n"},
     {"text": f"commit {sha()}\nDate:   {now('%a %b %d %H:%M:%S %Y')} +0000\n\n    Fix 1234567\n"},
     {"text": now("%a %b %d %H:%M:%S UTC %Y") + " and " + now("%a, %d %b %Y %H:%M:%S GMT")},
+    {"command": f"ls {seen}"},
     {"url": f"http://localhost:{random.randrange(32768, 60999)}/42"},
 ]
 def say(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
@@ -71,7 +73,8 @@ for line in sys.stdin:
         for call in calls:
             name = f"call_{some(everything, 11)}7"
             update(sessionUpdate="tool_call", toolCallId=name, title="run", kind="execute", status="pending", rawInput=call)
-            update(sessionUpdate="tool_call_update", toolCallId=name, status="completed")
+            said = [{"type": "content", "content": {"type": "text", "text": f"It is {seen}."}}]
+            update(sessionUpdate="tool_call_update", toolCallId=name, status="completed", content=said)
         words = f"Process {pid} exited after {random.random() * 9:.2f}s on port {random.randrange(32768, 60999)}; commit {sha()} has 42 files, v2.{pid}.1."
         update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": words})
         say(id=asked["id"], result={"stopReason": "end_turn"})

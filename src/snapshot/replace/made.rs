@@ -1,5 +1,7 @@
 //! Names of temporary files and folders: which of them a program made up, and which somebody gave.
 
+use std::collections::HashSet;
+
 use regex::Regex;
 
 use super::chances::patterns;
@@ -13,18 +15,30 @@ patterns! {
     LOW = r"^(?P<given>.*?[._-])(?P<tail>[a-z0-9_]{8})(?P<end>(?:\.[a-z0-9]{1,5})?)$";
     /// A name with many figures at its end, as Go makes them.
     FIGURES = r"^(?P<given>.*?[A-Za-z._-])\d{7,}(?P<end>(?:\.\w+)?)$";
+    /// What a program says of such a name.
+    TOLD = r"/(?:tmp|T|shm)(?:/[\w.@+-]+){0,3}?/(?P<name>[\w.@+-]*[._-][A-Za-z0-9_]{6,16}(?:\.[a-z0-9]{1,5})?)";
     /// What `mktemp` is told: a name whose last Xs are replaced.
     TEMPLATE = r"(?P<given>[\w.@+-]*?)(?P<signs>X{3,})(?P<end>[\w.-]*)";
     /// The beginning of a name, as `mkdtemp` is told it.
     BEGINNING = r#"['"](?:[^'"\s]*/)?(?P<given>[\w.@+-]*[._-])['"]"#;
 }
 
+/// Names in temporary folders, as a program tells them, that may be made up. What is looked for is bounded by the caller.
+pub fn names_in(text: &str) -> impl Iterator<Item = &str> {
+    TOLD.captures_iter(text).filter_map(|found| Some(found.name("name")?.as_str()))
+}
+
 /// What stands for the part that was made up.
 const WORD: &str = "{made}";
 
-/// Ways to make names that a session shows: the agent has written them down, and so they are known to the letter.
+/// What a session shows of how names are made.
 #[derive(Debug, Default)]
-pub struct Templates(Vec<Regex>);
+pub struct Templates {
+    /// The agent has written down how, and so they are known to the letter.
+    patterns: Vec<Regex>,
+    /// What a program told first, before the agent named it.
+    told: HashSet<String>,
+}
 
 /// More are not looked for.
 const MOST: usize = 64;
@@ -45,26 +59,34 @@ impl Templates {
         }
     }
 
+    /// Takes a name that a program told before anybody else did.
+    pub fn told(&mut self, name: &str) {
+        self.told.insert(name.to_owned());
+    }
+
     fn add(&mut self, given: &str, signs: &str, end: &str) {
         let pattern = format!("^(?P<given>{}){signs}(?P<end>{})$", regex::escape(given), regex::escape(end));
-        if self.0.len() < MOST && !self.0.iter().any(|known| known.as_str() == pattern) {
-            self.0.extend(Regex::new(&pattern));
+        if self.patterns.len() < MOST && !self.patterns.iter().any(|known| known.as_str() == pattern) {
+            self.patterns.extend(Regex::new(&pattern));
         }
     }
 
     /// A name in a temporary folder, without what was made up.
     pub fn without_chance(&self, name: &str) -> String {
         // The template itself is what somebody gave.
-        let told = self.0.iter().filter(|_| !name.contains("XXX")).find_map(|known| known.captures(name));
-        if let Some(found) = told {
+        let shown = self.patterns.iter().filter(|_| !name.contains("XXX")).find_map(|known| known.captures(name));
+        if let Some(found) = shown {
             return format!("{}{WORD}{}", &found["given"], &found["end"]);
         }
         if let Some(found) = TMP.captures(name) {
             let given = found.name("given").or_else(|| found.name("hidden")).map_or("", |it| it.as_str());
             return format!("{given}{WORD}{}", found.name("end").map_or("", |it| it.as_str()));
         }
+        // A plain word may be a name all the same.
+        let told = |tail: &str| self.told.contains(name) && tail.contains(|c: char| !c.is_ascii_lowercase());
         for pattern in [&*TAIL, &*LOW] {
-            let is_made = |found: &regex::Captures<'_>| looks_made(&found["tail"]) || is_of_mktemp(found);
+            let is_made =
+                |found: &regex::Captures<'_>| looks_made(&found["tail"]) || is_of_mktemp(found) || told(&found["tail"]);
             if let Some(found) = pattern.captures(name).filter(is_made) {
                 return format!("{}{WORD}{}", &found["given"], &found["end"]);
             }
@@ -102,7 +124,7 @@ fn looks_made(tail: &str) -> bool {
             let figures = tail.bytes().filter(u8::is_ascii_digit).count();
             match tail.len() {
                 8 => runs.len() >= 3 && longest <= 3,
-                6 | 10 => runs.len() >= 3 && figures >= 2 && longest <= 2,
+                6 | 10 => runs.len() >= 3 && (figures >= 2 || runs.len() >= 4),
                 _ => false,
             }
         }

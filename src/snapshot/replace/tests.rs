@@ -21,7 +21,13 @@ fn replaced_below(folder: &str, text: &str) -> [String; 2] {
         json!({"command": "d=$(mktemp -d /tmp/job.XXXX); mktemp report-XXXXX.txt"}),
         json!({"files": [{"text": "fs.mkdtempSync(path.join(os.tmpdir(), 'work-'))"}]}),
     ];
-    let replacing = Replacing::new(&header, ids.into_iter(), inputs.iter(), &rules);
+    let replacing = Replacing::new(
+        &header,
+        ids.into_iter(),
+        inputs.iter(),
+        ["told-test12", "told-fooBar", "told-plains"].into_iter(),
+        &rules,
+    );
     [replacing.argument(text), replacing.prose(text)]
 }
 
@@ -126,6 +132,8 @@ fn names_that_a_program_made_are_told_from_those_that_somebody_gave() {
         ("tmp.Ab12", "tmp.{made}"),
         ("job.aaaa", "job.{made}"),
         ("report-zzzzz.txt", "report-{made}.txt"),
+        ("told-test12", "told-{made}"),
+        ("told-fooBar/told-fooBar", "told-{made}/told-fooBar"),
         ("work-abcdef/x", "work-{made}/x"),
         ("tmpab12cd_x/x.py", "tmp{made}/x.py"),
         ("tmpabcdefgh.json", "tmp{made}.json"),
@@ -141,6 +149,7 @@ fn names_that_a_program_made_are_told_from_those_that_somebody_gave() {
         }
     }
     for name in [
+        "told-plains",
         "notes.markdown",
         "test.properties",
         "foo.mp3",
@@ -315,7 +324,7 @@ fn what_was_chosen_stays() {
 fn a_key_says_what_a_bare_value_is() {
     let rules = [];
     let header = Header::new("acp", Seen { tracing: true, interaction: true });
-    let replacing = Replacing::new(&header, [].into_iter(), [].iter(), &rules);
+    let replacing = Replacing::new(&header, [].into_iter(), [].iter(), [].into_iter(), &rules);
     for (key, text, shown) in [
         ("pid", "4711", "{pid}"),
         ("process_id", "4711", "{pid}"),
@@ -380,6 +389,23 @@ fn filled(text: &str, mut seed: u64, chosen: u32) -> String {
     let (day, hour) = (some("12", 1), some("012", 1));
     let text = text.replace("COMPACT", &format!("202611{day}5-1{hour}1710"));
     text.replace("DATE", &format!("Sun Nov {day}2 1{hour}:17:10 2026 +0000")).replace('§', &chosen.to_string())
+}
+
+#[test]
+fn few_names_that_are_made_up_are_taken_for_given_ones() {
+    // What nothing in the session explains goes by its looks.
+    let share = |mark: &str, name: &str| {
+        let count = 4_000;
+        let kept = (0..count).filter(|seed| {
+            let name = filled(name, seed * 7919, 1);
+            replaced(&format!("/tmp/{name}"))[0] == format!("{{tmp}}/{name}")
+        });
+        (mark.to_owned(), kept.count() as f64 / count as f64)
+    };
+    let found = [share("mktemp", "tmp.TENSIGNS"), share("Node", "given-SIXSIX"), share("Python", "tmpPYTHON8")];
+    for ((mark, found), most) in found.iter().zip([0.001, 0.08, 0.0]) {
+        assert!(*found <= most, "{mark}: {found}");
+    }
 }
 
 proptest! {
