@@ -103,7 +103,7 @@ fn head(compared: &Compared, indent: &str, look: &Look, out: &mut dyn Write) -> 
         writeln!(out, "{indent}{word}  {line}")?;
     }
     let note = match (compared.state, &compared.note) {
-        (State::New, None) => Some("nothing is accepted for it yet".to_owned()),
+        (State::New, None) if !compared.accepted => Some("nothing is accepted for it yet".to_owned()),
         (_, note) => note.clone(),
     };
     for line in note.iter().flat_map(|note| wrap(note, look.columns().saturating_sub(indent.len() + 2))) {

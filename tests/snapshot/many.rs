@@ -38,15 +38,16 @@ graders: [{snapshot: {gate: true}}, {stop: {reason: [end_turn]}}]";
 /// An agent whose arguments and words hold whatever differs by chance: names of temporary files as mktemp, Python and
 /// Node make them, processes, short hashes (each third of figures alone), dates in every form.
 const OF_CHANCES: &str = r#"
-import json, os, random, sys, time
+import json, os, sys, time
 digits, lower = "0123456789", "abcdefghijklmnopqrstuvwxyz"
 everything, folder = digits + lower + lower.upper(), os.environ["TMPDIR"]
-def some(signs, count): return "".join(random.choice(signs) for _ in range(count))
-def sha(): return some(random.choice(["0123456789abcdef", "0123456789abcdef", digits]), 7)
-def now(form): return time.strftime(form, time.gmtime(1700000000 + random.randrange(200000000)))
+def below(n): return int.from_bytes(os.urandom(6), "big") % n
+def some(signs, count): return "".join(signs[below(len(signs))] for _ in range(count))
+def sha(): return some(["0123456789abcdef", "0123456789abcdef", digits][below(3)], 7)
+def now(form): return time.strftime(form, time.gmtime(1700000000 + below(200000000)))
 made, job = f"{folder}/tmp.{some(everything, 10)}", f"{folder}/job.{some(everything, 4)}"
 python, node = f"{folder}/tmp{some(lower + digits + '_', 8)}", f"{folder}/work-{some(everything, 6)}"
-seen = f"{folder}/seen-test{random.randrange(10, 99)}"
+seen = f"{folder}/seen-test{10 + below(89)}"
 uuid = "-".join(os.urandom(n).hex() for n in (4, 2, 2, 2, 6))
 pid = os.getpid()
 calls = [
@@ -61,7 +62,7 @@ calls = [
     {"text": f"commit {sha()}\nDate:   {now('%a %b %d %H:%M:%S %Y')} +0000\n\n    Fix 1234567\n"},
     {"text": now("%a %b %d %H:%M:%S UTC %Y") + " and " + now("%a, %d %b %Y %H:%M:%S GMT")},
     {"command": f"ls {seen}"},
-    {"url": f"http://localhost:{random.randrange(32768, 60999)}/42"},
+    {"url": f"http://localhost:{32768 + below(28000)}/42"},
 ]
 def say(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 def update(**update): say(method="session/update", params={"sessionId": "s", "update": update})
@@ -75,7 +76,7 @@ for line in sys.stdin:
             update(sessionUpdate="tool_call", toolCallId=name, title="run", kind="execute", status="pending", rawInput=call)
             said = [{"type": "content", "content": {"type": "text", "text": f"It is {seen}."}}]
             update(sessionUpdate="tool_call_update", toolCallId=name, status="completed", content=said)
-        words = f"Process {pid} exited after {random.random() * 9:.2f}s on port {random.randrange(32768, 60999)}; commit {sha()} has 42 files, v2.{pid}.1."
+        words = f"Process {pid} exited after {below(900) / 100:.2f}s on port {32768 + below(28000)}; commit {sha()} has 42 files, v2.{pid}.1."
         update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": words})
         say(id=asked["id"], result={"stopReason": "end_turn"})
 "#;

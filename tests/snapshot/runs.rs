@@ -297,6 +297,12 @@ fn several_trials_are_a_set_or_a_core() {
     run(&["--trials", "3", "--snapshot", "update"]).exits(0);
     insta::assert_snapshot!("a_core", project.read("cases/a.snapshots/turns.snap"));
     run(&["--trials", "3"]).exits(0);
+    // A trial that lacks a part of it is told, with how many show it.
+    project.write("agent.py", &TURNS.replace("\"z\"]", "\"z\"][: 2 if number == 4 else 3]"));
+    project.write("n", "3");
+    let ran = run(&["--trials", "3"]).exits(1).says("2 of 3 trials as accepted");
+    ran.says("step 2: read read changed (- path: z");
+    project.evals(&["snapshot", "check"]).exits(1).says("trial 2:");
 }
 
 #[test]
