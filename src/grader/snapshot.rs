@@ -108,10 +108,10 @@ impl Place {
     /// What is accepted for the cell of a trial; the reason where nothing is that it could be compared with.
     fn accepted(&self, evidence: &Evidence<'_>) -> Result<Accepted, String> {
         let file = store::file(&self.folder, evidence.harness, evidence.model).map_err(|error| error.to_string())?;
-        let accepted = store::read(&file).map_err(|error| error.to_string())?.ok_or_else(|| {
+        let accepted = store::read(&file).map_err(|error| error.to_string())?.ok_or(
             "no snapshot is accepted for this case, harness and model; look at the run with `evals snapshot review`, or \
-             accept it with `evals snapshot accept`"
-        })?;
+             accept it with `evals snapshot accept`",
+        )?;
         let SnapshotSettings { text, several, .. } = self.settings;
         let (case, harness, model) = (&self.case, evidence.harness, evidence.model);
         match accepted.refused(&Belongs { case, harness, model, text, several }) {
@@ -123,12 +123,11 @@ impl Place {
 
 /// The grade of a trial that is accepted by its own run: it does what is accepted from now on, whatever was before.
 fn taken(grade: Grade) -> Grade {
-    let before = match grade {
+    let (reason, evidence) = match grade {
         Grade::Scored(score) if score.passed && score.evidence.is_empty() => return Grade::Scored(score),
         Grade::Scored(Score { reason, evidence, .. }) => (reason, evidence),
         Grade::Ungraded { reason } => (reason, Vec::new()),
     };
-    let (reason, evidence) = before;
     Grade::pass(format!("the run accepts what it did (`--snapshot update`); before: {reason}")).pointing_at(evidence)
 }
 

@@ -416,9 +416,9 @@ proptest! {
         text in prop::sample::select(TEXTS.to_vec()), one in any::<u64>(), other in any::<u64>(),
         chosen in 1..90_000u32, another in 1..90_000u32,
     ) {
-        let before = replaced(&filled(&text, one, chosen));
-        prop_assert_eq!(&before, &replaced(&filled(&text, other, chosen)));
-        let changed = replaced(&filled(&text, one, another));
+        let before = replaced(&filled(text, one, chosen));
+        prop_assert_eq!(&before, &replaced(&filled(text, other, chosen)));
+        let changed = replaced(&filled(text, one, another));
         prop_assert_eq!(before[0] == changed[0], chosen == another, "{:?}", before);
     }
 }
