@@ -4,6 +4,8 @@
 #[path = "support/project.rs"]
 mod project;
 
+#[path = "snapshot/grader.rs"]
+mod grader;
 #[path = "snapshot/laws.rs"]
 mod laws;
 #[path = "snapshot/many.rs"]
@@ -12,5 +14,7 @@ mod many;
 mod review;
 #[path = "snapshot/runs.rs"]
 mod runs;
+#[path = "snapshot/shown.rs"]
+mod shown;
 #[path = "snapshot/traces.rs"]
 mod traces;

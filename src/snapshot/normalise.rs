@@ -139,21 +139,35 @@ impl Watching {
         self.calls.get_mut(number)
     }
 
-    /// Whether the user or the agent named something in the first so many calls.
-    fn was_named(&self, name: &str, calls: usize) -> bool {
-        let inputs = self.calls.iter().take(calls).filter_map(|seen| seen.call.input.as_ref());
-        let prompts = self.speakers.get(&None).into_iter().flatten().filter_map(|seen| match seen {
-            Seen::Message(Role::User, text, _) => Some(text),
-            _ => None,
-        });
-        inputs.map(view::canonical).any(|input| input.contains(name)) || prompts.into_iter().any(|it| it.contains(name))
+    /// The names that programs told before the user or the agent did.
+    fn told_first(&self) -> Vec<&str> {
+        if self.told.is_empty() {
+            return Vec::new();
+        }
+        let inputs: Vec<String> =
+            self.calls.iter().map(|seen| seen.call.input.as_ref().map(view::canonical).unwrap_or_default()).collect();
+        let prompts: Vec<&str> = self
+            .speakers
+            .get(&None)
+            .into_iter()
+            .flatten()
+            .filter_map(|seen| match seen {
+                Seen::Message(Role::User, text, _) => Some(text.as_str()),
+                _ => None,
+            })
+            .collect();
+        let was_named = |name: &str, calls: usize| {
+            inputs.iter().take(calls).any(|input| input.contains(name)) || prompts.iter().any(|it| it.contains(name))
+        };
+        self.told.iter().filter(|(name, calls)| !was_named(name, *calls)).map(|it| it.0.as_str()).collect()
     }
 
     /// The Shape of what went by.
     pub fn shape(mut self, header: &Header, settings: &SnapshotSettings) -> Shape {
         let ids = std::mem::take(&mut self.ids);
         let inputs = self.calls.iter().filter_map(|seen| seen.call.input.as_ref());
-        let told = self.told.iter().filter(|(name, calls)| !self.was_named(name, *calls)).map(|it| it.0.as_str());
+        let told = self.told_first();
+        let told = told.into_iter();
         let replacing = Replacing::new(header, ids.iter().map(String::as_str), inputs, told, &settings.normalise);
         let workspace = header.cwd.clone();
         let stop = self.stop.take();

@@ -42,6 +42,8 @@ pub struct Templates {
 
 /// More are not looked for.
 const MOST: usize = 64;
+/// What is given of a name is not longer than a name may be.
+const LONGEST: usize = 255;
 
 impl Templates {
     /// Takes those that a text holds.
@@ -65,6 +67,9 @@ impl Templates {
     }
 
     fn add(&mut self, given: &str, signs: &str, end: &str) {
+        if given.len().max(end.len()) > LONGEST {
+            return;
+        }
         let pattern = format!("^(?P<given>{}){signs}(?P<end>{})$", regex::escape(given), regex::escape(end));
         if self.patterns.len() < MOST && !self.patterns.iter().any(|known| known.as_str() == pattern) {
             self.patterns.extend(Regex::new(&pattern));
