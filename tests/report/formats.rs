@@ -228,6 +228,7 @@ fn failures_and_snapshots_that_differ_share_the_errors_that_are_shown() {
         differs: true,
         accepted: false,
         rejected: false,
+        shows_nothing: false,
     };
     for (failures, snapshots, lines, told) in [
         (2_000, 0, 10, vec!["and 1991 more cases"]),
