@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::gate::{self, Gate};
+use crate::interaction::NO_MODEL;
 use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
 use crate::run::{RunRecord, TrialRecord};
@@ -233,6 +234,14 @@ fn notes(report: &Report) -> Vec<String> {
     notes.extend(standing::notes(&report.cases));
     if report.is_manual() {
         notes.push("permission requests were left to a person; comparisons leave such a run out".to_owned());
+    }
+    let tells = |result: &&TrialResult| result.warnings.iter().any(|warning| warning.contains(NO_MODEL));
+    let unadvised = report.results.iter().filter(tells).count();
+    if unadvised > 0 {
+        let trials = text::plural(unadvised, "trial");
+        notes.push(format!(
+            "{trials} with permission requests that no model answered; the warnings of the results say why"
+        ));
     }
     notes.extend(not_sandboxed(report));
     if summary.errored > 0 {

@@ -215,7 +215,7 @@ impl Was {
 /// What a Trial took.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metrics {
-    /// From the first prompt to the answer, in milliseconds.
+    /// From the first prompt to the answer, in milliseconds, without what the agent waited for a person or a model to decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// Tool calls; absent where they could not be seen.

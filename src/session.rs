@@ -79,6 +79,8 @@ pub struct Session {
     said: u64,
     heard: u64,
     activity: (u64, Instant),
+    /// How long others than the agent were waited for, and since when somebody is.
+    waited: (Duration, Option<Instant>),
     /// Turns that will have ended when the prompt that was sent last is answered, and those whose end the driver has heard.
     turns: u64,
     turns_heard: u64,
@@ -233,6 +235,7 @@ impl Session {
             said: 0,
             heard: 0,
             activity: (0, begun),
+            waited: (Duration::ZERO, None),
             turns: 0,
             turns_heard: 0,
             ended: None,
@@ -412,13 +415,21 @@ impl Session {
         }
     }
 
-    /// Waits for something that is not the agent's, such as a person's answer: the agent is read meanwhile, and the limits
-    /// hold. A line of the agent's that the driver has not taken yet may withdraw it.
+    /// Waits for something that is not the agent's, such as a person's answer or a model's: the agent is read meanwhile. The
+    /// limits of figures hold, and those of time stand still, since the agent is not the one who takes it. A line of the
+    /// agent's that the driver has not taken yet may withdraw it.
     pub async fn meanwhile<T>(
         &mut self,
         other: impl Future<Output = T>,
         withdraws: impl Fn(&str) -> bool,
     ) -> Meanwhile<T> {
+        self.wait_begins();
+        let came = self.wait_for(other, withdraws).await;
+        self.wait_ends();
+        came
+    }
+
+    async fn wait_for<T>(&mut self, other: impl Future<Output = T>, withdraws: impl Fn(&str) -> bool) -> Meanwhile<T> {
         let mut other = pin!(other);
         let mut looked_at = 0;
         loop {

@@ -48,3 +48,14 @@ pub fn at(service: &Service) -> Project {
 /// The rubric of most tests: one criterion.
 pub const TESTED: &str =
     "rubric: {judge: 'anthropic:claude-opus-4-8', criteria: [{id: tested, ask: Did it run the tests?}]}";
+
+/// Runs a command until something is there, and then interrupts it as Ctrl-C does: it ends soon, with 130.
+pub fn interrupted(project: &Project, args: &[&str], until: impl Fn() -> bool) {
+    let nothing = std::process::Stdio::null;
+    let mut running = project.command(args).stderr(nothing()).stdout(nothing()).spawn().unwrap();
+    project::wait_for("what is interrupted", until);
+    let begun = std::time::Instant::now();
+    rustix::process::kill_process(rustix::process::Pid::from_child(&running), rustix::process::Signal::INT).unwrap();
+    assert_eq!(running.wait().unwrap().code(), Some(130));
+    assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
+}

@@ -50,7 +50,7 @@ impl Person for AtTerminal {
                     }
                 }
                 None if withdrawn.load(Ordering::Relaxed) => {
-                    io::stderr().write_all(b"\nno answer is needed any more: the session ended\n").ok()?;
+                    io::stderr().write_all(b"\nno answer is taken any more\n").ok()?;
                     return None;
                 }
                 None => return None,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
@@ -10,6 +11,13 @@ use super::{
     decide_by_rule,
 };
 use crate::trace::{FileDiff, PermissionOption, ToolKind};
+use crate::values::Time;
+
+/// How long an answer of a person or of a model is waited for: the agent's clocks stand still meanwhile, and no trial for ever.
+const PATIENCE: Duration = Duration::from_secs(30 * 60);
+
+/// How the reason of an answer begins that a model should have given.
+pub const NO_MODEL: &str = "no model answered: ";
 
 /// A policy with its memory.
 #[derive(Debug, Clone)]
@@ -21,6 +29,7 @@ pub struct Policy {
     person: Option<(Arc<dyn Person>, String)>,
     /// Who asks a model for `llm`.
     adviser: Option<Arc<dyn Adviser>>,
+    patience: Duration,
 }
 
 /// What is answered, and what is recorded of it.
@@ -46,7 +55,8 @@ pub(super) const ANSWERS: &str = "answers";
 impl Policy {
     /// A policy that was asked nothing yet, and the case's answers to questions.
     pub fn new(interaction: Interaction, answers: Vec<QuestionAnswer>) -> Self {
-        Self { interaction, answers, counters: Counters::default(), person: None, adviser: None }
+        let counters = Counters::default();
+        Self { interaction, answers, counters, person: None, adviser: None, patience: PATIENCE }
     }
 
     /// The same with someone who answers what `manual` asks.
@@ -75,17 +85,18 @@ impl Policy {
         let person = person.clone();
         let withdrawn = Arc::new(AtomicBool::new(false));
         let _waiting = Waiting(withdrawn.clone());
-        let answered = tokio::task::spawn_blocking(move || person.ask(&question, &withdrawn)).await;
-        let (answer, reason) = match answered.ok().flatten() {
-            Some(answer) => (answer, "a person answered"),
-            None => (Answer::Cancel, "the person is gone"),
+        let asking = tokio::task::spawn_blocking(move || person.ask(&question, &withdrawn));
+        let (answer, reason) = match tokio::time::timeout(self.patience, asking).await {
+            Ok(Ok(Some(answer))) => (answer, "a person answered".to_owned()),
+            Ok(_) => (Answer::Cancel, "the person is gone".to_owned()),
+            Err(_) => (Answer::Cancel, format!("nobody answered within {}", Time(self.patience))),
         };
         let chosen = choose(answer, options);
         Reply {
             option: chosen.option,
             policy: self.interaction.word().to_owned(),
             rule: None,
-            reason: Some(reason.to_owned()),
+            reason: Some(reason),
             notice: chosen.notice,
             updated_input: None,
         }
@@ -99,11 +110,15 @@ impl Policy {
         let question = Question { trial: String::new(), asked, diffs, options: offered };
         let (settings, withdrawn) = (llm.clone(), Arc::new(AtomicBool::new(false)));
         let _waiting = Waiting(withdrawn.clone());
-        let advised = tokio::task::spawn_blocking(move || adviser.advise(&settings, &question, &withdrawn)).await;
-        let (answer, reason, failed) = match advised.unwrap_or_else(|error| Err(error.to_string())) {
+        let asking = tokio::task::spawn_blocking(move || adviser.advise(&settings, &question, &withdrawn));
+        let advised = match tokio::time::timeout(self.patience, asking).await {
+            Ok(advised) => advised.unwrap_or_else(|error| Err(error.to_string())),
+            Err(_) => Err(format!("it took longer than {}", Time(self.patience))),
+        };
+        let (answer, reason, failed) = match advised {
             Ok(advice) => (advice.answer, advice.reason, None),
             Err(why) => {
-                let why = format!("no model answered: {why}");
+                let why = format!("{NO_MODEL}{why}");
                 (llm.default.unwrap_or_default().into(), why.clone(), Some(why))
             }
         };
@@ -250,5 +265,47 @@ mod tests {
         let (answers, decision) = ask(&["Which Color?", "How many?"]);
         assert_eq!((answers, decision.policy), (None, "auto-approve"));
         assert!(ask(&[]).0.is_none());
+    }
+
+    /// One who thinks until nobody waits any more.
+    #[derive(Debug)]
+    struct Thinks;
+
+    fn until_withdrawn(withdrawn: &AtomicBool) {
+        while !withdrawn.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    impl Person for Thinks {
+        fn ask(&self, _: &Question, withdrawn: &AtomicBool) -> Option<Answer> {
+            until_withdrawn(withdrawn);
+            Some(Answer::AllowOnce)
+        }
+    }
+
+    impl Adviser for Thinks {
+        fn advise(&self, _: &Llm, _: &Question, withdrawn: &AtomicBool) -> Result<Advice, String> {
+            until_withdrawn(withdrawn);
+            Ok(Advice { answer: Answer::AllowOnce, reason: String::new() })
+        }
+    }
+
+    #[tokio::test]
+    async fn no_answer_is_waited_for_without_end() {
+        let thinks = Arc::new(Thinks);
+        let asked = Asked::new(ToolKind::Execute, None, None, None, &[], &[], None);
+        let option = |kind: &str| PermissionOption { option: kind.into(), kind: kind.into(), label: "".into() };
+        let options = [option("allow_once"), option("reject_once")];
+        for (yaml, chosen, why) in [
+            ("manual", None, "nobody answered within 50ms"),
+            ("{llm: {}}", Some("reject_once"), "no model answered: it took longer than 50ms"),
+            ("{llm: {default: allow}}", Some("allow_once"), "no model answered: it took longer than 50ms"),
+        ] {
+            let policy = policy(yaml, &[]).asking(Some(thinks.clone()), String::new()).advised_by(thinks.clone());
+            let mut policy = Policy { patience: Duration::from_millis(50), ..policy };
+            let reply = policy.decide(&asked, &[], &options).await;
+            assert_eq!((reply.option.as_deref(), reply.reason.as_deref()), (chosen, Some(why)), "{yaml}");
+        }
     }
 }

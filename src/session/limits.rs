@@ -57,14 +57,36 @@ impl Session {
         Some(("cost-usd", limit.to_string()))
     }
 
-    /// The first limit of time that is exceeded, with its value.
+    /// From here on somebody else is waited for, and the agent's clocks stand still.
+    pub(super) fn wait_begins(&mut self) {
+        self.waited.1 = Some(Instant::now());
+    }
+
+    /// The agent's clocks go on where they stood.
+    pub(super) fn wait_ends(&mut self) {
+        if let Some(since) = self.waited.1.take() {
+            let waited = since.elapsed();
+            self.waited.0 += waited;
+            // What it did meanwhile is later than the wait's beginning, and no clock runs ahead.
+            self.activity.1 = (self.activity.1 + waited).min(Instant::now());
+        }
+    }
+
+    /// The first limit of time that is exceeded, with its value. None is while somebody else is waited for.
     fn time_exceeded(&mut self, now: Instant) -> Option<(&'static str, String)> {
-        let time = self.limits.time.unwrap_or(DEFAULT_TIME);
-        if time.0 <= now.duration_since(self.begun) {
-            return Some(("time", time.to_string()));
+        if self.waited.1.is_some() {
+            return None;
+        }
+        if self.time_is_up() <= now {
+            return Some(("time", self.limits.time.unwrap_or(DEFAULT_TIME).to_string()));
         }
         let idle = self.idle_at().filter(|at| *at <= now).and(self.limits.idle);
         idle.map(|idle| ("idle", idle.to_string()))
+    }
+
+    /// When the session will have taken all of its time.
+    fn time_is_up(&self) -> Instant {
+        self.begun + self.limits.time.unwrap_or(DEFAULT_TIME).0 + self.waited.0
     }
 
     /// When the agent will have been idle for too long. Before a prompt it has nothing to do, and a call that is open
@@ -77,8 +99,8 @@ impl Session {
     /// The next moment at which something may be due.
     pub(super) fn wake(&mut self, deadline: Option<Instant>) -> Instant {
         let mut wake = Instant::now() + Duration::from_secs(3600);
-        if self.ended.is_none() && self.is_limited() {
-            wake = wake.min(self.begun + self.limits.time.unwrap_or(DEFAULT_TIME).0);
+        if self.ended.is_none() && self.waited.1.is_none() && self.is_limited() {
+            wake = wake.min(self.time_is_up());
             if let Some(idle) = self.idle_at() {
                 wake = wake.min(idle);
             }

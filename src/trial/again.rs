@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::after::{lay_hidden, lay_over};
 use super::before::{Before, set_up};
 use super::confined::{graders_shell, inside, nowhere, shell};
-use super::ending::{error_of, mask_result};
+use super::ending::{FAILS_WITHOUT, error_of, mask_result};
 use super::judging::{Site, decide, judge};
 use super::{Attempt, Engine, Folders, Outcome, TrialError, aside, io, lost, protected, stored, unless_interrupted};
 use crate::environment;
@@ -100,7 +100,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     let Some(mut result) = unless_interrupted(engine, judge(attempt, over, &site)).await else {
         return Ok(Outcome::Interrupted);
     };
-    let limits = std::mem::take(&mut result.warnings);
+    let mut told = std::mem::take(&mut result.warnings);
     if ready.says_less_than_before(&mut result, attempt) {
         decide(&mut result, attempt, &observed, site.touched);
         result.warnings.clear();
@@ -108,7 +108,9 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     result.warnings = carried(left);
     result.warnings.extend(ready.touched);
     result.warnings.extend(ready.warnings);
-    result.warnings.extend(limits);
+    // What the Trace tells was told before.
+    told.retain(|line| !result.warnings.contains(line));
+    result.warnings.append(&mut told);
     if let (Some(now), Some(was)) = (&mut result.stop, left.was.as_ref().and_then(|was| was.stop.as_ref())) {
         now.stderr_tail.clone_from(&was.stderr_tail);
     }
@@ -133,7 +135,7 @@ fn done(mut result: TrialResult, left: &Left, masker: &Masker) -> Outcome {
 
 /// What was said of the session itself holds as it did.
 fn carried(left: &Left) -> Vec<String> {
-    let of_grading = |line: &str| tells_of_a_lack(line) || protected::tells(line);
+    let of_grading = |line: &str| tells_of_a_lack(line) || protected::tells(line) || line == FAILS_WITHOUT;
     let anew = |line: &&String| !line.starts_with("limit `") && !line.starts_with("flaky: ") && !of_grading(line);
     left.was.iter().flat_map(|was| was.warnings.iter().filter(anew).cloned()).collect()
 }

@@ -63,13 +63,16 @@ pub(super) fn message_of(category: ErrorCategory, stop: &Stop, manifest: &Manife
     message
 }
 
+/// Said where judges passed what fails without them.
+pub(super) const FAILS_WITHOUT: &str = "it fails without the graders that ask a model, and that stands";
+
 /// Limits first, then the graders.
 pub(super) fn limits_and_grades(result: &mut TrialResult, attempt: &Attempt, observed: &Observed) {
     let case = &attempt.case;
     let judged = verdict::of_grades(&result.grades, case.pass.threshold);
     (result.verdict, result.score) = (judged.verdict, judged.score);
     if judged.without_models {
-        result.warnings.push("it fails without the graders that ask a model, and that stands".to_owned());
+        result.warnings.push(FAILS_WITHOUT.to_owned());
     }
     let hit = metrics::limits_exceeded(&case.limits, &result.metrics, observed);
     if hit.is_empty() {

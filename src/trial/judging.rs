@@ -89,6 +89,7 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
         }),
         attempt: attempt.attempt,
         shape: observed.shape.clone(),
+        warnings: observed.warning().into_iter().collect(),
         manual: is_manual(attempt),
         grades,
         ..TrialResult::blank(&attempt.trial, Verdict::Errored)

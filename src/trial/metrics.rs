@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::case::Limits;
+use crate::interaction::NO_MODEL;
 use crate::result::{Metrics, PermissionCounts};
 use crate::trace::recorder::Finished;
-use crate::trace::{Body, Event, Header, PermissionOutcome, Role, Stop, StopReason, ToolKind};
+use crate::trace::{Body, Event, Header, PermissionOutcome, PermissionResponse, Role, Stop, StopReason, ToolKind};
 
 /// Counts what goes by.
 #[derive(Debug, Clone, Default)]
@@ -22,9 +23,18 @@ pub struct Observed {
     pub stop: Option<Stop>,
     /// The engine ended the session.
     pub stopped_by_engine: bool,
+    /// Why models did not answer requests for the policy `llm`: the first reason, and how often.
+    pub unadvised: Option<(String, u64)>,
     first_prompt_ms: Option<u64>,
     last_ms: u64,
+    /// Requests that have no answer yet, with their times.
+    asked: BTreeMap<String, u64>,
+    /// How long the agent waited for a person or a model, and until when that is counted.
+    waited: (u64, u64),
 }
+
+/// Policies whose answers somebody has to think about: that time is none of the agent's.
+const THINK: [&str; 2] = ["llm", "manual"];
 
 impl Observed {
     /// Takes the next event.
@@ -49,10 +59,13 @@ impl Observed {
                     });
                 }
             }
-            Body::PermissionRequest(_) => self.permissions.requested += 1,
-            Body::PermissionResponse(response) if response.outcome == PermissionOutcome::Rejected => {
-                self.permissions.rejected += 1;
+            Body::PermissionRequest(request) => {
+                self.permissions.requested += 1;
+                if self.asked.len() < MAX_ASKED {
+                    self.asked.insert(request.request.clone(), event.at_ms);
+                }
             }
+            Body::PermissionResponse(response) => self.answered(response, event.at_ms),
             Body::Stop(stop) => {
                 self.stop = Some(stop.clone());
                 self.stopped_by_engine = event.host;
@@ -61,11 +74,37 @@ impl Observed {
         }
     }
 
-    /// From the first prompt to the end, in milliseconds; unknown where the trace has no times.
+    fn answered(&mut self, response: &PermissionResponse, at_ms: u64) {
+        self.permissions.rejected += u64::from(response.outcome == PermissionOutcome::Rejected);
+        let since = self.asked.remove(&response.request);
+        let policy = response.policy.as_deref().unwrap_or_default();
+        if let Some(since) = since.filter(|_| THINK.contains(&policy)) {
+            // Requests that wait at the same time are one wait.
+            self.waited.0 += at_ms.saturating_sub(since.max(self.waited.1));
+            self.waited.1 = at_ms;
+        }
+        if let Some(why) = response.reason.as_deref().filter(|why| policy == "llm" && why.starts_with(NO_MODEL)) {
+            self.unadvised.get_or_insert_with(|| (why.to_owned(), 0)).1 += 1;
+        }
+    }
+
+    /// From the first prompt to the end, in milliseconds, without what the agent waited for a person or a model to decide;
+    /// unknown where the trace has no times.
     pub fn duration_ms(&self, header: &Header) -> Option<u64> {
-        header.is_timed().then(|| self.last_ms - self.first_prompt_ms.unwrap_or(0).min(self.last_ms))
+        let all = self.last_ms - self.first_prompt_ms.unwrap_or(0).min(self.last_ms);
+        header.is_timed().then(|| all.saturating_sub(self.waited.0))
+    }
+
+    /// What the user is to know of answers that no model gave.
+    pub fn warning(&self) -> Option<String> {
+        let (why, count) = self.unadvised.as_ref()?;
+        let requests = if *count == 1 { "1 request was".to_owned() } else { format!("{count} requests were") };
+        Some(format!("{requests} answered by the `default` of the policy `llm`: {why}"))
     }
 }
+
+/// Requests whose answers are waited for at once, of which it is known since when.
+const MAX_ASKED: usize = 10_000;
 
 /// Steps, and calls of a step, whose shape is kept: it tells where typical traces part, which is not that far out.
 const MAX_SHAPE: usize = 10_000;

@@ -1,5 +1,7 @@
 //! The policy `llm`: a model answers what the agent asks for, and where it does not, the answer is no.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::at;
@@ -74,6 +76,82 @@ fn whatever_goes_wrong_the_answer_is_no_unless_the_case_says_otherwise() {
             assert!(notice.contains("no model answered"), "it is no doing of the agent's: {trace}");
         }
     }
+}
+
+const ASKS_ONCE: &str = "steps:\n  - write: {path: a.txt, text: hello, ask: true, otherwise: [{say: then not}]}\n";
+
+/// How long the request of a trial waited for its answer, in milliseconds.
+fn waited(project: &Project, trial: &str) -> u64 {
+    let trace = project.trace(trial);
+    let at = |kind: &str| of_type(&trace, kind)[0]["at_ms"].as_u64().unwrap();
+    at("permission_response") - at("permission_request")
+}
+
+#[test]
+fn what_a_slow_model_takes_is_no_time_of_the_agent_s() {
+    let slow = |got: &Got| match says("allow") {
+        Does::Says(text) if got.is_first => Does::SaysLate(Duration::from_secs(6), text),
+        says => says,
+    };
+    let limited = |got: &Got| if got.is_first { Does::Refuses(429, Some("6")) } else { says("allow") };
+    for does in [slow as fn(&Got) -> Does, limited] {
+        let service = Service::start(move |got, before| does(&Got { is_first: before == 0, ..got.clone() }));
+        let mut project = at(&service);
+        project.env("EVALS_MODEL_RETRIES", "1");
+        let graders = "graders: [{files: {exists: [a.txt]}}, {budget: {time: 5s}}]";
+        project.case("a", &format!("{POLICY}\nlimits: {{time: 5s, idle: 2s}}\n{graders}"), ASKS_ONCE);
+        project.evals(&["run"]).exits(0);
+        let result = project.result("a/demo/default/1");
+        assert_eq!((&result["stop"]["reason"], &result["warnings"]), (&json!("end_turn"), &json!([])), "{result}");
+        assert!(waited(&project, "a/demo/default/1") >= 5900, "the Trace has the wait");
+        assert!(result["metrics"]["duration_ms"].as_u64() < Some(5000), "{result}");
+        // A stored Trace tells the same.
+        let again = project.evals(&["grade", "latest", "--format", "json"]).exits(0).json();
+        assert_eq!(again["results"][0]["metrics"], result["metrics"]);
+    }
+}
+
+#[test]
+fn the_clocks_of_the_agent_go_on_when_the_model_has_answered() {
+    let service = Service::start(|_, _| match says("allow") {
+        Does::Says(text) => Does::SaysLate(Duration::from_secs(2), text),
+        other => other,
+    });
+    let project = at(&service);
+    project.case("a", &format!("{POLICY}\nlimits: {{time: 3s}}"), &format!("{ASKS_ONCE}  - sleep: 60s\n"));
+    project.evals(&["run"]).exits(1);
+    let result = project.result("a/demo/default/1");
+    assert_eq!((&result["stop"]["reason"], &result["stop"]["detail"]), (&json!("timed_out"), &json!("time")));
+    assert!(waited(&project, "a/demo/default/1") >= 1900);
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_for_a_model_and_the_run_goes_on_later() {
+    let service =
+        Service::start(|_, before| if before == 0 { Does::Waits(Duration::from_secs(60)) } else { says("allow") });
+    let project = at(&service);
+    project.case("a", &format!("{POLICY}\ngraders: [{{files: {{exists: [a.txt]}}}}]"), ASKS_ONCE);
+    crate::interrupted(&project, &["run"], || !service.got().is_empty());
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert_eq!(answers(&project).len(), 1);
+}
+
+#[test]
+fn where_no_model_answered_the_result_says_so() {
+    let service = Service::start(|_, _| Does::Refuses(401, None));
+    let project = at(&service);
+    project.case("a", POLICY, ASKS);
+    project.evals(&["run"]).exits(0).says("1 trial with permission requests that no model answered");
+    let told = |warnings: &Value| {
+        warnings.as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let warnings = told(&project.result("a/demo/default/1")["warnings"]);
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert!(warning.contains("no model answered: anthropic:m: the model's service answered 401"), "{warning}");
+    assert!(!warning.contains(crate::KEY));
+    // Once, also where the stored trace tells it again.
+    let again = project.evals(&["grade", "latest", "--format", "json"]).exits(0).json();
+    assert_eq!(told(&again["results"][0]["warnings"]), warnings);
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub struct Got {
     pub user: String,
     /// All of the request as text.
     pub text: String,
+    /// For the rules of a test.
+    pub is_first: bool,
 }
 
 /// What is done with a request.
@@ -42,6 +44,8 @@ pub enum Does {
     Cuts,
     /// Nothing comes for so long.
     Waits(Duration),
+    /// The model says this after so long.
+    SaysLate(Duration, String),
     /// This comes in the place of an answer of the API.
     Sends(&'static str),
 }
@@ -108,6 +112,10 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
             tokio::time::sleep(time).await;
             sent(200, &[], String::new())
         }
+        Does::SaysLate(time, text) => {
+            tokio::time::sleep(time).await;
+            sent(200, &[], whole(&says(text, Stop::EndTurn)).to_string())
+        }
         Does::Sends(text) => sent(200, &[], text.to_owned()),
     }
 }
@@ -122,7 +130,7 @@ fn got(path: &str, headers: &HeaderMap, bytes: &Bytes) -> Got {
         messages.filter(|it| it["role"] == role).map(|it| it["content"].as_str().unwrap()).collect::<String>()
     };
     let system = body["system"].as_str().map_or_else(|| said("system"), str::to_owned);
-    Got { path: path.to_owned(), key, system, user: said("user"), text, body }
+    Got { path: path.to_owned(), key, system, user: said("user"), text, body, is_first: false }
 }
 
 fn sent(status: u16, headers: &[(&str, String)], body: String) -> Response {

@@ -223,6 +223,9 @@ while time.time() < until:
     while len(re.findall(rb"\[c\]ancel\?", seen)) > asked:
         answer = answers[asked] if asked < len(answers) else "c"
         asked += 1
+        # Some think a while.
+        wait, _, answer = answer.rpartition("~")
+        time.sleep(float(wait or 0))
         # Ctrl-C, or a line, or nothing at all.
         if answer != "-": os.write(terminal, b"\x03" if answer == "^C" else answer.encode() + b"\n")
 if time.time() >= until: os.kill(pid, 9)
@@ -315,30 +318,20 @@ fn an_interrupt_ends_a_question() {
 }
 
 #[test]
-fn a_question_is_withdrawn_when_its_session_ends() {
-    // Nobody answers, and the time limit holds all the same.
+fn while_a_person_thinks_the_clocks_of_the_agent_stand_still() {
     let project = Project::new();
     let steps = "steps: [{run: {command: echo hi, ask: true}}, {say: done}]";
-    let graders = "graders: [{permissions: {asked: [{kind: execute}]}}]";
-    project.case("a", &format!("limits: {{time: 2s}}\n{graders}"), steps);
-    let begun = std::time::Instant::now();
-    let (code, seen) = at_a_terminal(&project, "-");
-    assert_eq!(code, Some(1), "{seen}");
-    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{seen}");
-    let answer = responses(&project).remove(0);
-    assert_eq!((&answer["outcome"], &answer["policy"]), (&json!("cancelled"), &json!("manual")));
-    assert_eq!(answer["reason"], "the session or the turn ended before a person answered");
-    assert_eq!(statuses(&project), ["cancelled"]);
-    assert_eq!(project.trace("a/demo/default/1").last().unwrap()["reason"], "timed_out");
-    std::fs::remove_dir_all(project.path(".evals")).unwrap();
-    // One that waits for its turn to be asked is withdrawn too.
     for id in ["a", "b"] {
-        project.case(id, &format!("limits: {{time: 3s}}\n{graders}"), steps);
+        project.case(id, "limits: {time: 4s, idle: 2s}\ngraders: [{permissions: {max: 1}}]", steps);
     }
-    let (code, seen) = at_a_terminal(&project, "-,-");
-    assert_eq!(code, Some(1), "{seen}");
+    // One of the two also waits for its turn to be asked.
+    let (code, seen) = at_a_terminal(&project, "5~y,1~y");
+    assert_eq!(code, Some(0), "{seen}");
     for trial in ["a/demo/default/1", "b/demo/default/1"] {
-        assert_eq!(project.result(trial)["stop"]["reason"], "timed_out", "{seen}");
+        let result = project.result(trial);
+        assert_eq!(result["stop"]["reason"], "end_turn", "{seen}");
+        assert!(result["metrics"]["duration_ms"].as_u64() < Some(4000), "{result}");
+        assert!(project.trace(trial).last().unwrap()["at_ms"].as_u64() > Some(5000), "the Trace has all of it");
     }
 }
 
