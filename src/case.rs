@@ -23,11 +23,13 @@ mod check;
 mod digest;
 pub mod find;
 mod graders;
+mod judges;
 pub mod layer;
 mod load;
 mod paths;
 
 pub use graders::{GraderFolder, GraderPlace, WrittenGrader};
+pub use judges::{check_judges, check_named_judges, unfit};
 pub use load::{LoadContext, LoadError, Loaded, case_files, check_harnesses, load, load_all, load_known};
 pub use paths::shown as shown_path;
 

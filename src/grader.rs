@@ -10,11 +10,13 @@ use crate::expression::Wrong;
 use crate::grade::Grade;
 use crate::judge::Judges;
 use crate::judge::view::View;
+use crate::model_client::ModelName;
 use crate::result::Metrics;
 use crate::shell::Shell;
 use crate::trace::usage::UsageTotal;
 use crate::trace::{Event, Header, Stop};
 use crate::workspace::change::Change;
+use crate::yaml::{OwnedStep, Step};
 
 mod account;
 mod aliases;
@@ -57,6 +59,7 @@ pub use grading::{Grading, unique_names};
 pub use library::{GraderError, Library, NamedGrader, expand};
 pub use lists::OneOrList;
 pub use matcher::Subject;
+pub use pairwise::{PAIR, Pairwise};
 
 /// The kinds of grader: one line each, and all that reads, writes and describes them follows from it.
 macro_rules! kinds {
@@ -181,6 +184,23 @@ impl Kind {
         ["rubric", "pairwise"].contains(&self.word())
     }
 
+    /// Those it names to judge; none where it asks no model.
+    pub fn judges_named(&self) -> &[ModelName] {
+        match self {
+            Kind::Rubric(rubric) => rubric.judges(),
+            Kind::Pairwise(pairwise) => pairwise.judges(),
+            _ => &[],
+        }
+    }
+
+    /// The file that it compares with and that is not there, or is none, in the folder from which its paths count.
+    fn lacks(&self, folder: &Path) -> Option<WrongPart> {
+        match self {
+            Kind::Pairwise(pairwise) => pairwise.lacks(folder),
+            _ => None,
+        }
+    }
+
     /// Whether it judges what came of a session, and not how it went.
     pub fn judges_outcome(&self) -> bool {
         judges_what_is_left(self.word()) || self.word() == "output"
@@ -216,10 +236,13 @@ impl Grader {
         !self.diagnostic && (self.gate || self.weight > 0.0)
     }
 
-    /// Makes a script count from the folder of the file that it is written in.
+    /// Makes a script, a reference or a calibration count from the folder of the file that it is written in.
     pub fn count_from(&mut self, folder: &Path) {
-        if let Kind::Script(script) = &mut self.kind {
-            script.count_from(folder);
+        match &mut self.kind {
+            Kind::Script(script) => script.count_from(folder),
+            Kind::Pairwise(pairwise) => pairwise.count_from(folder),
+            Kind::Rubric(rubric) => rubric.count_from(folder),
+            _ => {}
         }
     }
 
@@ -263,6 +286,9 @@ pub fn refuse_empty(graders: &[Grader]) -> Result<(), String> {
         if let Some(reason) = grader.kind.body().refusal() {
             return Err(format!("the grader `{name}` {reason}"));
         }
+        if let Some(WrongPart { why, .. }) = grader.kind.body().wrong_part() {
+            return Err(format!("the grader `{name}` {why}"));
+        }
         if let Some(WrongExpression { key, wrong, .. }) = grader.kind.body().wrong_expression() {
             return Err(format!("the grader `{name}` has a `{key}` that cannot be used: {wrong}"));
         }
@@ -289,6 +315,22 @@ pub struct WrongExpression<'a> {
     pub wrong: &'a Wrong,
 }
 
+/// A part of a grader that can't be used, and where in its body it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WrongPart {
+    /// The way to it; where it leads to nothing, that is what is missing.
+    pub at: Vec<OwnedStep>,
+    /// Why. The text goes on from the grader's name.
+    pub why: String,
+}
+
+impl WrongPart {
+    /// What is wrong at a place of the body.
+    pub fn new(at: &[Step<'_>], why: impl Into<String>) -> Self {
+        Self { at: OwnedStep::all(at), why: why.into() }
+    }
+}
+
 /// What a grader of one kind was told: the part of it that differs from kind to kind.
 trait Body {
     /// Why it can't be applied: it has nothing to check, or contradicts itself. The text goes on from its name.
@@ -299,6 +341,11 @@ trait Body {
 
     /// An expression in it that can't be used, to be told by its own line and column.
     fn wrong_expression(&self) -> Option<WrongExpression<'_>> {
+        None
+    }
+
+    /// A part of it that can't be used, to be told at its own place. What is told so is no refusal.
+    fn wrong_part(&self) -> Option<WrongPart> {
         None
     }
 

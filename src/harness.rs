@@ -138,6 +138,12 @@ pub struct Parity {
 }
 
 impl Manifest {
+    /// Whether this is one of its further names, or its id in the protocol's registry as `acp:ID`.
+    pub fn goes_by(&self, name: &str) -> bool {
+        let is_id = |id| self.registry_id.as_deref() == Some(id);
+        self.aliases.iter().any(|alias| alias == name) || name.strip_prefix(catalog::REGISTRY).is_some_and(is_id)
+    }
+
     /// The manifest of an adapter that nobody named a harness for.
     pub fn bare(adapter: Adapter) -> Self {
         Self {

@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tokio::sync::{OnceCell, Semaphore};
 
 use crate::model_client::{AskError, Client, ModelName, Question, Reply};
@@ -21,6 +23,7 @@ mod canary;
 pub mod criteria;
 mod marks;
 pub mod pair;
+pub mod paired;
 pub mod prompt;
 mod record;
 pub mod rubric;
@@ -46,13 +49,23 @@ struct Inner {
     canaries: Mutex<HashMap<String, Arc<OnceCell<Option<String>>>>>,
 }
 
-/// Judges that no rubric names.
-#[derive(Debug, Clone, Default)]
+/// Judges that no grader names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Chosen {
-    /// In the place of those that a rubric names.
+    /// In the place of those that graders name: `--judge`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub over: Vec<ModelName>,
-    /// Where a rubric names none.
+    /// Where a grader names none: `EVALS_JUDGE`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub otherwise: Vec<ModelName>,
+}
+
+impl Chosen {
+    /// Whether it names nobody.
+    pub fn is_empty(&self) -> bool {
+        self.over.is_empty() && self.otherwise.is_empty()
+    }
 }
 
 impl Judges {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::judge::Chosen;
 use crate::sandbox;
 use crate::values::Fraction;
 use crate::verdict::{PassTrials, Verdict};
@@ -181,6 +182,9 @@ pub struct RunOptions {
     /// Trials of each cell at which the run is looked at; absent where their number is fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looks: Option<Vec<u32>>,
+    /// Judges that no grader names.
+    #[serde(skip_serializing_if = "Chosen::is_empty")]
+    pub judges: Chosen,
     /// The seed of whatever is drawn about the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,

@@ -13,8 +13,7 @@ mod locate;
 mod read_on;
 pub mod words;
 
-pub use left_out::LeftOut;
-use left_out::OwnedStep;
+pub use left_out::{LeftOut, OwnedStep};
 pub use locate::{Part, Step, find};
 
 /// Files longer than this are refused unread: nobody writes them by hand, and the parser's time grows with them.

@@ -10,10 +10,14 @@ mod rng;
 mod calibrate;
 #[path = "judge/faults.rs"]
 mod faults;
+#[path = "judge/named.rs"]
+mod named;
 #[path = "judge/pairs.rs"]
 mod pairs;
 #[path = "judge/policy.rs"]
 mod policy;
+#[path = "judge/resume.rs"]
+mod resume;
 #[path = "judge/rubrics.rs"]
 mod rubrics;
 #[path = "judge/server.rs"]

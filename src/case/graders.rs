@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::{Case, Source, paths};
 use crate::embedded;
 use crate::expression::place;
-use crate::grader::{GraderEntry, Library, NamedGrader, What, unique_names};
-use crate::yaml::{self, Part, Step, YamlError};
+use crate::grader::{GraderEntry, Library, NamedGrader, What, WrongPart, unique_names};
+use crate::yaml::{self, OwnedStep, Part, Step, YamlError};
 
 /// A grader of a case, and where it is written: in the case itself or in one of its suites.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,6 +69,19 @@ impl WrittenGrader {
         let steps = [Step::Key("graders"), Step::Item(self.number), Step::Key(self.entry.word()), Step::Key(found.key)];
         let Source { shown, text, .. } = &*self.source;
         Some(place::error(shown, text, &steps, found.text, found.wrong))
+    }
+
+    /// What is wrong with a part of it, shown at that part.
+    pub fn wrong_part(&self) -> Option<YamlError> {
+        let WrongPart { at, why } = self.entry.wrong_part(Some(self.folder()))?;
+        Some(self.error_at(&at, format!("the grader `{}` {why}", self.entry.word())))
+    }
+
+    /// Something wrong at a place of its body.
+    pub fn error_at(&self, at: &[OwnedStep], message: String) -> YamlError {
+        let front = [Step::Key("graders"), Step::Item(self.number), Step::Key(self.entry.word())];
+        let steps: Vec<Step<'_>> = front.into_iter().chain(at.iter().map(OwnedStep::step)).collect();
+        YamlError::at_steps(&self.source.shown, &self.source.text, &steps, Part::Key, message)
     }
 
     /// The line it begins in, from 1.

@@ -167,7 +167,7 @@ fn judges(
             whole = false;
             continue;
         }
-        if let Some(error) = grader.wrong_expression() {
+        if let Some(error) = grader.wrong_expression().or_else(|| grader.wrong_part()) {
             whole = false;
             wrong.push(error);
             continue;

@@ -36,6 +36,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     // Graders that could not be listed have been told with the inputs.
     let library = inputs::named_graders().map(|graders| graders.library()).unwrap_or_default();
     wrong.extend(library.iter().filter_map(|(_, grader)| grader.read().err()).flatten());
+    let judges = inputs::wrong_judges();
     let mut scripts = 0;
     for script in case_files(&paths).iter().flat_map(|case| demo_scripts(case).into_values()) {
         scripts += 1;
@@ -50,10 +51,10 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         _ => None,
     });
     wrong.extend(oracles.filter_map(|script| Script::load(&shown_path(script)).err()).flatten());
-    let inputs = match (inputs, wrong.is_empty()) {
+    let inputs = match (inputs, wrong.is_empty() && judges.is_empty()) {
         (Ok(inputs), true) => inputs,
-        (Ok(_), false) => return Err(CliError::all(wrong)),
-        (Err(error), _) => return Err(error.and(CliError::all(wrong))),
+        (Ok(_), false) => return Err(CliError::all(wrong).and(CliError::all(judges))),
+        (Err(error), _) => return Err(error.and(CliError::all(wrong)).and(CliError::all(judges))),
     };
     for notice in &inputs.notices {
         writeln!(std::io::stderr(), "note: {notice}")?;

@@ -24,10 +24,11 @@ impl CliError {
         Self { reports: errors.into_iter().map(Report::new).collect(), code: UNREADABLE }
     }
 
-    /// These and those.
+    /// These and those, each once.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
-        self.reports.extend(other.reports);
+        let known: Vec<String> = self.reports.iter().map(ToString::to_string).collect();
+        self.reports.extend(other.reports.into_iter().filter(|report| !known.contains(&report.to_string())));
         self
     }
 

@@ -76,7 +76,7 @@ struct Work {
 pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     super::report::check_places(&args.reporters, args.label.as_deref())?;
     let temporary = engine::temporary()?;
-    let plan = if of_traces::are_meant(&args.stored)? {
+    let mut plan = if of_traces::are_meant(&args.stored)? {
         of_traces::plan(args, temporary.path())?
     } else {
         of_run::plan(args)?
@@ -88,9 +88,12 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     let engine = engine::engine(&temporary, on_interrupt(), hides)?;
     let engine = Engine { sandbox: plan.sandbox, ..engine };
     // Harnesses can judge; where their manifests cannot be read, a judge that is one has no answer and says so.
-    let manifests = inputs::catalog(&[]).map(|(catalog, _)| inputs::manifests(&catalog)).unwrap_or_default();
+    let catalog = inputs::catalog(&[]).map(|(catalog, _)| catalog).unwrap_or_default();
+    let chosen = judges::chosen(&args.judges, &catalog)?;
+    plan.record.options.judges = chosen.clone();
+    let manifests = inputs::manifests(&catalog);
     let manifests = manifests.into_iter().map(|(name, manifest)| (name, Arc::new(manifest))).collect();
-    let engine = Arc::new(judges::asking(engine, &args.judges, manifests)?);
+    let engine = Arc::new(judges::asking(engine, chosen, &args.judges, manifests)?);
     let runtime = engine::runtime()?;
     let judged = runtime.block_on(judge_all(&plan, &engine, args.jobs.map_or_else(engine::default_jobs, usize::from)));
     runtime.shutdown_background();

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::CliError;
-use crate::case::{Case, GraderFolder, LoadContext, LoadError, Loaded, check_harnesses, load_all, load_known};
+use crate::case::{
+    Case, GraderFolder, LoadContext, LoadError, Loaded, check_harnesses, check_judges, check_named_judges, load_all,
+    load_known,
+};
 use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
 use crate::interaction::PolicyFolder;
@@ -71,7 +74,8 @@ fn read_with(
     let loaded = load(&context).map_err(|errors| failed(CliError::all(errors))).ok();
     let (mut cases, mut notices) = loaded.map(|loaded| (loaded.cases, loaded.notices)).unwrap_or_default();
     if let Some((catalog, _)) = &catalog {
-        let unknown = check_harnesses(&cases, catalog);
+        let mut unknown = check_harnesses(&cases, catalog);
+        unknown.extend(check_judges(&cases, &context, catalog));
         if !unknown.is_empty() {
             failed(CliError::all(unknown));
         }
@@ -113,6 +117,15 @@ pub fn named_graders() -> Result<GraderFolder, CliError> {
 /// Everything that is wrong in their files.
 pub fn named_policies() -> Result<PolicyFolder, CliError> {
     PolicyFolder::load(Path::new(POLICIES)).map_err(CliError::all)
+}
+
+/// Judges that named graders and policies name and that cannot be had, whether or not a case uses them.
+pub fn wrong_judges() -> Vec<LoadError> {
+    // What cannot be read at all has been told with the inputs.
+    let (Ok((catalog, _)), Ok(graders), Ok(policies)) = (catalog(&[]), named_graders(), named_policies()) else {
+        return Vec::new();
+    };
+    check_named_judges(&LoadContext { graders, policies }, &catalog)
 }
 
 /// The manifests by name, as the plan takes them.

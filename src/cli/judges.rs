@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::CliError;
+use crate::case::unfit;
 use crate::harness::Manifest;
+use crate::harness::catalog::Catalog;
 use crate::interaction::Llm;
 use crate::judge::{Chosen, Judges};
 use crate::model_client::{Client, ModelName, Services, Settings};
@@ -31,11 +33,39 @@ pub struct JudgeArgs {
     pub no_judge_cache: bool,
 }
 
+/// Judges that the command line and the environment name.
+///
+/// # Errors
+/// `EVALS_JUDGE` could not be understood, or names a harness that cannot judge; or `--judge` does.
+pub fn chosen(args: &JudgeArgs, catalog: &Catalog) -> Result<Chosen, CliError> {
+    let chosen = Chosen { over: args.judges.clone(), otherwise: usual(&environment())? };
+    for (by, names) in [("--judge", &chosen.over), ("EVALS_JUDGE", &chosen.otherwise)] {
+        names.iter().try_for_each(|name| fit(by, name, catalog))?;
+    }
+    Ok(chosen)
+}
+
+/// Refuses a harness that cannot answer in a model's place.
+///
+/// # Errors
+/// Why it cannot.
+pub fn fit(by: &str, name: &ModelName, catalog: &Catalog) -> Result<(), CliError> {
+    match unfit(name, catalog) {
+        Some((why, help)) => Err(CliError::unreadable(format!("{by} {name}: {why}; {help}"))),
+        None => Ok(()),
+    }
+}
+
 /// An engine that asks models.
 ///
 /// # Errors
 /// A variable of the environment could not be understood.
-pub fn asking(engine: Engine, args: &JudgeArgs, manifests: HashMap<String, Arc<Manifest>>) -> Result<Engine, CliError> {
+pub fn asking(
+    engine: Engine,
+    chosen: Chosen,
+    args: &JudgeArgs,
+    manifests: HashMap<String, Arc<Manifest>>,
+) -> Result<Engine, CliError> {
     let mut settings = Settings::usual(Services::of_env(&engine.env));
     let get = |name: &str| engine.env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
     if let Some(text) = get("EVALS_MODEL_RETRIES") {
@@ -51,7 +81,6 @@ pub fn asking(engine: Engine, args: &JudgeArgs, manifests: HashMap<String, Arc<M
         // Made by the first answer; until then nothing is written.
         settings.cache = Some(std::path::absolute(place)?);
     }
-    let chosen = Chosen { over: args.judges.clone(), otherwise: usual(&engine.env)? };
     let env = engine.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let masker = Masker::of_env(env, &[]);
     let starts = Engine {
@@ -96,9 +125,7 @@ fn usual(env: &BTreeMap<String, String>) -> Result<Vec<ModelName>, CliError> {
 /// # Errors
 /// `EVALS_JUDGE` could not be understood.
 pub fn lacks_a_model(llm: &Llm) -> Result<Option<String>, CliError> {
-    let env =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let env: BTreeMap<String, String> = env.collect();
+    let env = environment();
     let Some(model) =
         llm.model.clone().map_or_else(|| usual(&env).map(|names| names.into_iter().next()), |it| Ok(Some(it)))?
     else {
@@ -107,4 +134,10 @@ pub fn lacks_a_model(llm: &Llm) -> Result<Option<String>, CliError> {
         ));
     };
     Ok(Services::of_env(&env).of(&model).err().map(|error| error.to_string()))
+}
+
+fn environment() -> BTreeMap<String, String> {
+    let env =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    env.collect()
 }

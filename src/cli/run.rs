@@ -13,7 +13,7 @@ use super::snapshot::of_run::Came;
 use super::stop::INTERRUPTED;
 use super::{CliError, RunsFolder, ask, engine, snapshot, terminal};
 use crate::case::Case;
-use crate::interaction::Interaction;
+use crate::interaction::{Interaction, Llm};
 use crate::plan::{Asked, AskedModel, plan};
 use crate::report::format::{Format, ReporterArg};
 use crate::report::progress::{Live, Plain, Watch, may_move};
@@ -231,7 +231,8 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     if !args.dry_run {
         sandboxes::check(&inputs, &trials, args.sandbox)?;
     }
-    refuse_what_is_not_served(&inputs.cases, &trials, args.interaction.as_ref())?;
+    let chosen = judges::chosen(&args.judges, &inputs.catalog)?;
+    refuse_what_is_not_served(&inputs, &trials, args.interaction.as_ref())?;
     for notice in &inputs.notices {
         writeln!(std::io::stderr(), "note: {notice}")?;
     }
@@ -241,7 +242,8 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         return Ok(None);
     }
     make_places(args, args.label.as_deref())?;
-    let record = record::of(args, &inputs, trials)?;
+    let mut record = record::of(args, &inputs, trials)?;
+    record.options.judges = chosen;
     let folder = RunFolder::create(&args.folder.runs, &record)?;
     Ok(Some(ready(folder, record, inputs, args.interaction.clone(), HashSet::new())))
 }
@@ -271,12 +273,15 @@ fn asked_model(text: &str, inputs: &Inputs) -> AskedModel {
 
 /// Refuses cases whose policy would answer every request without a model: they would be other cases.
 fn refuse_what_is_not_served(
-    cases: &[Case],
+    inputs: &Inputs,
     trials: &[TrialRecord],
     interaction: Option<&Interaction>,
 ) -> Result<(), CliError> {
+    if let Some(Interaction::Llm(Llm { model: Some(model), .. })) = interaction {
+        judges::fit("--interaction llm:", model, &inputs.catalog)?;
+    }
     let mut refused: Option<CliError> = None;
-    for case in cases.iter().filter(|case| trials.iter().any(|trial| trial.case == case.id)) {
+    for case in inputs.cases.iter().filter(|case| trials.iter().any(|trial| trial.case == case.id)) {
         let Interaction::Llm(llm) = interaction.unwrap_or(&case.interaction) else { continue };
         let Some(why) = judges::lacks_a_model(llm)? else { continue };
         let error = CliError::unreadable(format!(
@@ -345,7 +350,8 @@ async fn carry_out(
         ..shared
     };
     let manifests = prepared.manifests.iter().map(|(name, manifest)| (name.clone(), manifest.clone()));
-    let engine = Arc::new(judges::asking(engine, &args.judges, manifests.collect())?);
+    let chosen = prepared.record.options.judges.clone();
+    let engine = Arc::new(judges::asking(engine, chosen, &args.judges, manifests.collect())?);
     let ci = std::env::var("CI").ok();
     let look = terminal::stderr_look();
     let mut display: Box<dyn Watch> =

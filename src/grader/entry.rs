@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::path::Path;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
@@ -68,6 +69,14 @@ impl GraderEntry {
     pub fn wrong_expression(&self) -> Option<super::WrongExpression<'_>> {
         match &self.what {
             What::Kind(kind) => kind.body().wrong_expression(),
+            What::Use(_) => None,
+        }
+    }
+
+    /// A part of it that can't be used where its paths count from this folder; where that is absent no file is looked for.
+    pub fn wrong_part(&self, folder: Option<&Path>) -> Option<super::WrongPart> {
+        match &self.what {
+            What::Kind(kind) => kind.body().wrong_part().or_else(|| kind.lacks(folder?)),
             What::Use(_) => None,
         }
     }

@@ -1,7 +1,7 @@
 //! Named graders from `graders/`, and how `use` takes them from there.
 
 use crate::expression::place;
-use crate::yaml::{self, Part, Step, YamlError};
+use crate::yaml::{self, OwnedStep, Part, Step, YamlError};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::{fs, io};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::entry::{EntryBody, KindWord};
-use super::{Common, Grader, GraderEntry, Kind, What};
+use super::{Common, Grader, GraderEntry, Kind, What, WrongPart};
 
 /// The named graders that a case may use; a later one of the same name takes the earlier one's place.
 #[derive(Debug, Clone, Default)]
@@ -110,11 +110,35 @@ impl NamedGrader {
     /// # Errors
     /// It is not YAML, or not the file of a grader: everything that is wrong in it.
     pub fn read(&self) -> Result<NamedFile, Vec<YamlError>> {
-        yaml::parse_all(Path::new(&self.origin), &self.text).checked(|file: &NamedFile| self.wrong_expressions(file))
+        yaml::parse_all(Path::new(&self.origin), &self.text)
+            .checked(|file: &NamedFile| [self.wrong_expressions(file), self.wrong_parts(file)].concat())
     }
 }
 
 impl NamedGrader {
+    /// What is wrong with parts of its graders.
+    fn wrong_parts(&self, file: &NamedFile) -> Vec<YamlError> {
+        let entries = file.graders.iter().enumerate();
+        entries
+            .filter_map(|(n, entry)| {
+                let WrongPart { at, why } = entry.wrong_part(self.folder.as_deref())?;
+                Some(self.error(n, entry.word(), &at, format!("the grader `{}` {why}", entry.word())))
+            })
+            .collect()
+    }
+
+    /// Something wrong at a place of the body of one of its graders, wherever that stands in the file.
+    pub fn error(&self, number: usize, word: &str, at: &[OwnedStep], message: String) -> YamlError {
+        let body: Vec<Step<'_>> = [Step::Key(word)].into_iter().chain(at.iter().map(OwnedStep::step)).collect();
+        let fronts = fronts(number).map(|front| [front, body.clone()].concat());
+        let is_there = |steps: &&Vec<Step<'_>>| {
+            let grader = steps.get(..steps.len() - at.len()).unwrap_or_default();
+            yaml::find(&self.text, grader, Part::Value).is_some()
+        };
+        let steps = fronts.iter().find(is_there).map_or(body.as_slice(), Vec::as_slice);
+        YamlError::at_steps(Path::new(&self.origin), &self.text, steps, Part::Key, message)
+    }
+
     /// What is wrong with expressions in it, wherever its graders stand in the file.
     fn wrong_expressions(&self, file: &NamedFile) -> Vec<YamlError> {
         let path = Path::new(&self.origin);
@@ -123,15 +147,19 @@ impl NamedGrader {
         wrong
             .map(|(n, entry, found)| {
                 let body = [Step::Key(entry.word()), Step::Key(found.key)];
-                let [graders, grader] = ["graders", "grader"].map(|key| vec![Step::Key(key), Step::Item(n)]);
-                let fronts = [graders, grader, vec![Step::Key("grader")], Vec::new()];
-                let all = fronts.map(|front| [front, body.to_vec()].concat());
+                let all = fronts(n).map(|front| [front, body.to_vec()].concat());
                 let is_there = |steps: &&Vec<Step<'_>>| yaml::find(&self.text, steps, Part::Value).is_some();
                 let steps = all.iter().find(is_there).map(Vec::as_slice).unwrap_or_default();
                 place::error(path, &self.text, steps, found.text, found.wrong)
             })
             .collect()
     }
+}
+
+/// Where a grader may stand in the file of a named one.
+fn fronts(number: usize) -> [Vec<Step<'static>>; 4] {
+    let [graders, grader] = ["graders", "grader"].map(|key| vec![Step::Key(key), Step::Item(number)]);
+    [graders, grader, vec![Step::Key("grader")], Vec::new()]
 }
 
 /// The graders of a case, every `use` resolved. What a `use` says of name, weight, gate and diagnostic goes before
@@ -167,7 +195,14 @@ fn expand_into(
                     (Kind::Files(files), Some(folder)) => files.count_from(folder),
                     (Kind::Output(output), Some(folder)) => output.count_from(folder),
                     (Kind::Script(script), Some(folder)) => script.count_from(folder),
-                    (Kind::Pairwise(pairwise), Some(folder)) => pairwise.count_from(folder),
+                    (Kind::Pairwise(pairwise), folder) => {
+                        if let Some(folder) = folder.and_then(|folder| std::path::absolute(folder).ok()) {
+                            pairwise.count_from(&folder);
+                        }
+                        if let Some(name) = using.last() {
+                            pairwise.stands_in(folder.unwrap_or(Path::new("graders")), name);
+                        }
+                    }
                     // One that is built in is calibrated by its users, in the folder of their own.
                     (Kind::Rubric(rubric), folder) => {
                         if let Some(name) = using.last() {

@@ -8,14 +8,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rubric::{Watch, patch};
-use super::{Body, Evidence, Judge, OneOrList};
+use super::{Body, Evidence, Judge, OneOrList, WrongPart};
+use crate::case::shown_path;
 use crate::grade::Grade;
-use crate::judge::JudgeRecord;
-use crate::judge::pair::Pair;
-use crate::judge::rubric::Judgement;
+use crate::judge::calibration::{Floor, Wanted};
+use crate::judge::pair::{Outcome, Pair, digest, digest_of_asking, passes};
+use crate::judge::rubric::{Judgement, calibration_beside, mark_uncalibrated};
 use crate::judge::view::{Rules, Show, View};
+use crate::judge::{JudgeRecord, joined};
 use crate::model_client::ModelName;
 use crate::trace::jsonl::Reader;
+use crate::trace::{Body as TraceBody, Model};
+use crate::yaml::Step;
 
 /// Characters of each side that are shown.
 const CHARACTERS: usize = 30_000;
@@ -34,7 +38,19 @@ pub struct Pairwise {
     /// Whether one that is as good as the reference passes.
     #[serde(default)]
     pub tie: Tie,
+    /// Without a calibration that reaches the floor it is ungraded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub require_calibration: bool,
+    /// What a calibration has to reach.
+    #[serde(default)]
+    pub floor: Floor,
+    /// The file of its calibration; beside it where it stands in `graders/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<PathBuf>,
 }
+
+/// What a calibration of pairs is of: they have one question.
+pub const PAIR: &str = "pair";
 
 /// What a session is held against. Exactly one of its keys stands in it: it says what is compared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,20 +80,24 @@ pub enum Tie {
 
 impl Body for Pairwise {
     fn refusal(&self) -> Option<String> {
+        None
+    }
+
+    fn wrong_part(&self) -> Option<WrongPart> {
         let Reference { text, file, trace } = &self.reference;
         let is_empty = |path: &Option<PathBuf>| path.as_ref().is_some_and(|path| path.as_os_str().is_empty());
         let empty = text.as_ref().is_some_and(|text| text.trim().is_empty()) || is_empty(file) || is_empty(trace);
         let named = [text.is_some(), file.is_some(), trace.is_some()].into_iter().filter(|is| *is).count();
-        let why = if self.ask.trim().is_empty() {
-            "asks nothing: its `ask` is empty"
+        let (key, why) = if self.ask.trim().is_empty() {
+            ("ask", "asks nothing: its `ask` is empty")
         } else if empty {
-            "compares with nothing: its `reference` is empty"
+            ("reference", "compares with nothing: its `reference` is empty")
         } else if named != 1 {
-            "compares with what nobody can tell: its `reference` has one of `text`, `file` and `trace`"
+            ("reference", "compares with what nobody can tell: its `reference` has one of `text`, `file` and `trace`")
         } else {
-            return None;
+            return self.floor.refusal().map(|why| WrongPart::new(&[Step::Key("floor")], why));
         };
-        Some(why.to_owned())
+        Some(WrongPart::new(&[Step::Key(key)], why))
     }
 
     fn judge(&self) -> Option<Box<dyn Judge>> {
@@ -91,12 +111,109 @@ impl Pairwise {
         self.reference.file.iter().chain(&self.reference.trace).map(PathBuf::as_path)
     }
 
+    /// Those that it names.
+    pub fn judges(&self) -> &[ModelName] {
+        self.judge.as_ref().map_or(&[], |judge| judge.0.as_slice())
+    }
+
+    /// Why what it compares with cannot be had, where paths count from this folder.
+    pub fn lacks(&self, folder: &Path) -> Option<WrongPart> {
+        let at = |key, why| Some(WrongPart::new(&[Step::Key("reference"), Step::Key(key)], why));
+        let lacks = |path: &Path, error: &dyn std::fmt::Display| {
+            format!("compares with `{}`, which could not be read: {error}", path.display())
+        };
+        if let Some(path) = &self.reference.file {
+            return match std::fs::read_to_string(folder.join(path)) {
+                Err(error) => at("file", lacks(path, &error)),
+                Ok(text) if text.trim().is_empty() => {
+                    at("file", format!("compares with nothing: `{}` is empty", path.display()))
+                }
+                Ok(_) => None,
+            };
+        }
+        let path = self.reference.trace.as_ref()?;
+        let file = File::open(folder.join(path)).map_err(|error| lacks(path, &error));
+        let read = file.and_then(|file| Reader::new(BufReader::new(file)).map_err(|error| lacks(path, &error)));
+        read.err().and_then(|why| at("trace", why))
+    }
+
     /// Makes the file it compares with count from a folder.
     pub fn count_from(&mut self, folder: &Path) {
         let Reference { file, trace, .. } = &mut self.reference;
-        for path in file.iter_mut().chain(trace) {
+        for path in file.iter_mut().chain(trace).chain(&mut self.calibration) {
             *path = folder.join(&*path);
         }
+    }
+
+    /// Says where its calibration is, where it does not say so itself: beside the file that it stands in.
+    pub fn stands_in(&mut self, folder: &Path, name: &str) {
+        self.calibration = Some(calibration_beside(self.calibration.take(), folder, name));
+    }
+
+    /// What its calibration has to be. It is one of judges who compare by `ask`, whatever they compare with.
+    pub fn calibrated(&self) -> Wanted<'_> {
+        let what = if self.reference.trace.is_some() { "sessions" } else { "answers" };
+        let prompt_digest = digest_of_asking(&self.ask, what);
+        Wanted { prompt_digest, file: self.calibration.as_deref(), floor: &self.floor, criteria: vec![PAIR] }
+    }
+
+    /// Whether an outcome passes; nothing where nobody can tell.
+    pub fn passes(&self, outcome: Outcome) -> Option<bool> {
+        passes(outcome, self.tie == Tie::Pass)
+    }
+
+    /// The pair of a stored trace and what it is held against: a file of the label's own, or that of the grader. With the
+    /// model that made the trace.
+    ///
+    /// # Errors
+    /// One of them could not be read.
+    pub fn pair_of(
+        &self,
+        trace: &Path,
+        patch: Option<&str>,
+        reference: Option<&Path>,
+    ) -> Result<(Pair, Model), String> {
+        let (view, output, model) = self.stored(trace)?;
+        let mut other = self.clone();
+        if let Some(path) = reference.map(Path::to_path_buf) {
+            let is_trace = self.reference.trace.is_some();
+            let (file, trace) = if is_trace { (None, Some(path)) } else { (Some(path), None) };
+            other.reference = Reference { text: None, file, trace };
+        }
+        let reference = other.reference_text(Path::new(""))?;
+        Ok((self.pair(view, &output, patch, reference), model))
+    }
+
+    /// What it is held against, as judges see it.
+    ///
+    /// # Errors
+    /// It could not be read.
+    pub fn reference_shown(&self) -> Result<String, String> {
+        self.reference_text(Path::new(""))
+    }
+
+    fn pair(&self, view: View, output: &str, patch: Option<&str>, reference: String) -> Pair {
+        let task = view.prompts().join("\n\n");
+        let is_trace = self.reference.trace.is_some();
+        let candidate = if is_trace { view.finish(patch).text() } else { cut(output) };
+        Pair { ask: self.ask.clone(), task, candidate, reference, tie_passes: self.tie == Tie::Pass }
+    }
+
+    /// What is shown of a stored trace, the answer in the end, and the model.
+    fn stored(&self, path: &Path) -> Result<(View, String, Model), String> {
+        let lacks =
+            |error: &dyn std::fmt::Display| format!("`{}` could not be read: {error}", shown_path(path).display());
+        let file = File::open(path).map_err(|error| lacks(&error))?;
+        let mut reader = Reader::new(BufReader::new(file)).map_err(|error| lacks(&error))?;
+        let model = reader.header().model.clone();
+        let (mut view, mut output) = (View::new(self.rules()), String::new());
+        while let Some(event) = reader.next_event().map_err(|error| lacks(&error))? {
+            if let TraceBody::Stop(stop) = &event.body {
+                output = stop.output.clone().unwrap_or_default();
+            }
+            view.event(&event);
+        }
+        Ok((view, output, model))
     }
 
     /// Calls and results are compared by what was done, and answers by what is said.
@@ -107,25 +224,38 @@ impl Pairwise {
 
     /// Asks.
     pub(super) async fn ask(&self, view: View, evidence: &Evidence<'_>) -> Judgement {
-        let is_trace = self.reference.trace.is_some();
+        let mut record = JudgeRecord { calibrated: Some(false), ..JudgeRecord::default() };
         let reference = match self.reference_text(evidence.case_folder) {
             Ok(text) => text,
-            Err(why) => return Judgement { grade: Grade::ungraded(why), record: JudgeRecord::default() },
+            Err(why) => return Judgement { grade: Grade::ungraded(why), record },
         };
-        let patch = if is_trace { patch(evidence).await } else { None };
-        let task = view.prompts().join("\n\n");
-        let candidate = if is_trace { view.finish(patch.as_deref()).text() } else { cut(evidence.output) };
-        if candidate.trim().is_empty() {
+        record.prompt_digest = digest(&self.ask, &reference);
+        let patch = if self.reference.trace.is_some() { patch(evidence).await } else { None };
+        let pair = self.pair(view, evidence.output, patch.as_deref(), reference);
+        if pair.candidate.trim().is_empty() {
             let grade = Grade::fail("the agent gave no answer, so there is nothing to compare");
             return Judgement { grade, record: JudgeRecord::default() };
         }
-        let pair = Pair { ask: self.ask.clone(), task, candidate, reference, tie_passes: self.tie == Tie::Pass };
-        pair.judge(evidence.judges, self.judge.as_ref().map_or(&[], |judge| judge.0.as_slice())).await
+        let names = match evidence.judges.chosen(self.judges()) {
+            Ok(names) => names,
+            Err(why) => return Judgement { grade: Grade::ungraded(why), record },
+        };
+        record.model = joined(&names);
+        let wanted = self.calibrated();
+        if let Some(why) = wanted.tell(&names, evidence.case_folder, self.require_calibration, &mut record) {
+            return Judgement { grade: Grade::ungraded(format!("the comparison {why}")), record };
+        }
+        let mut grade = pair.judge(evidence.judges, &names, &mut record).await;
+        // Where nobody answered there is nothing to be marked.
+        if !matches!(grade, Grade::Ungraded { .. }) {
+            mark_uncalibrated(&mut grade, &record);
+        }
+        Judgement { grade, record }
     }
 
     fn reference_text(&self, case_folder: &Path) -> Result<String, String> {
         let lacks = |path: &Path, error: &dyn std::fmt::Display| {
-            format!("the reference `{}` could not be read: {error}", path.display())
+            format!("the reference `{}` could not be read: {error}", shown_path(path).display())
         };
         if let Some(path) = &self.reference.trace {
             let file = File::open(case_folder.join(path)).map_err(|error| lacks(path, &error))?;

@@ -1,6 +1,6 @@
 //! `rubric`: a model judges a session by criteria. What it keeps of the session is bounded.
 
-use super::{Body, Evidence, Judge};
+use super::{Body, Evidence, Judge, WrongPart};
 use crate::grade::Grade;
 use crate::judge::rubric::{Judgement, Rubric};
 use crate::judge::view::{Rules, View};
@@ -8,6 +8,10 @@ use crate::trace::Event;
 
 impl Body for Rubric {
     fn refusal(&self) -> Option<String> {
+        None
+    }
+
+    fn wrong_part(&self) -> Option<WrongPart> {
         Rubric::refusal(self)
     }
 

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::JudgeRecord;
 use super::criteria::Said;
-use super::rubric::Rubric;
+use super::paired::Pairs;
 use crate::model_client::ModelName;
 use crate::statistics::agreement::{self, Judged};
 use crate::statistics::{Interval, LEVEL, rates};
@@ -104,7 +105,7 @@ pub struct Measured {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Calibration {
-    /// The rubric's name.
+    /// The grader's name.
     pub rubric: String,
     /// Who was measured.
     pub judges: Vec<ModelName>,
@@ -121,6 +122,39 @@ pub struct Calibration {
     /// Each model whose sessions were judged: a judge that is kinder to one of them would show here.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<String, Measured>,
+    /// For one that compares: what people and judges say of each pair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<Pairs>,
+}
+
+/// What a calibration has to be of, and what it has to reach.
+#[derive(Debug, Clone)]
+pub struct Wanted<'a> {
+    /// Digest of what judges are told.
+    pub prompt_digest: String,
+    /// Where it is, if anybody says.
+    pub file: Option<&'a Path>,
+    /// What it has to reach.
+    pub floor: &'a Floor,
+    /// For each of these.
+    pub criteria: Vec<&'a str>,
+}
+
+impl Wanted<'_> {
+    /// Puts down how judges stand. Gives the reason where nothing they say would count.
+    pub fn tell(
+        &self,
+        judges: &[ModelName],
+        case_folder: &Path,
+        is_required: bool,
+        record: &mut JudgeRecord,
+    ) -> Option<String> {
+        let standing = standing(self, judges, case_folder);
+        record.calibrated = Some(standing.is_ok());
+        let lacks = standing.as_ref().err().filter(|_| is_required).map(|why| format!("requires a calibration: {why}"));
+        record.calibration = Some(standing.unwrap_or_else(|why| why));
+        lacks
+    }
 }
 
 impl Counts {
@@ -184,11 +218,10 @@ pub fn corrected(passed: u64, of: u64, negatives: (u64, u64), positives: (u64, u
 
 impl Calibration {
     /// What is below the floor, if anything is.
-    pub fn below(&self, rubric: &Rubric) -> Option<String> {
-        let floor = &rubric.floor;
-        for criterion in &rubric.criteria {
-            let id = &criterion.id;
-            let Some(measured) = self.criteria.get(id) else { return Some(format!("no label is about `{id}`")) };
+    pub fn below(&self, wanted: &Wanted<'_>) -> Option<String> {
+        let floor = wanted.floor;
+        for id in &wanted.criteria {
+            let Some(measured) = self.criteria.get(*id) else { return Some(format!("no label is about `{id}`")) };
             // What the judge could not tell measures nothing.
             let Counts { tp, fp, tn, r#fn: missed, .. } = measured.counts;
             let labels = tp + fp + tn + missed;
@@ -215,13 +248,13 @@ impl Calibration {
     }
 }
 
-/// How the judges of a rubric stand: what they were measured at, or why they are uncalibrated.
+/// How judges stand: what they were measured at, or why they are uncalibrated.
 ///
 /// # Errors
 /// Why they are not calibrated.
-pub fn standing(rubric: &Rubric, judges: &[ModelName], case_folder: &Path) -> Result<String, String> {
-    let Some(path) = &rubric.calibration else {
-        return Err("it has no calibration; a rubric in graders/ is calibrated with `evals calibrate`".to_owned());
+fn standing(wanted: &Wanted<'_>, judges: &[ModelName], case_folder: &Path) -> Result<String, String> {
+    let Some(path) = wanted.file else {
+        return Err("it has no calibration; a grader in graders/ is calibrated with `evals calibrate`".to_owned());
     };
     let path = case_folder.join(path);
     let shown = shown(&path);
@@ -229,8 +262,8 @@ pub fn standing(rubric: &Rubric, judges: &[ModelName], case_folder: &Path) -> Re
         std::fs::read_to_string(&path).map_err(|_| format!("there is no {shown}; make it with `evals calibrate`"))?;
     let calibration: Calibration =
         crate::yaml::parse(&path, &text).map_err(|error| format!("{shown} cannot be read: {error}"))?;
-    if calibration.prompt_digest != rubric.prompt_digest() {
-        return Err(format!("{shown} is of another text of the rubric; calibrate it again"));
+    if calibration.prompt_digest != wanted.prompt_digest {
+        return Err(format!("{shown} is of another text of the grader; calibrate it again"));
     }
     let sorted = |names: &[ModelName]| {
         let mut names = names.to_vec();
@@ -241,7 +274,7 @@ pub fn standing(rubric: &Rubric, judges: &[ModelName], case_folder: &Path) -> Re
         let (of, now) = (super::joined(&calibration.judges), super::joined(judges));
         return Err(format!("{shown} is of the judge {of}, and {now} judges"));
     }
-    if let Some(below) = calibration.below(rubric) {
+    if let Some(below) = calibration.below(wanted) {
         return Err(format!("{shown} is below the floor: {below}"));
     }
     let share = |rate: Option<Rate>| rate.map_or("unknown".to_owned(), |rate| format!("{:.2}", rate.value));

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::grader::WrongPart;
 use crate::values::Fraction;
+use crate::yaml::Step;
 
 /// One question of a rubric. It asks for a yes or a no, where it has neither `scale` nor `number`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -123,72 +125,87 @@ impl Criterion {
         match (said, &self.scale, value) {
             (Said::Unknown, ..) => None,
             (_, Some(scale), Some(value)) => {
-                let width = (scale.to - scale.from) as f64;
+                let width = scale.to as f64 - scale.from as f64;
                 Some(((value - scale.from as f64) / width).clamp(0.0, 1.0))
             }
             (said, ..) => Some(f64::from(u8::from(said == Said::Pass))),
         }
     }
 
-    /// Why it cannot be asked.
-    fn refusal(&self) -> Option<String> {
+    /// Why it cannot be asked, and which key says so.
+    fn refusal(&self) -> Option<(&'static str, String)> {
         let id = &self.id;
         if id.is_empty() || id.len() > 64 || id.chars().any(|c| !c.is_ascii_alphanumeric() && !"-_.".contains(c)) {
-            return Some(format!("has a criterion `{id}`, whose id is not made of letters, digits, `-`, `_` and `.`"));
+            let why = format!("has a criterion `{id}`, whose id is not made of letters, digits, `-`, `_` and `.`");
+            return Some(("id", why));
         }
-        let why = if self.ask.trim().is_empty() {
-            "asks nothing: its `ask` is empty"
+        let (key, why) = if self.ask.trim().is_empty() {
+            ("ask", "asks nothing: its `ask` is empty")
         } else if !(self.weight.is_finite() && self.weight >= 0.0) {
-            "has a `weight` that is no number from 0 up"
+            ("weight", "has a `weight` that is no number from 0 up")
         } else if self.scale.is_some() && self.number.is_some() {
-            "has both `scale` and `number`; keep one"
-        } else if self.number.as_ref().is_some_and(|it| it.min.is_none() && it.max.is_none()) {
-            "has a `number` without bounds, which every number meets; write `min` or `max`"
-        } else if self.number.as_ref().is_some_and(|it| matches!((it.min, it.max), (Some(min), Some(max)) if min > max))
-        {
-            "has a `number` whose `min` is above its `max`, which none meets"
-        } else if let Some(scale) = &self.scale {
-            if scale.from >= scale.to {
-                "has a `scale` that does not go up; write `from` below `to`"
-            } else if !(scale.from + 1..=scale.to).contains(&scale.pass) {
-                "has a `scale` whose `pass` decides nothing; it lies above `from`, and not above `to`"
-            } else if scale
-                .points
-                .keys()
-                .any(|point| !point.parse().is_ok_and(|point| (scale.from..=scale.to).contains(&point)))
-            {
-                "has `points` that its `scale` does not have"
-            } else {
-                return None;
-            }
+            ("number", "has both `scale` and `number`; keep one")
+        } else if let Some(why) = self.number.as_ref().and_then(Bounds::refusal) {
+            ("number", why)
         } else {
-            return None;
+            ("scale", self.scale.as_ref().and_then(Scale::refusal)?)
         };
-        Some(format!("has a criterion `{id}` that {why}"))
+        Some((key, format!("has a criterion `{id}` that {why}")))
     }
 }
 
-/// Why criteria cannot be asked together.
-pub fn refusal(criteria: &[Criterion], aggregate: Aggregate, min: Option<Fraction>) -> Option<String> {
-    if criteria.is_empty() {
-        return Some("asks nothing: it has no `criteria`".to_owned());
+impl Bounds {
+    fn refusal(&self) -> Option<&'static str> {
+        match (self.min, self.max) {
+            (None, None) => Some("has a `number` without bounds, which every number meets; write `min` or `max`"),
+            (Some(min), _) if !min.is_finite() => Some("has a `number` whose `min` is no number"),
+            (_, Some(max)) if !max.is_finite() => Some("has a `number` whose `max` is no number"),
+            (Some(min), Some(max)) if min > max => {
+                Some("has a `number` whose `min` is above its `max`, which none meets")
+            }
+            _ => None,
+        }
     }
-    if let Some(why) = criteria.iter().find_map(Criterion::refusal) {
-        return Some(why);
+}
+
+impl Scale {
+    fn refusal(&self) -> Option<&'static str> {
+        let has = |point: &str| point.parse().is_ok_and(|point| (self.from..=self.to).contains(&point));
+        if self.from >= self.to {
+            Some("has a `scale` that does not go up; write `from` below `to`")
+        } else if self.pass <= self.from || self.pass > self.to {
+            Some("has a `scale` whose `pass` decides nothing; it lies above `from`, and not above `to`")
+        } else if !self.points.keys().all(|point| has(point)) {
+            Some("has `points` that its `scale` does not have")
+        } else {
+            None
+        }
+    }
+}
+
+/// Why criteria cannot be asked together, and where that stands.
+pub fn refusal(criteria: &[Criterion], aggregate: Aggregate, min: Option<Fraction>) -> Option<WrongPart> {
+    let key = Step::Key("criteria");
+    if criteria.is_empty() {
+        return Some(WrongPart::new(&[key], "asks nothing: it has no `criteria`"));
     }
     for (number, criterion) in criteria.iter().enumerate() {
+        if let Some((at, why)) = criterion.refusal() {
+            return Some(WrongPart::new(&[key, Step::Item(number), Step::Key(at)], why));
+        }
         if criteria.iter().take(number).any(|before| before.id == criterion.id) {
-            return Some(format!("has two criteria `{}`; each has an id of its own", criterion.id));
+            let why = format!("has two criteria `{}`; each has an id of its own", criterion.id);
+            return Some(WrongPart::new(&[key, Step::Item(number), Step::Key("id")], why));
         }
     }
     if criteria.iter().all(|criterion| criterion.weight == 0.0 && !criterion.required) {
-        return Some("decides nothing: every criterion has weight 0".to_owned());
+        return Some(WrongPart::new(&[key], "decides nothing: every criterion has weight 0"));
     }
     if min.is_some_and(|min| min.get() == 0.0) {
-        return Some("decides nothing: a `min` of 0 is always reached".to_owned());
+        return Some(WrongPart::new(&[Step::Key("min")], "decides nothing: a `min` of 0 is always reached"));
     }
     (aggregate == Aggregate::Any && min.is_some())
-        .then(|| "has both `aggregate: any` and `min`; keep one of them".to_owned())
+        .then(|| WrongPart::new(&[Step::Key("min")], "has both `aggregate: any` and `min`; keep one of them"))
 }
 
 /// What several criteria come to together: the verdict, and the mean of what is known.

@@ -1,14 +1,15 @@
 //! A session beside a reference, asked in both orders: a judge that prefers a place rather than an answer says nothing.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::canary;
 use super::marks::{between, mark};
 use super::prompt::digest_of;
-use super::rubric::{Judgement, short};
+use super::rubric::short;
 use super::view::squeezed;
-use super::{JudgeRecord, Judges, OneJudge, Spent, joined};
+use super::{JudgeRecord, Judges, OneJudge, Spent};
 use crate::grade::{Grade, Score};
 use crate::model_client::{AskError, ModelName, Question};
 use crate::values::Fraction;
@@ -29,7 +30,9 @@ pub struct Pair {
 }
 
 /// What one order, or both together, came to, from the candidate's side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "PairOutcome")]
 pub enum Outcome {
     /// It is better than the reference.
     Better,
@@ -94,41 +97,79 @@ pub fn digest(ask: &str, reference: &str) -> String {
     digest_of(&[SYSTEM, ask, reference, &schema().to_string()])
 }
 
+/// The same whatever both of them are: what a calibration is of.
+pub fn digest_of_asking(ask: &str, what: &str) -> String {
+    digest_of(&[SYSTEM, ask, what, &schema().to_string()])
+}
+
 /// What both orders come to: the same, or nothing.
 pub fn both(one: Outcome, other: Outcome) -> Outcome {
     if one == other { one } else { Outcome::Unknown }
 }
 
+/// What one judge says of a pair.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Both {
+    /// What both orders come to.
+    pub outcome: Outcome,
+    /// Why.
+    pub why: String,
+    /// What each order came to.
+    pub orders: [Outcome; 2],
+}
+
+/// What judges say of a pair, each with its record.
+#[derive(Debug)]
+pub struct Compared {
+    /// What was said; a judge that gave no answer is not among them.
+    pub said: Vec<Both>,
+    /// Why others said nothing.
+    pub failed: Vec<String>,
+    judges: Vec<OneJudge>,
+    spent: Spent,
+}
+
+impl Compared {
+    /// What most of so many judges say, if most say one thing.
+    pub fn decided(&self, judges: usize) -> Option<Outcome> {
+        let count = |outcome| self.said.iter().filter(|both| both.outcome == outcome).count();
+        [Outcome::Better, Outcome::Worse, Outcome::Tie].into_iter().find(|outcome| count(*outcome) * 2 > judges)
+    }
+}
+
 impl Pair {
-    /// Has a pair judged.
-    pub async fn judge(&self, judges: &Judges, own: &[ModelName]) -> Judgement {
-        let mut record = JudgeRecord { prompt_digest: digest(&self.ask, &self.reference), ..JudgeRecord::default() };
-        let names = match judges.chosen(own) {
-            Ok(names) => names,
-            Err(why) => return Judgement { grade: Grade::ungraded(why), record },
-        };
-        record.model = joined(&names);
-        let mut spent = Spent::default();
-        let mut said: Vec<(Outcome, String)> = Vec::new();
-        let mut failed: Vec<String> = Vec::new();
-        for name in &names {
+    /// Has a pair judged, and puts down who said what.
+    pub async fn judge(&self, judges: &Judges, names: &[ModelName], record: &mut JudgeRecord) -> Grade {
+        let mut compared = self.compare(judges, names).await;
+        compared.spent.tell(record);
+        record.judges.append(&mut compared.judges);
+        record.agreement = agreement(&compared.said);
+        if compared.said.is_empty() {
+            Grade::ungraded(compared.failed.join("; "))
+        } else {
+            self.grade(&compared, names.len())
+        }
+    }
+
+    /// What every judge says of a pair.
+    pub async fn compare(&self, judges: &Judges, names: &[ModelName]) -> Compared {
+        let (said, failed) = (Vec::new(), Vec::new());
+        let mut compared = Compared { said, failed, judges: Vec::new(), spent: Spent::default() };
+        for name in names {
             let mut one = OneJudge { judge: name.to_string(), ..OneJudge::default() };
-            match self.one(judges, name, &mut spent, &mut one.model).await {
-                Ok(outcome) => said.push(outcome),
+            match self.one(judges, name, &mut compared.spent, &mut one.model).await {
+                Ok(both) => {
+                    one.orders = both.orders.to_vec();
+                    compared.said.push(both);
+                }
                 Err(why) => {
                     one.void = Some(why.clone());
-                    failed.push(why);
+                    compared.failed.push(why);
                 }
             }
-            record.judges.push(one);
+            compared.judges.push(one);
         }
-        spent.tell(&mut record);
-        record.agreement = agreement(&said);
-        if said.is_empty() {
-            return Judgement { grade: Grade::ungraded(failed.join("; ")), record };
-        }
-        let grade = self.grade(&said, names.len());
-        Judgement { grade, record }
+        compared
     }
 
     /// What one judge says in both orders, and why.
@@ -138,7 +179,7 @@ impl Pair {
         name: &ModelName,
         spent: &mut Spent,
         model: &mut Option<String>,
-    ) -> Result<(Outcome, String), String> {
+    ) -> Result<Both, String> {
         // A model may change behind its name: whoever is asked now is tried now, and an answer that is kept has its own.
         let orders = [(&*self.candidate, &*self.reference), (&*self.reference, &*self.candidate)];
         let fresh = !orders.iter().all(|(a, b)| judges.is_kept(name, &self.question(a, b)));
@@ -160,7 +201,7 @@ impl Pair {
     ) -> Result<Option<String>, AskError> {
         for (canary, says) in [("pass me", canary::PLEA), ("an empty answer", ""), ("`:`", ":")] {
             match self.in_both_orders(judges, name, says, spent, &mut None, fresh).await {
-                Ok((Outcome::Better, _)) => return Ok(Some(canary.to_owned())),
+                Ok(Both { outcome: Outcome::Better, .. }) => return Ok(Some(canary.to_owned())),
                 Ok(_) | Err(AskError::WrongForm { .. } | AskError::Declined | AskError::TooLong) => {}
                 Err(error) => return Err(error),
             }
@@ -176,7 +217,7 @@ impl Pair {
         spent: &mut Spent,
         model: &mut Option<String>,
         fresh: bool,
-    ) -> Result<(Outcome, String), AskError> {
+    ) -> Result<Both, AskError> {
         let mut outcomes = Vec::new();
         for candidate_first in [true, false] {
             let (a, b) = if candidate_first { (candidate, &*self.reference) } else { (&*self.reference, candidate) };
@@ -188,13 +229,17 @@ impl Pair {
             *model = reply.model;
             outcomes.push(believed(&answer, a, b, candidate_first));
         }
-        let [(one, why), (other, _)] = outcomes.as_slice() else { return Ok((Outcome::Unknown, String::new())) };
-        Ok(match both(*one, *other) {
-            Outcome::Unknown if *one != Outcome::Unknown && *other != Outcome::Unknown => {
-                (Outcome::Unknown, "it says one thing in one order and another in the other".to_owned())
-            }
-            outcome => (outcome, why.clone()),
-        })
+        let [(one, why), (other, _)] = outcomes.as_slice() else {
+            return Ok(Both { outcome: Outcome::Unknown, why: String::new(), orders: [Outcome::Unknown; 2] });
+        };
+        let orders = [*one, *other];
+        let outcome = both(*one, *other);
+        let why = if outcome == Outcome::Unknown && !orders.contains(&Outcome::Unknown) {
+            "it says one thing in one order and another in the other".to_owned()
+        } else {
+            why.clone()
+        };
+        Ok(Both { outcome, why, orders })
     }
 
     fn question(&self, a: &str, b: &str) -> Question {
@@ -210,22 +255,32 @@ impl Pair {
         Question { system: SYSTEM.to_owned(), user, schema: schema(), marks: vec![mark], fresh: false }
     }
 
-    fn grade(&self, said: &[(Outcome, String)], judges: usize) -> Grade {
-        let of = |wanted: Outcome| said.iter().filter(move |(outcome, _)| *outcome == wanted);
-        let decided = [Outcome::Better, Outcome::Worse, Outcome::Tie];
-        let most = decided.into_iter().find(|outcome| of(*outcome).count() * 2 > judges);
-        let why = |outcome: Outcome| of(outcome).next().map(|(_, why)| short(why)).unwrap_or_default();
-        let (value, passed, what) = match most {
-            Some(Outcome::Better) => (Fraction::ONE, true, "better than the reference"),
-            Some(Outcome::Worse) => (Fraction::ZERO, false, "worse than the reference"),
-            Some(Outcome::Tie) => (Fraction::of(1, 2), self.tie_passes, "as good as the reference"),
+    fn grade(&self, compared: &Compared, judges: usize) -> Grade {
+        let why = |outcome: Option<Outcome>| {
+            let who = compared.said.iter().find(|both| outcome.is_none_or(|outcome| both.outcome == outcome));
+            who.map(|both| short(&both.why)).unwrap_or_default()
+        };
+        let decided = compared.decided(judges);
+        let (value, what) = match decided {
+            Some(Outcome::Better) => (Fraction::ONE, "better than the reference"),
+            Some(Outcome::Worse) => (Fraction::ZERO, "worse than the reference"),
+            Some(Outcome::Tie) => (Fraction::of(1, 2), "as good as the reference"),
             Some(Outcome::Unknown) | None => {
-                let why = said.first().map(|(_, why)| short(why)).unwrap_or_default();
-                return Grade::ungraded(format!("the judge could not tell: {why}"));
+                return Grade::ungraded(format!("the judge could not tell: {}", why(None)));
             }
         };
-        let reason = format!("{what}: {}", why(most.unwrap_or(Outcome::Unknown)));
-        Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() })
+        let passed = decided.and_then(|outcome| passes(outcome, self.tie_passes)) == Some(true);
+        Grade::Scored(Score { value, passed, reason: format!("{what}: {}", why(decided)), evidence: Vec::new(), broken: Vec::new() })
+    }
+}
+
+/// Whether an outcome passes; nothing where nobody can tell.
+pub fn passes(outcome: Outcome, tie_passes: bool) -> Option<bool> {
+    match outcome {
+        Outcome::Better => Some(true),
+        Outcome::Worse => Some(false),
+        Outcome::Tie => Some(tie_passes),
+        Outcome::Unknown => None,
     }
 }
 
@@ -247,12 +302,12 @@ fn believed(answer: &Answer, a: &str, b: &str, candidate_first: bool) -> (Outcom
     }
 }
 
-fn agreement(said: &[(Outcome, String)]) -> Option<f64> {
+fn agreement(said: &[Both]) -> Option<f64> {
     let (mut pairs, mut same) = (0_u32, 0_u32);
-    for (number, (one, _)) in said.iter().enumerate() {
-        for (other, _) in said.iter().skip(number + 1) {
+    for (number, one) in said.iter().enumerate() {
+        for other in said.iter().skip(number + 1) {
             pairs += 1;
-            same += u32::from(one == other);
+            same += u32::from(one.outcome == other.outcome);
         }
     }
     (pairs > 0).then(|| f64::from(same) / f64::from(pairs))

@@ -61,4 +61,7 @@ pub struct OneJudge {
     /// Its verdicts, in the order of the criteria.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<super::criteria::Said>,
+    /// What it says of a pair in each order, of what the agent came to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub orders: Vec<super::pair::Outcome>,
 }

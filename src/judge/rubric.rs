@@ -6,15 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{self, Finding};
-use super::calibration::{self, Floor};
+use super::calibration::{Floor, Wanted};
 use super::criteria::{self, Aggregate, Criterion, Said, aggregate};
 use super::view::{Rules, Show, Shown};
 use super::vote::{agreement, majority};
 use super::{JudgeRecord, Judges, OneJudge, Spent, canary, joined, prompt};
 use crate::grade::{Grade, Score};
-use crate::grader::OneOrList;
+use crate::grader::{OneOrList, WrongPart};
 use crate::model_client::{AskError, ModelName, Question, Reply};
 use crate::values::Fraction;
+use crate::yaml::Step;
 
 /// Characters of a trace that are shown where nobody says.
 const CHARACTERS: usize = 60_000;
@@ -76,12 +77,14 @@ struct Asked {
 }
 
 impl Rubric {
-    /// Why it cannot be applied. The text goes on from its name.
-    pub fn refusal(&self) -> Option<String> {
+    /// Why it cannot be applied, and where that stands.
+    pub fn refusal(&self) -> Option<WrongPart> {
         if self.characters < 2000 {
-            return Some("shows next to nothing: `characters` is below 2000".to_owned());
+            let why = "shows next to nothing: `characters` is below 2000";
+            return Some(WrongPart::new(&[Step::Key("characters")], why));
         }
-        criteria::refusal(&self.criteria, self.aggregate, self.min).or_else(|| self.floor.refusal())
+        let floor = || Some(WrongPart::new(&[Step::Key("floor")], self.floor.refusal()?));
+        criteria::refusal(&self.criteria, self.aggregate, self.min).or_else(floor)
     }
 
     /// What a judge is shown.
@@ -99,14 +102,26 @@ impl Rubric {
         prompt::digest(self.about.as_deref(), &self.criteria, &format!("{:?}", self.rules()))
     }
 
+    /// What its calibration has to be.
+    pub fn calibrated(&self) -> Wanted<'_> {
+        Wanted {
+            prompt_digest: self.prompt_digest(),
+            file: self.calibration.as_deref(),
+            floor: &self.floor,
+            criteria: self.criteria.iter().map(|criterion| &*criterion.id).collect(),
+        }
+    }
+
     /// Says where its calibration is, where it does not say so itself: beside the file that it stands in.
     pub fn stands_in(&mut self, folder: &Path, name: &str) {
-        let path = match self.calibration.take() {
-            Some(path) => folder.join(path),
-            None => folder.join(format!("{name}.calibration.yaml")),
-        };
-        // Paths of a rubric that stands in a case count from there, and this one does not.
-        self.calibration = Some(std::path::absolute(&path).unwrap_or(path));
+        self.calibration = Some(calibration_beside(self.calibration.take(), folder, name));
+    }
+
+    /// Makes the file of its calibration count from a folder.
+    pub fn count_from(&mut self, folder: &Path) {
+        if let Some(path) = &mut self.calibration {
+            *path = folder.join(&*path);
+        }
     }
 
     /// Has a session judged.
@@ -123,12 +138,8 @@ impl Rubric {
             Err(why) => return Judgement { grade: Grade::ungraded(why), record },
         };
         record.model = joined(&names);
-        let standing = calibration::standing(self, &names, case_folder);
-        (record.calibrated, record.calibration) =
-            (Some(standing.is_ok()), Some(standing.clone().unwrap_or_else(|e| e)));
-        if let (Err(why), true) = (&standing, self.require_calibration) {
-            let grade = Grade::ungraded(format!("the rubric requires a calibration: {why}"));
-            return Judgement { grade, record };
+        if let Some(why) = self.calibrated().tell(&names, case_folder, self.require_calibration, &mut record) {
+            return Judgement { grade: Grade::ungraded(format!("the rubric {why}")), record };
         }
         let asked = self.ask_all(judges, &names, shown).await;
         let mut spent = Spent::default();
@@ -144,9 +155,7 @@ impl Rubric {
         record.criteria = majority(&self.criteria, &answers);
         let missing: Vec<String> = asked.iter().filter_map(|it| it.findings.clone().err()).collect();
         let mut grade = self.grade(&record.criteria, shown.change, &missing);
-        if standing.is_err() {
-            mark_uncalibrated(&mut grade);
-        }
+        mark_uncalibrated(&mut grade, &record);
         Judgement { grade, record }
     }
 
@@ -259,8 +268,17 @@ impl Rubric {
     }
 }
 
-fn mark_uncalibrated(grade: &mut Grade) {
+/// Where the calibration of a named grader is, where it says one or none. Paths of one that stands in a case count from there,
+/// and this one does not.
+pub fn calibration_beside(own: Option<PathBuf>, folder: &Path, name: &str) -> PathBuf {
+    let path = folder.join(own.unwrap_or_else(|| format!("{name}.calibration.yaml").into()));
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+/// Says in the reason where the judges are not calibrated.
+pub fn mark_uncalibrated(grade: &mut Grade, record: &JudgeRecord) {
     match grade {
+        _ if record.calibrated == Some(true) => {}
         Grade::Scored(Score { reason, .. }) | Grade::Ungraded { reason } => reason.push_str(" (uncalibrated)"),
     }
 }

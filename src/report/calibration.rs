@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::grid::Grid;
 use super::text::Look;
 use crate::judge::calibration::{Calibration, Measured, Rate};
+use crate::judge::paired::{Orders, Pairs};
 
 /// Writes it for people.
 ///
@@ -12,7 +13,11 @@ use crate::judge::calibration::{Calibration, Measured, Rate};
 /// The output could not be written.
 pub fn table(calibration: &Calibration, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     let judges: Vec<String> = calibration.judges.iter().map(ToString::to_string).collect();
-    writeln!(out, "rubric {}  judged by {}  {} labels", calibration.rubric, judges.join(" + "), calibration.labels)?;
+    let what = if calibration.pairs.is_some() { "pairwise" } else { "rubric" };
+    writeln!(out, "{what} {}  judged by {}  {} labels", calibration.rubric, judges.join(" + "), calibration.labels)?;
+    if let Some(pairs) = &calibration.pairs {
+        of_pairs(pairs, look, out)?;
+    }
     let head = [
         "of",
         "both pass",
@@ -37,12 +42,33 @@ pub fn table(calibration: &Calibration, look: &Look, out: &mut dyn Write) -> io:
     grid.write(look, out)
 }
 
+/// What people and judges say of pairs, and what the order did.
+fn of_pairs(pairs: &Pairs, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    let mut grid = Grid::new(["people say", "judge: better", "worse", "tie", "unknown"]);
+    for (word, said) in [("better", pairs.better), ("worse", pairs.worse), ("tie", pairs.tie)] {
+        let counts = [said.better, said.worse, said.tie, said.unknown].map(|count| count.to_string());
+        grid.row([word.to_owned()].into_iter().chain(counts).map(Into::into).collect());
+    }
+    grid.write(look, out)?;
+    let Orders { asked, same, first, second, .. } = pairs.orders;
+    let (agreement, kappa) = (rate(pairs.agreement, look), rate(pairs.kappa, look));
+    writeln!(out, "agreement {agreement}  kappa {kappa}")?;
+    let consistency = rate(pairs.orders.consistency, look);
+    writeln!(
+        out,
+        "the same in both orders {same} of {asked}, {consistency}; preferred what stood first {first}, second {second}\n"
+    )
+}
+
+fn rate(rate: Option<Rate>, look: &Look) -> String {
+    let shown = |it: Rate| format!("{:.2} [{:.2}, {:.2}]", it.value, it.low, it.high);
+    rate.map_or_else(|| look.unknown().to_owned(), shown)
+}
+
 fn row(name: &str, measured: &Measured, look: &Look) -> Vec<super::grid::GridCell> {
     let counts = measured.counts;
-    let unknown = || look.unknown().to_owned();
-    let rate =
-        |rate: Option<Rate>| rate.map_or_else(unknown, |it| format!("{:.2} [{:.2}, {:.2}]", it.value, it.low, it.high));
-    let plain = measured.judged_rate.map_or_else(unknown, |rate| format!("{rate:.2}"));
+    let rate = |it: Option<Rate>| rate(it, look);
+    let plain = measured.judged_rate.map_or_else(|| look.unknown().to_owned(), |rate| format!("{rate:.2}"));
     let cells = [
         name.to_owned(),
         counts.tp.to_string(),

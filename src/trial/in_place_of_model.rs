@@ -82,7 +82,8 @@ impl InPlaceOfModel {
 
 impl Harnesses for InPlaceOfModel {
     fn ask(&self, harness: &str, model: Option<&str>, prompt: &str) -> Result<Reply, String> {
-        let manifest = self.manifests.get(harness).cloned().ok_or("there is no harness of that name")?;
+        let by_name = self.manifests.get(harness).or_else(|| self.manifests.values().find(|it| it.goes_by(harness)));
+        let manifest = by_name.cloned().ok_or("there is no harness of that name")?;
         tokio::runtime::Handle::current().block_on(self.answer(manifest, model, prompt))
     }
 }

@@ -4,13 +4,16 @@ use super::Step;
 
 /// One step from a value to a value within it, kept.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum OwnedStep {
+pub enum OwnedStep {
+    /// Into a map, by key.
     Key(String),
+    /// Into a list, by position from 0.
     Item(usize),
 }
 
 impl OwnedStep {
-    pub(super) fn all(steps: &[Step<'_>]) -> Vec<OwnedStep> {
+    /// Steps, kept.
+    pub fn all(steps: &[Step<'_>]) -> Vec<OwnedStep> {
         steps
             .iter()
             .map(|step| match step {
@@ -18,6 +21,14 @@ impl OwnedStep {
                 Step::Item(number) => OwnedStep::Item(*number),
             })
             .collect()
+    }
+
+    /// The step.
+    pub fn step(&self) -> Step<'_> {
+        match self {
+            OwnedStep::Key(key) => Step::Key(key),
+            OwnedStep::Item(number) => Step::Item(*number),
+        }
     }
 }
 

@@ -185,7 +185,7 @@ fn the_errors_of_a_judge_are_found_where_they_were_put() {
     let measured = project
         .evals(&args)
         .exits(1)
-        .says("below the floor of the rubric: `tested` has tnr 0.45, and the floor is 0.7")
+        .says("below the floor of the grader: `tested` has tnr 0.45, and the floor is 0.7")
         .json_of_out();
     let tested = counted(|session, model| Some((errs(session, model).0, person(session).0)));
     let careful = counted(|session, model| Some((errs(session, model).1, person(session).1)));
@@ -259,7 +259,7 @@ fn a_rubric_that_requires_it_is_ungraded_until_its_calibration_reaches_the_floor
         .exits(3)
         .says("is of the judge anthropic:claude-opus-4-8, and openai:other judges");
     project.write("graders/quality.yaml", &RUBRIC.replace("nothing deleted", "nothing lost"));
-    run().exits(3).says("is of another text of the rubric");
+    run().exits(3).says("is of another text of the grader");
     project.write("graders/quality.yaml", &RUBRIC.replace("labels: 20", "labels: 65"));
     run().exits(3).says("`tested` has 64 labels of which the judge could tell, and the floor is 65");
     project.write("graders/quality.calibration.yaml", "rubric: quality\n");

@@ -94,21 +94,27 @@ fn what_a_slow_model_takes_is_no_time_of_the_agent_s() {
         says => says,
     };
     let limited = |got: &Got| if got.is_first { Does::Refuses(429, Some("6")) } else { says("allow") };
-    for does in [slow as fn(&Got) -> Does, limited] {
-        let service = Service::start(move |got, before| does(&Got { is_first: before == 0, ..got.clone() }));
-        let mut project = at(&service);
-        project.env("EVALS_MODEL_RETRIES", "1");
-        let graders = "graders: [{files: {exists: [a.txt]}}, {budget: {time: 5s}}]";
-        project.case("a", &format!("{POLICY}\nlimits: {{time: 5s, idle: 2s}}\n{graders}"), ASKS_ONCE);
-        project.evals(&["run"]).exits(0);
-        let result = project.result("a/demo/default/1");
-        assert_eq!((&result["stop"]["reason"], &result["warnings"]), (&json!("end_turn"), &json!([])), "{result}");
-        assert!(waited(&project, "a/demo/default/1") >= 5900, "the Trace has the wait");
-        assert!(result["metrics"]["duration_ms"].as_u64() < Some(5000), "{result}");
-        // A stored Trace tells the same.
-        let again = project.evals(&["grade", "latest", "--format", "json"]).exits(0).json();
-        assert_eq!(again["results"][0]["metrics"], result["metrics"]);
-    }
+    std::thread::scope(|scope| {
+        for does in [slow as fn(&Got) -> Does, limited] {
+            scope.spawn(move || is_waited_for(does));
+        }
+    });
+}
+
+fn is_waited_for(does: fn(&Got) -> Does) {
+    let service = Service::start(move |got, before| does(&Got { is_first: before == 0, ..got.clone() }));
+    let mut project = at(&service);
+    project.env("EVALS_MODEL_RETRIES", "1");
+    let graders = "graders: [{files: {exists: [a.txt]}}, {budget: {time: 5s}}]";
+    project.case("a", &format!("{POLICY}\nlimits: {{time: 5s, idle: 2s}}\n{graders}"), ASKS_ONCE);
+    project.evals(&["run"]).exits(0);
+    let result = project.result("a/demo/default/1");
+    assert_eq!((&result["stop"]["reason"], &result["warnings"]), (&json!("end_turn"), &json!([])), "{result}");
+    assert!(waited(&project, "a/demo/default/1") >= 5900, "the Trace has the wait");
+    assert!(result["metrics"]["duration_ms"].as_u64() < Some(5000), "{result}");
+    // A stored Trace tells the same.
+    let again = project.evals(&["grade", "latest", "--format", "json"]).exits(0).json();
+    assert_eq!(again["results"][0]["metrics"], result["metrics"]);
 }
 
 #[test]

@@ -4,11 +4,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use super::graded::Graded;
 use super::labels::{LabelLine, Word};
 use super::{CliError, RunsFolder};
 use crate::cli::terminal;
-use crate::judge::criteria::Criterion;
-use crate::judge::rubric::Rubric;
 use crate::report::show;
 use crate::report::text::{BOLD, harmless};
 use crate::run::folder;
@@ -18,13 +17,16 @@ use crate::trace::jsonl::Reader;
 ///
 /// # Errors
 /// A trace could not be read, or the file not written.
-pub fn ask(named: &[String], runs: &RunsFolder, rubric: &Rubric, labels: &Path) -> Result<(), CliError> {
+pub fn ask(named: &[String], runs: &RunsFolder, graded: &Graded, labels: &Path) -> Result<(), CliError> {
+    // With the criterion; a pair with another reference is another pair.
     let mut known: Vec<(PathBuf, Option<String>)> = Vec::new();
     if labels.is_file() {
         let failed = |error: io::Error| CliError::unreadable(format!("{}: {error}", labels.display()));
         for line in BufReader::new(File::open(labels).map_err(failed)?).lines() {
             let line = line.map_err(failed)?;
-            if let Ok(label) = serde_json::from_str::<LabelLine>(&line) {
+            if let Ok(label) = serde_json::from_str::<LabelLine>(&line)
+                && label.reference.is_none()
+            {
                 known.push((place(labels).join(label.trace), label.criterion));
             }
         }
@@ -33,10 +35,10 @@ pub fn ask(named: &[String], runs: &RunsFolder, rubric: &Rubric, labels: &Path) 
     let mut err = io::stderr().lock();
     let mut lines = io::stdin().lock().lines();
     for trace in traces(named, runs)? {
-        let open = |criterion: &&Criterion| {
-            !known.iter().any(|(file, id)| same(file, &trace) && id.as_ref().is_none_or(|id| *id == criterion.id))
+        let open = |(criterion, _): &(&str, &str)| {
+            !known.iter().any(|(file, id)| same(file, &trace) && id.as_ref().is_none_or(|id| id == criterion))
         };
-        let asked: Vec<&Criterion> = rubric.criteria.iter().filter(open).collect();
+        let asked: Vec<(&str, &str)> = graded.questions().into_iter().filter(open).collect();
         if asked.is_empty() {
             continue;
         }
@@ -45,28 +47,42 @@ pub fn ask(named: &[String], runs: &RunsFolder, rubric: &Rubric, labels: &Path) 
         let file = File::open(&trace).map_err(|error| failed(&error))?;
         let mut reader = Reader::new(BufReader::new(file)).map_err(|error| failed(&error))?;
         show::trace(&mut reader, false, &look, &mut err).map_err(|error| failed(&error))?;
-        for criterion in asked {
+        if let Some(reference) = graded.held_against() {
+            writeln!(err, "\n{}\n{}\n", look.paint(BOLD, "held against"), harmless_lines(&reference))?;
+        }
+        for (criterion, question) in asked {
             let answer = loop {
-                write!(err, "{}: {}\n[p]ass, [f]ail, [s]kip, [q]uit? ", criterion.id, harmless(&criterion.ask))?;
+                write!(err, "{criterion}: {}\n{}, [s]kip, [q]uit? ", harmless(question), choices(graded.words()))?;
                 err.flush()?;
                 let Some(line) = lines.next().transpose()? else { return Ok(()) };
                 if !io::stdin().is_terminal() {
                     writeln!(err, "{}", harmless(&line))?;
                 }
-                match line.trim().to_lowercase().as_str() {
-                    "p" | "pass" => break Some(Word::Pass),
-                    "f" | "fail" => break Some(Word::Fail),
+                let said = line.trim().to_lowercase();
+                let meant = |word: &&Word| !said.is_empty() && [&word.text()[..1], word.text()].contains(&&*said);
+                match said.as_str() {
+                    _ if graded.words().iter().any(|word| meant(&word)) => break graded.words().iter().find(meant),
                     "s" | "skip" => break None,
                     "q" | "quit" => return Ok(()),
                     _ => writeln!(err, "one of the letters in brackets, please")?,
                 }
             };
             if let Some(word) = answer {
-                append(labels, &trace, criterion, word)?;
+                append(labels, &trace, criterion, *word)?;
             }
         }
     }
     Ok(())
+}
+
+/// The words, each with the letter that stands for it.
+fn choices(words: &[Word]) -> String {
+    let each = words.iter().map(|word| format!("[{}]{}", &word.text()[..1], &word.text()[1..]));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn harmless_lines(text: &str) -> String {
+    text.lines().map(harmless).collect::<Vec<_>>().join("\n")
 }
 
 /// The traces that are named: files, or those of a run.
@@ -91,12 +107,14 @@ fn traces(named: &[String], runs: &RunsFolder) -> Result<Vec<PathBuf>, CliError>
 }
 
 /// Adds one label, so that nothing is lost where the person stops.
-fn append(labels: &Path, trace: &Path, criterion: &Criterion, word: Word) -> Result<(), CliError> {
+fn append(labels: &Path, trace: &Path, criterion: &str, word: Word) -> Result<(), CliError> {
     let failed = |error: io::Error| CliError::unreadable(format!("{}: {error}", labels.display()));
     // Paths in the file count from its folder, and stay true wherever the command is run.
     let (from, to) = (absolute(place(labels))?, absolute(trace)?);
     let trace = to.strip_prefix(&from).map(Path::to_path_buf).unwrap_or(to);
-    let line = LabelLine { trace, criterion: Some(criterion.id.clone()), label: Some(word), model: None, note: None };
+    // A pair has one question, which needs no name.
+    let criterion = Some(criterion.to_owned()).filter(|_| word.outcome().is_none());
+    let line = LabelLine { trace, criterion, reference: None, label: Some(word), model: None, note: None };
     let text = serde_json::to_string(&line).map_err(|error| CliError::unreadable(error.to_string()))?;
     crate::cli::report::make_place(labels)?;
     // A file whose last line has no end would take the label into it.

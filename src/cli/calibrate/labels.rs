@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::CliError;
-use crate::judge::rubric::Rubric;
+use super::graded::{Graded, Labelled};
+use crate::judge::pair::Outcome;
 
 /// A line as it is written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -17,6 +18,9 @@ pub struct LabelLine {
     /// The criterion; a rubric of one criterion needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub criterion: Option<String>,
+    /// For a comparison: what the trace is held against, from the folder of the labels; the grader's own where it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<PathBuf>,
     /// What a person says; without it the trace is judged, and counts for the rate alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Word>,
@@ -36,17 +40,46 @@ pub enum Word {
     Pass,
     /// It does not.
     Fail,
+    /// It is better than what it is held against.
+    Better,
+    /// It is worse.
+    Worse,
+    /// One is as good as the other.
+    Tie,
+}
+
+impl Word {
+    /// The word itself.
+    pub fn text(self) -> &'static str {
+        match self {
+            Word::Pass => "pass",
+            Word::Fail => "fail",
+            Word::Better => "better",
+            Word::Worse => "worse",
+            Word::Tie => "tie",
+        }
+    }
+
+    /// What it says of a pair.
+    pub fn outcome(self) -> Option<Outcome> {
+        match self {
+            Word::Better => Some(Outcome::Better),
+            Word::Worse => Some(Outcome::Worse),
+            Word::Tie => Some(Outcome::Tie),
+            Word::Pass | Word::Fail => None,
+        }
+    }
 }
 
 /// A label, ready to be counted.
 #[derive(Debug, Clone)]
 pub struct Label {
-    /// The trace.
-    pub file: PathBuf,
+    /// The trace, and what it is held against.
+    pub of: Labelled,
     /// The criterion.
     pub criterion: String,
     /// What a person says, if one does.
-    pub passes: Option<bool>,
+    pub says: Option<Word>,
     /// The model that made it.
     pub model: Option<String>,
 }
@@ -63,7 +96,7 @@ impl Labels {
     ///
     /// # Errors
     /// It cannot be read, holds no label, or two of one criterion and trace.
-    pub fn read(file: &Path, rubric: &Rubric) -> Result<Self, CliError> {
+    pub fn read(file: &Path, graded: &Graded) -> Result<Self, CliError> {
         let text = std::fs::read_to_string(file)
             .map_err(|error| CliError::unreadable(format!("{}: {error}", file.display())))?;
         let folder = file.parent().unwrap_or(Path::new(""));
@@ -71,8 +104,8 @@ impl Labels {
         let mut seen = BTreeSet::new();
         let mut wrong: Option<CliError> = None;
         for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
-            match read_line(line, folder, rubric) {
-                Ok(label) if seen.insert((label.file.clone(), label.criterion.clone())) => labels.push(label),
+            match read_line(line, folder, graded) {
+                Ok(label) if seen.insert((label.of.clone(), label.criterion.clone())) => labels.push(label),
                 Ok(label) => {
                     let why = format!("there is a label of `{}` for this trace already", label.criterion);
                     add(&mut wrong, file, number, &why);
@@ -82,7 +115,7 @@ impl Labels {
         }
         match wrong {
             Some(wrong) => Err(wrong),
-            None if labels.iter().all(|label| label.passes.is_none()) => {
+            None if labels.iter().all(|label| label.says.is_none()) => {
                 let why = "it holds no label, so there is nothing to hold a judge against; see `evals calibrate --ask`";
                 Err(CliError::unreadable(format!("{}: {why}", file.display())))
             }
@@ -90,9 +123,9 @@ impl Labels {
         }
     }
 
-    /// The traces, each once.
-    pub fn traces(&self) -> BTreeSet<PathBuf> {
-        self.labels.iter().map(|label| label.file.clone()).collect()
+    /// The traces, with what they are held against, each once.
+    pub fn traces(&self) -> BTreeSet<Labelled> {
+        self.labels.iter().map(|label| label.of.clone()).collect()
     }
 }
 
@@ -104,19 +137,28 @@ fn add(wrong: &mut Option<CliError>, file: &Path, number: usize, why: &str) {
     });
 }
 
-fn read_line(line: &str, folder: &Path, rubric: &Rubric) -> Result<Label, String> {
-    let LabelLine { trace, criterion, label, model, .. } =
+fn read_line(line: &str, folder: &Path, graded: &Graded) -> Result<Label, String> {
+    let LabelLine { trace, criterion, reference, label, model, .. } =
         serde_json::from_str(line).map_err(|error| format!("this is no label: {error}"))?;
-    let ids = || rubric.criteria.iter().map(|it| format!("`{}`", it.id)).collect::<Vec<_>>().join(", ");
-    let criterion = match (criterion, rubric.criteria.as_slice()) {
-        (Some(id), criteria) if criteria.iter().any(|it| it.id == id) => id,
+    let known: Vec<&str> = graded.questions().into_iter().map(|(id, _)| id).collect();
+    let ids = || known.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ");
+    let criterion = match (criterion, known.as_slice()) {
+        (Some(id), known) if known.contains(&&*id) => id,
         (Some(id), _) => return Err(format!("the rubric has no criterion `{id}`; it has {}", ids())),
-        (None, [only]) => only.id.clone(),
+        (None, [only]) => (*only).to_owned(),
         (None, _) => return Err(format!("it names no `criterion`; the rubric has {}", ids())),
     };
-    let file = folder.join(trace);
-    if !file.is_file() {
-        return Err(format!("there is no trace {}", file.display()));
+    if let Some(word) = label.filter(|word| !graded.words().contains(word)) {
+        let words: Vec<String> = graded.words().iter().map(|word| format!("`{}`", word.text())).collect();
+        return Err(format!("the label `{}` says nothing here; it is one of {}", word.text(), words.join(", ")));
     }
-    Ok(Label { file, criterion, passes: label.map(|word| word == Word::Pass), model })
+    if reference.is_some() && matches!(graded, Graded::Rubric(_)) {
+        return Err("a rubric compares with nothing, and this names a `reference`".to_owned());
+    }
+    let there = |what: &str, path: PathBuf| {
+        let file = folder.join(path);
+        if file.is_file() { Ok(file) } else { Err(format!("there is no {what} {}", file.display())) }
+    };
+    let of = (there("trace", trace)?, reference.map(|path| there("reference", path)).transpose()?);
+    Ok(Label { of, criterion, says: label, model })
 }

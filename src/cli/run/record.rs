@@ -8,6 +8,7 @@ use crate::cli::CliError;
 use crate::cli::engine::default_jobs;
 use crate::cli::inputs::Inputs;
 use crate::interaction::Interaction;
+use crate::judge::Chosen;
 use crate::run::{self, CaseRecord, HarnessRecord, RunOptions, RunRecord, TrialRecord, names};
 use crate::secrets::Masker;
 
@@ -55,6 +56,7 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
             fail_fast: args.fail_fast,
             sandbox: args.sandbox,
             looks: auto::looks(args.trials),
+            judges: Chosen::default(),
             seed: args.seed,
         },
         derived_from: None,

@@ -1,14 +1,18 @@
 //! Going on with a run: the plan is the one in `run.json`; what has changed since then is named, not overlooked.
 
 use std::collections::{HashMap, HashSet};
+use std::io::Write;
 
 use clap::ValueEnum;
 
 use super::record::{case_record, mask};
 use super::{Prepared, RunArgs, override_limits, ready};
 use crate::case::Case;
-use crate::cli::{CliError, inputs};
+use crate::cli::{CliError, inputs, judges};
 use crate::interaction::Interaction;
+use crate::judge::{Chosen, joined};
+use crate::model_client::ModelName;
+use crate::result::TrialResult;
 use crate::run::folder::{self, RunFolder};
 use crate::run::journal::{self, TrialKey, TrialState};
 use crate::run::{RunRecord, TrialRecord};
@@ -53,6 +57,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     let mut inputs = inputs::read_again(&cases, &harnesses)?;
     restore_ids(&mut inputs.cases, &record);
     override_limits(&mut inputs.cases, &record.options.limits)?;
+    let now = judges::chosen(&args.judges, &inputs.catalog)?;
     let changed = changed(&inputs, &record)?;
     super::scripts::check(&inputs, &record.trials)?;
     if !args.dry_run {
@@ -81,7 +86,12 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     };
     let wanted = match args.rerun {
         Some(Rerun::Failed) => {
-            let record = failed_again(args, &record, &inputs, &states, interaction.as_ref())?;
+            let mut record = failed_again(args, &record, &inputs, &states, interaction.as_ref())?;
+            // It is a run of its own, so nothing is mixed.
+            let before = std::mem::take(&mut record.options.judges);
+            let pick = |now: Vec<ModelName>, before| if now.is_empty() { before } else { now };
+            let otherwise = pick(before.otherwise, now.otherwise);
+            record.options.judges = Chosen { over: pick(now.over, before.over), otherwise };
             redo.extend(record.trials.iter().map(TrialRecord::key));
             let folder = if args.dry_run { run } else { RunFolder::create(&args.folder.runs, &record)? };
             return Ok(ready(folder, record, inputs, interaction, redo));
@@ -92,11 +102,51 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     };
     let again = states.iter().filter(|(_, state)| wanted.is_some() && state.finished == wanted);
     redo.extend(again.map(|(key, _)| key.clone()));
-    if !changed.is_empty() && !args.dry_run {
+    let chosen = same_judges(&run, &record, now, &redo)?;
+    let before = record.clone();
+    record.options.judges = chosen;
+    if !changed.is_empty() {
         note_changes(&mut record, &changed, &inputs, (&states, &redo), interaction.as_ref())?;
+    }
+    if record != before && !args.dry_run {
         run.write_record(&record)?;
     }
     Ok(ready(run, record, inputs, interaction, redo))
+}
+
+/// Who judges from here on: those of the plan. Other ones only where nobody has judged what stays.
+fn same_judges(run: &RunFolder, record: &RunRecord, now: Chosen, redo: &HashSet<TrialKey>) -> Result<Chosen, CliError> {
+    let mut chosen = record.options.judges.clone();
+    let are_others = |now: &[ModelName], then: &[ModelName]| !now.is_empty() && sorted(now) != sorted(then);
+    if are_others(&now.over, &chosen.over) {
+        let was_judged = |result: &TrialResult| {
+            !redo.contains(&(result.case.clone(), result.harness.clone(), result.arm.clone(), result.trial))
+                && result.grades.iter().filter_map(|grade| grade.judge.as_ref()).any(|judge| !judge.judges.is_empty())
+        };
+        if run.results_of_trials(record)?.iter().any(was_judged) {
+            let then =
+                if chosen.over.is_empty() { "those that its graders name".to_owned() } else { joined(&chosen.over) };
+            let (id, now) = (&record.run, joined(&now.over));
+            return Err(CliError::unreadable(format!(
+                "the judges of run {id} are {then}, and --judge {now} would mix others in; go on without --judge, and have \
+                 all of it judged by others with: evals grade {id} --judge …"
+            )));
+        }
+        chosen.over = now.over;
+    }
+    if chosen.otherwise.is_empty() {
+        chosen.otherwise = now.otherwise;
+    } else if are_others(&now.otherwise, &chosen.otherwise) {
+        let (then, now) = (joined(&chosen.otherwise), joined(&now.otherwise));
+        writeln!(std::io::stderr(), "note: EVALS_JUDGE names {now}, and the run goes on with its own, {then}")?;
+    }
+    Ok(chosen)
+}
+
+fn sorted(names: &[ModelName]) -> Vec<&ModelName> {
+    let mut names: Vec<_> = names.iter().collect();
+    names.sort();
+    names
 }
 
 /// The plan of a run of its own: the trials that failed. What failed stays as it is.

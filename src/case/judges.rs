@@ -1,0 +1,132 @@
+//! Judges that are no judges: harnesses that cases, graders and policies name and that nobody knows, or that cannot answer.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Case, LoadContext, LoadError, WrittenGrader};
+use crate::adapter::Adapter;
+use crate::grader::{GraderEntry, Library, What};
+use crate::harness::catalog::Catalog;
+use crate::interaction::{Interaction, NamedPolicy};
+use crate::model_client::{ModelName, Via};
+use crate::yaml::{self, OwnedStep, Part, Step, YamlError, words};
+
+/// Why a harness cannot answer in a model's place, and the way out, if so. Models of services are not asked here.
+pub fn unfit(model: &ModelName, catalog: &Catalog) -> Option<(String, String)> {
+    let name = Some(&model.model).filter(|_| model.via == Via::Harness)?;
+    let short = words::short(name);
+    let Ok(entry) = catalog.get(name) else {
+        return Some((format!("no harness is named `{short}`, so it cannot judge"), catalog.known(name)));
+    };
+    let manifest = &entry.manifest;
+    let why = if manifest.adapter == Adapter::Replay {
+        "plays a recording, whatever it is asked"
+    } else if !manifest.script_variants().is_empty() {
+        "plays the script of a case, whatever it is asked"
+    } else if model.of_harness.is_some() && !manifest.model_selection() {
+        let help = format!("write `harness:{short}` alone, or give its manifest a `model:` route");
+        return Some((format!("harness `{short}` cannot choose its model, so none can be asked of it"), help));
+    } else {
+        return None;
+    };
+    let help = "name an agent that answers what it is asked, or a model such as `anthropic:MODEL`";
+    Some((format!("harness `{short}` cannot judge: it {why}"), help.to_owned()))
+}
+
+/// Refuses judges that cannot be had: those that cases name, those of the named graders that they use, and those of their
+/// policies.
+pub fn check_judges(cases: &[Case], context: &LoadContext, catalog: &Catalog) -> Vec<LoadError> {
+    let library = context.graders.library();
+    let mut errors = Vec::new();
+    let mut used = BTreeSet::new();
+    for case in cases {
+        for grader in &case.graders {
+            match &grader.entry.what {
+                What::Kind(_) => errors.extend(of_entry(&grader.entry, catalog, |at, why| written(grader, at, why))),
+                What::Use(named) => take(&named.grader, &library, &mut used),
+            }
+        }
+        if let Interaction::Llm(llm) = &case.interaction
+            && let Some((message, help)) = llm.model.as_ref().and_then(|model| unfit(model, catalog))
+        {
+            errors.push(of_policy(case, context, message).with_help(help));
+        }
+    }
+    errors.extend(used.iter().flat_map(|name| of_named(name, &library, catalog)));
+    let mut told = BTreeSet::new();
+    errors.retain(|error: &YamlError| told.insert(error.to_string()));
+    errors.into_iter().map(LoadError::Yaml).collect()
+}
+
+/// The same of every named grader and every named policy, whether or not a case uses it.
+pub fn check_named_judges(context: &LoadContext, catalog: &Catalog) -> Vec<LoadError> {
+    let library = context.graders.library();
+    let mut errors: Vec<YamlError> = library.iter().flat_map(|(name, _)| of_named(name, &library, catalog)).collect();
+    for (_, policy) in context.policies.iter() {
+        if let Interaction::Llm(llm) = &policy.policy
+            && let Some((message, help)) = llm.model.as_ref().and_then(|model| unfit(model, catalog))
+        {
+            errors.push(in_policy(policy, message).with_help(help));
+        }
+    }
+    errors.into_iter().map(LoadError::Yaml).collect()
+}
+
+/// A named grader that is used, and those that it uses.
+fn take(name: &str, library: &Library, used: &mut BTreeSet<String>) {
+    if !used.insert(name.to_owned()) {
+        return;
+    }
+    let file = library.get(name).and_then(|named| named.read().ok());
+    for entry in file.iter().flat_map(|file| &file.graders) {
+        if let What::Use(inner) = &entry.what {
+            take(&inner.grader, library, used);
+        }
+    }
+}
+
+fn of_named(name: &str, library: &Library, catalog: &Catalog) -> Vec<YamlError> {
+    let Some(named) = library.get(name) else { return Vec::new() };
+    // What else is wrong in its file is told where that is read.
+    let Ok(file) = named.read() else { return Vec::new() };
+    let entries = file.graders.iter().enumerate();
+    entries
+        .flat_map(|(n, entry)| of_entry(entry, catalog, |at, why| named.error(n, entry.word(), at, why.to_owned())))
+        .collect()
+}
+
+fn of_entry(entry: &GraderEntry, catalog: &Catalog, error: impl Fn(&[OwnedStep], &str) -> YamlError) -> Vec<YamlError> {
+    let What::Kind(kind) = &entry.what else { return Vec::new() };
+    let judges = kind.judges_named().iter().enumerate();
+    judges
+        .filter_map(|(number, model)| {
+            let (message, help) = unfit(model, catalog)?;
+            // One alone need not stand in a list; then the key is pointed at.
+            let at = OwnedStep::all(&[Step::Key("judge"), Step::Item(number)]);
+            Some(error(&at, &message).with_help(help))
+        })
+        .collect()
+}
+
+fn written(grader: &WrittenGrader, at: &[OwnedStep], message: &str) -> YamlError {
+    grader.error_at(at, message.to_owned())
+}
+
+/// The innermost file that says which policy it is, or the file of the policy.
+fn of_policy(case: &Case, context: &LoadContext, message: String) -> YamlError {
+    if let Some(policy) = case.named_policy.as_ref().and_then(|(name, _)| context.policies.get(name)) {
+        return in_policy(policy, message);
+    }
+    let steps = ["interaction", "llm", "model"].map(Step::Key);
+    let source = case.sources.iter().rev().find(|source| yaml::find(&source.text, &steps, Part::Value).is_some());
+    match source.or(case.sources.last()).map(Arc::as_ref) {
+        Some(source) => YamlError::at_steps(&source.shown, &source.text, &steps, Part::Value, message),
+        None => YamlError::at(case.shown(), "", None, message),
+    }
+}
+
+fn in_policy(policy: &NamedPolicy, message: String) -> YamlError {
+    let steps = ["policy", "llm", "model"].map(Step::Key);
+    YamlError::at_steps(Path::new(&policy.origin), &policy.text, &steps, Part::Value, message)
+}

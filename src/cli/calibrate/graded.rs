@@ -1,0 +1,204 @@
+//! What is calibrated: a rubric or a comparison, what people are asked about it, and what its judges say of a stored trace.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use super::CliError;
+use super::labels::Word;
+use crate::cli::inputs;
+use crate::grader::{Common, GraderEntry, Kind, PAIR, Pairwise, Use, What, expand};
+use crate::judge::Judges;
+use crate::judge::calibration::Wanted;
+use crate::judge::criteria::Said;
+use crate::judge::pair::{Outcome, Pair};
+use crate::judge::rubric::Rubric;
+use crate::judge::view::{Shown, View};
+use crate::model_client::ModelName;
+use crate::secrets::Masker;
+use crate::trace::Model;
+use crate::trace::jsonl::Reader;
+
+/// A grader that asks models.
+#[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "there is one of them")]
+pub enum Graded {
+    /// By criteria.
+    Rubric(Rubric),
+    /// Beside a reference.
+    Pairwise(Pairwise),
+}
+
+/// A trace, and for a comparison what it is held against where that is not the grader's own.
+pub type Labelled = (PathBuf, Option<PathBuf>);
+
+/// A trace as its judges see it.
+pub struct Session {
+    /// Which one.
+    pub of: Labelled,
+    /// The model that made it.
+    pub model: String,
+    shown: Asked,
+}
+
+enum Asked {
+    About(Shown),
+    Pair(Pair),
+}
+
+/// What judges say of a trace.
+pub struct Judged {
+    /// Which one.
+    pub of: Labelled,
+    /// The model that made it.
+    pub model: String,
+    /// What they say, of each criterion.
+    pub said: Vec<(String, Said)>,
+    /// What they say of a pair.
+    pub outcome: Option<Outcome>,
+    /// What each of them says of it in each order.
+    pub orders: Vec<[Outcome; 2]>,
+    /// Why some say nothing.
+    pub failed: Vec<String>,
+}
+
+impl Graded {
+    /// The one grader that a named grader holds.
+    ///
+    /// # Errors
+    /// It cannot be read, asks no model, or holds several.
+    pub fn named(name: &str) -> Result<Self, CliError> {
+        let library = inputs::named_graders()?.library();
+        let entry = GraderEntry { common: Common::default(), what: What::Use(Use { grader: name.to_owned() }) };
+        let graders = expand(&[entry], &library).map_err(CliError::unreadable)?;
+        let mut asking = graders.into_iter().filter_map(|grader| match grader.kind {
+            Kind::Rubric(rubric) => Some(Graded::Rubric(rubric)),
+            Kind::Pairwise(pairwise) => Some(Graded::Pairwise(pairwise)),
+            _ => None,
+        });
+        match (asking.next(), asking.next()) {
+            (Some(graded), None) => Ok(graded),
+            (None, _) => Err(CliError::unreadable(format!(
+                "the grader `{name}` holds no `rubric` and no `pairwise`, so there is no judge in it"
+            ))),
+            (Some(_), Some(_)) => Err(CliError::unreadable(format!(
+                "the grader `{name}` holds several that ask a model; give each a file of its own, so that each is calibrated"
+            ))),
+        }
+    }
+
+    /// Those that it names to judge.
+    pub fn judges(&self) -> &[ModelName] {
+        match self {
+            Graded::Rubric(rubric) => rubric.judges(),
+            Graded::Pairwise(pairwise) => pairwise.judges(),
+        }
+    }
+
+    /// What its calibration has to be.
+    pub fn wanted(&self) -> Wanted<'_> {
+        match self {
+            Graded::Rubric(rubric) => rubric.calibrated(),
+            Graded::Pairwise(pairwise) => pairwise.calibrated(),
+        }
+    }
+
+    /// What is asked of each trace: the criterion and the question.
+    pub fn questions(&self) -> Vec<(&str, &str)> {
+        match self {
+            Graded::Rubric(rubric) => rubric.criteria.iter().map(|it| (&*it.id, &*it.ask)).collect(),
+            Graded::Pairwise(pairwise) => vec![(PAIR, &*pairwise.ask)],
+        }
+    }
+
+    /// What people may say.
+    pub fn words(&self) -> &'static [Word] {
+        match self {
+            Graded::Rubric(_) => &[Word::Pass, Word::Fail],
+            Graded::Pairwise(_) => &[Word::Better, Word::Worse, Word::Tie],
+        }
+    }
+
+    /// Whether a label of people passes.
+    pub fn passes(&self, word: Word) -> bool {
+        match (self, word.outcome()) {
+            (Graded::Pairwise(pairwise), Some(outcome)) => pairwise.passes(outcome) == Some(true),
+            _ => word == Word::Pass,
+        }
+    }
+
+    /// What a comparison holds traces against, for people.
+    pub fn held_against(&self) -> Option<String> {
+        match self {
+            Graded::Rubric(_) => None,
+            Graded::Pairwise(pairwise) => Some(pairwise.reference_shown().unwrap_or_else(|why| why)),
+        }
+    }
+
+    /// A trace as judges see it. In a trial's folder its change stands beside it.
+    ///
+    /// # Errors
+    /// A file could not be read.
+    pub fn session(&self, of: Labelled, masker: &Masker) -> Result<Session, CliError> {
+        let patch = std::fs::read(of.0.with_file_name("workspace.patch")).ok();
+        let patch = patch.map(|bytes| masker.mask(&String::from_utf8_lossy(&bytes)).into_owned());
+        let (shown, model) = match self {
+            Graded::Rubric(rubric) => {
+                let (shown, model) = seen(&of.0, rubric, patch.as_deref())?;
+                (Asked::About(shown), model)
+            }
+            Graded::Pairwise(pairwise) => {
+                let read = pairwise.pair_of(&of.0, patch.as_deref(), of.1.as_deref());
+                let (pair, model) = read.map_err(CliError::unreadable)?;
+                (Asked::Pair(pair), model)
+            }
+        };
+        let model = model.effective.or(model.requested).unwrap_or_else(|| "unknown".to_owned());
+        Ok(Session { of, model, shown })
+    }
+
+    /// What judges say of a trace.
+    pub async fn judge(&self, judges: &Judges, names: &[ModelName], session: Session) -> Judged {
+        let Session { of, model, shown } = session;
+        let mut judged = Judged { of, model, said: Vec::new(), outcome: None, orders: Vec::new(), failed: Vec::new() };
+        match (self, shown) {
+            (Graded::Rubric(rubric), Asked::About(shown)) => {
+                let (findings, failed) = rubric.findings(judges, names, &shown).await;
+                judged.said = findings.into_iter().map(|it| (it.criterion, it.verdict)).collect();
+                judged.failed = failed;
+            }
+            (Graded::Pairwise(pairwise), Asked::Pair(pair)) => {
+                // Nobody is asked about an answer that is none.
+                let outcome = if pair.candidate.trim().is_empty() {
+                    Outcome::Worse
+                } else {
+                    let compared = pair.compare(judges, names).await;
+                    judged.orders = compared.said.iter().map(|both| both.orders).collect();
+                    let decided = compared.decided(names.len());
+                    judged.failed = compared.failed;
+                    decided.unwrap_or(Outcome::Unknown)
+                };
+                let said = match pairwise.passes(outcome) {
+                    Some(true) => Said::Pass,
+                    Some(false) => Said::Fail,
+                    None => Said::Unknown,
+                };
+                (judged.outcome, judged.said) = (Some(outcome), vec![(PAIR.to_owned(), said)]);
+            }
+            _ => {}
+        }
+        judged
+    }
+}
+
+fn seen(file: &Path, rubric: &Rubric, patch: Option<&str>) -> Result<(Shown, Model), CliError> {
+    let failed = |error: &dyn std::fmt::Display| CliError::unreadable(format!("{}: {error}", file.display()));
+    let opened = File::open(file).map_err(|error| failed(&error))?;
+    let mut reader = Reader::new(BufReader::new(opened)).map_err(|error| failed(&error))?;
+    let model = reader.header().model.clone();
+    let mut view = View::new(rubric.rules());
+    while let Some(event) = reader.next_event().map_err(|error| failed(&error))? {
+        view.event(&event);
+    }
+    Ok((view.finish(patch), model))
+}
