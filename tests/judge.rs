@@ -8,6 +8,8 @@ mod rng;
 
 #[path = "judge/calibrate.rs"]
 mod calibrate;
+#[path = "judge/calibrate_pairs.rs"]
+mod calibrate_pairs;
 #[path = "judge/faults.rs"]
 mod faults;
 #[path = "judge/named.rs"]

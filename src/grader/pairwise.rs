@@ -153,7 +153,8 @@ impl Pairwise {
     /// What its calibration has to be. It is one of judges who compare by `ask`, whatever they compare with.
     pub fn calibrated(&self) -> Wanted<'_> {
         let what = if self.reference.trace.is_some() { "sessions" } else { "answers" };
-        let prompt_digest = digest_of_asking(&self.ask, what);
+        // What a tie is decides what a pass is.
+        let prompt_digest = digest_of_asking(&self.ask, &format!("{what}, tie {:?}", self.tie));
         Wanted { prompt_digest, file: self.calibration.as_deref(), floor: &self.floor, criteria: vec![PAIR] }
     }
 
@@ -184,12 +185,9 @@ impl Pairwise {
         Ok((self.pair(view, &output, patch, reference), model))
     }
 
-    /// What it is held against, as judges see it.
-    ///
-    /// # Errors
-    /// It could not be read.
-    pub fn reference_shown(&self) -> Result<String, String> {
-        self.reference_text(Path::new(""))
+    /// Whether answers are compared, and not sessions.
+    pub fn compares_answers(&self) -> bool {
+        self.reference.trace.is_none()
     }
 
     fn pair(&self, view: View, output: &str, patch: Option<&str>, reference: String) -> Pair {

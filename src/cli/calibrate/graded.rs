@@ -127,12 +127,16 @@ impl Graded {
         }
     }
 
-    /// What a comparison holds traces against, for people.
-    pub fn held_against(&self) -> Option<String> {
-        match self {
-            Graded::Rubric(_) => None,
-            Graded::Pairwise(pairwise) => Some(pairwise.reference_shown().unwrap_or_else(|why| why)),
-        }
+    /// What a comparison holds a trace against, for people: what it is of each, and the text.
+    ///
+    /// # Errors
+    /// A file could not be read.
+    pub fn compared(&self, trace: &Path) -> Result<Vec<(&'static str, String)>, CliError> {
+        let Graded::Pairwise(pairwise) = self else { return Ok(Vec::new()) };
+        let (pair, _) = pairwise.pair_of(trace, None, None).map_err(CliError::unreadable)?;
+        // A session has just been shown, and an answer is what is compared of it.
+        let answer = Some(("the answer", pair.candidate)).filter(|_| pairwise.compares_answers());
+        Ok(answer.into_iter().chain([("held against", pair.reference)]).collect())
     }
 
     /// A trace as judges see it. In a trial's folder its change stands beside it.

@@ -47,8 +47,8 @@ pub fn ask(named: &[String], runs: &RunsFolder, graded: &Graded, labels: &Path) 
         let file = File::open(&trace).map_err(|error| failed(&error))?;
         let mut reader = Reader::new(BufReader::new(file)).map_err(|error| failed(&error))?;
         show::trace(&mut reader, false, &look, &mut err).map_err(|error| failed(&error))?;
-        if let Some(reference) = graded.held_against() {
-            writeln!(err, "\n{}\n{}\n", look.paint(BOLD, "held against"), harmless_lines(&reference))?;
+        for (what, text) in graded.compared(&trace)? {
+            writeln!(err, "\n{}\n{}", look.paint(BOLD, what), harmless_lines(&text))?;
         }
         for (criterion, question) in asked {
             let answer = loop {
