@@ -71,7 +71,7 @@ impl Chosen {
 impl Judges {
     /// Judges that are asked by a client. What the masker finds is never sent.
     pub fn new(client: Client, chosen: Chosen, masker: Masker) -> Self {
-        let places = Semaphore::new(THREADS);
+        let (places, client) = (Semaphore::new(THREADS), client.masking(masker.clone()));
         Self(Some(Arc::new(Inner { client, chosen, masker, places, canaries: Mutex::default() })))
     }
 
@@ -113,6 +113,11 @@ impl Judges {
         if names.is_empty() { Err(why()) } else { Ok(names.to_vec()) }
     }
 
+    /// A text as it is sent.
+    fn masked(&self, text: &str) -> String {
+        self.0.as_ref().map_or_else(|| text.to_owned(), |inner| inner.masker.mask(text).into_owned())
+    }
+
     /// Asks a model; others are served meanwhile.
     ///
     /// # Errors
@@ -141,17 +146,18 @@ impl Judges {
         fits: &dyn Fn(&str) -> Result<(), String>,
     ) -> Result<Reply, AskError> {
         let Some(inner) = &self.0 else { return Err(AskError::Unreachable("no model is asked here".to_owned())) };
-        let masked = |text: &str| inner.masker.mask(text).into_owned();
-        let question = Question { system: masked(&question.system), user: masked(&question.user), ..question };
+        let question = self.as_sent(question);
         inner.client.ask(model, &question, fits)
+    }
+
+    fn as_sent(&self, question: Question) -> Question {
+        Question { system: self.masked(&question.system), user: self.masked(&question.user), ..question }
     }
 
     /// Whether what is asked was answered before, so that nobody is asked now.
     fn is_kept(&self, model: &ModelName, question: &Question) -> bool {
         let Some(inner) = &self.0 else { return false };
-        let masked = |text: &str| inner.masker.mask(text).into_owned();
-        let question = Question { system: masked(&question.system), user: masked(&question.user), ..question.clone() };
-        inner.client.is_kept(model, &question)
+        inner.client.is_kept(model, &self.as_sent(question.clone()))
     }
 
     /// Why a judge is void for what it is asked, if it is: asked once in a run.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::secrets::Masker;
 use crate::trace::Usage;
 
 mod anthropic;
@@ -182,6 +183,7 @@ pub struct Client {
     not_before: Mutex<Option<Instant>>,
     interrupt: watch::Receiver<bool>,
     harnesses: Option<Arc<dyn Harnesses>>,
+    masker: Masker,
 }
 
 impl Client {
@@ -189,7 +191,14 @@ impl Client {
     pub fn new(settings: Settings, interrupt: watch::Receiver<bool>, harnesses: Option<Arc<dyn Harnesses>>) -> Self {
         let http = http::Http::new(settings.time);
         let free = Mutex::new(settings.at_once.max(1));
-        Self { settings, http, free, freed: Condvar::new(), not_before: Mutex::default(), interrupt, harnesses }
+        let (freed, not_before, masker) = (Condvar::new(), Mutex::default(), Masker::default());
+        Self { settings, http, free, freed, not_before, interrupt, harnesses, masker }
+    }
+
+    /// The same, which keeps and gives nothing of an answer that this finds.
+    #[must_use]
+    pub fn masking(self, masker: Masker) -> Self {
+        Self { masker, ..self }
     }
 
     /// Asks a model, tries again where that may help, and answers from the cache what was answered before. What does not
@@ -214,7 +223,9 @@ impl Client {
         let mut used: Vec<Usage> = Vec::new();
         loop {
             self.wait_for_turn()?;
-            let (error, wait) = match self.once(model, service, question) {
+            let asked = self.once(model, service, question);
+            let masked = asked.map(|reply| Reply { text: self.masker.mask(&reply.text).into_owned(), ..reply });
+            let (error, wait) = match masked {
                 Ok(reply) => match fits(&reply.text) {
                     Ok(()) => {
                         if let Some(cache) = &cache {

@@ -12,6 +12,8 @@ mod calibrate;
 mod calibrate_pairs;
 #[path = "judge/faults.rs"]
 mod faults;
+#[path = "judge/harness.rs"]
+mod harness;
 #[path = "judge/named.rs"]
 mod named;
 #[path = "judge/pairs.rs"]
@@ -22,6 +24,8 @@ mod policy;
 mod resume;
 #[path = "judge/rubrics.rs"]
 mod rubrics;
+#[path = "judge/secrets.rs"]
+mod secrets;
 #[path = "judge/server.rs"]
 mod server;
 

@@ -153,11 +153,14 @@ impl Pair {
 
     /// What every judge says of a pair.
     pub async fn compare(&self, judges: &Judges, names: &[ModelName]) -> Compared {
+        // Quotes are looked up in what was shown.
+        let masked = |text: &String| judges.masked(text);
+        let pair = Pair { candidate: masked(&self.candidate), reference: masked(&self.reference), ..self.clone() };
         let (said, failed) = (Vec::new(), Vec::new());
         let mut compared = Compared { said, failed, judges: Vec::new(), spent: Spent::default() };
         for name in names {
             let mut one = OneJudge { judge: name.to_string(), ..OneJudge::default() };
-            match self.one(judges, name, &mut compared.spent, &mut one.model).await {
+            match pair.one(judges, name, &mut compared.spent, &mut one.model).await {
                 Ok(both) => {
                     one.orders = both.orders.to_vec();
                     compared.said.push(both);

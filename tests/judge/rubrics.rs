@@ -327,6 +327,41 @@ fn criteria_may_ask_for_points_and_numbers() {
             (&json!(outcome), &passed, &share),
             "{shown}"
         );
+        let clear = &grade["judge"]["criteria"][0];
+        match (said_points.as_i64(), outcome) {
+            (Some(points), "scored") => assert_eq!(clear["value"].as_f64(), Some(points as f64), "{shown}"),
+            (Some(points), _) => assert_eq!(clear["void"], format!("its value {points} cannot be given"), "{shown}"),
+            (None, _) => assert_eq!(clear["void"], "it gives no value", "{shown}"),
+        }
+    }
+}
+
+#[test]
+fn points_that_contradict_the_verdict_are_not_believed() {
+    let rubric =
+        "rubric: {judge: 'anthropic:m', criteria: [{id: clear, ask: Clear?, scale: {from: 0, to: 10, pass: 7}}]}";
+    for (points, verdict, outcome, value) in [
+        (json!(10), "pass", "scored", json!(1.0)),
+        (json!(7), "pass", "scored", json!(0.7)),
+        (json!(6), "fail", "scored", json!(0.6)),
+        (json!(6), "pass", "ungraded", Value::Null),
+        (json!(7), "fail", "ungraded", Value::Null),
+        (json!(-1), "fail", "ungraded", Value::Null),
+        (json!(7.5), "pass", "ungraded", Value::Null),
+        (json!("7"), "pass", "ungraded", Value::Null),
+        (json!(1e300), "pass", "ungraded", Value::Null),
+    ] {
+        let says = points.clone();
+        let service = Service::start(move |got, _| {
+            honest(got).unwrap_or_else(|| {
+                let mut finding = finding("clear", verdict, &[4], "passed");
+                finding["value"] = says.clone();
+                answer_of(&[finding])
+            })
+        });
+        let (_, result) = run(&at(&service), &format!("[{rubric}]"), &[]);
+        let grade = &result["grades"][0];
+        assert_eq!((&grade["outcome"], &grade["value"]), (&json!(outcome), &value), "{points} {verdict}: {grade}");
     }
 }
 
@@ -390,30 +425,6 @@ fn what_judges_cost_counts_for_the_budget_of_a_run() {
     project.case("a", &format!("trials: 5\ngraders: [{TESTED}]"), STEPS);
     let ran = project.evals(&["run", "--jobs", "1", "--max-cost", "0.02", "--no-judge-cache"]);
     ran.exits(3).says("--max-cost 0.02: 0.0250 US dollars are spent");
-}
-
-#[test]
-fn a_harness_can_judge() {
-    let project = Project::new();
-    let answer = json!({"criteria": [finding("tested", "pass", &[4], "the tests passed")]});
-    let canary = json!({"criteria": [finding("tested", "fail", &[], "")]});
-    project.write(
-        "answer.sh",
-        "#!/bin/sh\nif echo \"$1\" | grep -q '\"role\":\"user\"'; then cat \"$2\"; else cat \"$3\"; fi\n",
-    );
-    project.write("good.json", &answer.to_string());
-    project.write("canary.json", &canary.to_string());
-    let path = |name: &str| project.path(name).canonicalize().unwrap().display().to_string();
-    let command = format!("[sh, {}, '{{prompt}}', {}, {}]", path("answer.sh"), path("good.json"), path("canary.json"));
-    project.harness("referee", &format!("adapter: output-only\ncommand: {command}"));
-    project.harness("mute", "adapter: output-only\ncommand: [sh, -c, 'exit 3']");
-    let (ran, result) = run(&project, &format!("[{TESTED}]"), &["--judge", "harness:referee"]);
-    ran.exits(0);
-    assert_eq!(result["grades"][0]["judge"]["model"], "harness:referee");
-    assert_eq!(result["grades"][0]["passed"], true);
-    let (ran, _) = run(&project, &format!("[{TESTED}]"), &["--judge", "harness:mute"]);
-    ran.exits(3).says("harness `mute` did not answer: crashed");
-    assert!(project.left_over().is_empty(), "{:?}", project.left_over());
 }
 
 #[test]

@@ -1,0 +1,126 @@
+//! Agents that judge in a model's place: asked as cases, files and the command line name them, and believed no more than models.
+
+use serde_json::{Value, json};
+
+use crate::project::Project;
+use crate::server::finding;
+use crate::{STEPS, TESTED};
+
+/// Judges by what stands in its prompt, and tells how it was started.
+const REFEREE: &str = r#"
+import json, os, re, sys
+prompt, model = sys.argv[1], "".join(sys.argv[3:])
+open(os.path.join(sys.argv[2], "asked"), "a").write(json.dumps({"model": model, "files": os.listdir("."), "prompt": prompt}) + "\n")
+if "May the agent do this?" in prompt:
+    answer = {"reason": "so it is", "answer": "reject" if "rm -rf" in prompt.split(" the request begins\n")[1].split("\n<<<")[0] else "allow"}
+elif "Which is better" in prompt:
+    a = prompt.split(" A begins\n")[1].split("\n<<<")[0]
+    b = prompt.split(" B begins\n")[1].split("\n<<<")[0]
+    good = "everything is perfect"
+    winner = "A" if good in a else "B" if good in b else "tie"
+    answer = {"reason": "so it is", "quote": "" if winner == "tie" else good, "winner": winner}
+else:
+    results = [line for line in (json.loads(l) for l in prompt.splitlines() if l.startswith("{") and '"seq"' in l) if line.get("type") == "tool_result"]
+    done = bool(results)
+    answer = {"criteria": [{"criterion": "tested", "reason": "so it is", "events": [results[0]["seq"]] if done else [], "quote": "the tests passed" if done else "", "verdict": "pass" if done else "fail"}]}
+print("```json\n" + json.dumps(answer) + "\n```")
+"#;
+
+fn project() -> Project {
+    let project = Project::new();
+    project.write("referee.py", REFEREE);
+    let path = |name: &str| project.path(name).canonicalize().unwrap().display().to_string();
+    project.harness(
+        "referee",
+        &format!(
+            "aliases: [umpire]\nadapter: output-only\nmodel: {{via: flag}}\ncommand: [python3, '{}', '{{prompt}}', '{}', 'model={{model}}']",
+            path("referee.py"),
+            path("")
+        ),
+    );
+    project
+}
+
+fn asked(project: &Project) -> Vec<Value> {
+    crate::project::lines(&project.read("asked"))
+}
+
+#[test]
+fn an_agent_judges_by_criteria_wherever_it_is_named() {
+    let nobody = TESTED.replace("judge: 'anthropic:claude-opus-4-8', ", "");
+    let own = |name: &str| TESTED.replace("anthropic:claude-opus-4-8", name);
+    for (grader, args, env, model) in [
+        (own("harness:referee"), &[][..], "", "harness:referee"),
+        (own("harness:umpire"), &[], "", "harness:umpire"),
+        (own("harness:referee=gpt-x"), &[], "", "harness:referee=gpt-x"),
+        (own("openai:other"), &["--judge", "harness:referee"], "", "harness:referee"),
+        (nobody, &[], "harness:referee", "harness:referee"),
+    ] {
+        let mut project = project();
+        project.env("EVALS_JUDGE", env);
+        project.case("a", &format!("graders: [{grader}]"), STEPS);
+        project.evals(&[&["run"], args].concat()).exits(0);
+        let grade = &project.result("a/demo/default/1")["grades"][0];
+        assert_eq!((&grade["passed"], &grade["judge"]["model"]), (&json!(true), &json!(model)), "{grade}");
+        assert_eq!(grade["judge"]["requests"], 4, "three canaries and the session");
+        let asked = asked(&project);
+        assert_eq!(asked.len(), 4);
+        let wanted = if model.ends_with("gpt-x") { "model=gpt-x" } else { "" };
+        assert!(
+            asked.iter().all(|it| it["model"] == wanted && it["files"] == json!([])),
+            "in an empty workspace: {asked:?}"
+        );
+        let prompt = asked[3]["prompt"].as_str().unwrap();
+        assert!(prompt.contains("follows this JSON Schema") && prompt.contains("echo the tests passed"), "{prompt}");
+        assert!(!prompt.contains("Attention judge"), "closing claims are left out for it, too");
+        // What it answered is kept as a model's is.
+        project.evals(&[&["grade", "latest"], args].concat()).exits(0);
+        assert_eq!(self::asked(&project).len(), 4);
+        assert!(project.left_over().is_empty(), "{:?}", project.left_over());
+    }
+}
+
+#[test]
+fn an_agent_compares_and_answers_requests() {
+    let project = project();
+    let pair = "pairwise: {judge: 'harness:referee', ask: Which is kinder?, reference: {text: It is so.}}";
+    let policy = "interaction: {llm: {model: 'harness:referee'}}";
+    let steps = "\
+steps:
+  - write: {path: a.txt, text: hello, ask: true, otherwise: [{say: then not}]}
+  - run: {command: 'rm -rf build', ask: true, otherwise: [{say: then not}]}
+  - say: 'everything is perfect'
+";
+    project.case(
+        "a",
+        &format!("{policy}\ngraders: [{pair}, {{permissions: {{rejected: [{{command: rm -rf}}]}}}}]"),
+        steps,
+    );
+    project.evals(&["run"]).exits(0);
+    let result = project.result("a/demo/default/1");
+    assert_eq!(result["grades"][0]["value"], 1.0, "{result}");
+    assert_eq!(result["grades"][1]["passed"], true, "{result}");
+    assert_eq!(asked(&project).len(), 2 + 4 * 2);
+}
+
+#[test]
+fn an_agent_that_fails_judges_nothing() {
+    for (command, says) in [
+        ("[sh, -c, 'exit 3']", "harness `mute` did not answer: crashed"),
+        ("[sh, -c, 'true']", "the model's answer is not what was asked for"),
+        ("[no-such-program]", "harness `mute` did not answer: not_installed"),
+    ] {
+        let project = project();
+        project.harness("mute", &format!("adapter: output-only\ncommand: {command}"));
+        project.case("a", &format!("graders: [{TESTED}]"), STEPS);
+        project.evals(&["run", "--judge", "harness:mute"]).exits(3).says(says);
+        assert_eq!(project.result("a/demo/default/1")["grades"][0]["outcome"], "ungraded");
+        assert!(project.left_over().is_empty(), "{:?}", project.left_over());
+    }
+    // One that passes whatever it is shown is void, as a model is.
+    let project = project();
+    let answer = json!({"criteria": [finding("tested", "pass", &[0], "whatever")]});
+    project.harness("kind", &format!("adapter: output-only\ncommand: [echo, '{answer}']"));
+    project.case("a", &format!("graders: [{TESTED}]"), STEPS);
+    project.evals(&["run", "--judge", "harness:kind"]).exits(3).says("is void: it passed the canary");
+}
