@@ -64,6 +64,14 @@ pub enum AskError {
         /// Where the key is looked for.
         variable: &'static str,
     },
+    /// Its address is none.
+    #[error("{variable}=`{address}` is no address of a service; write one such as http://127.0.0.1:8080")]
+    NoAddress {
+        /// Where the address is from.
+        variable: &'static str,
+        /// What stands there.
+        address: String,
+    },
     /// The service refuses the request, and would again.
     #[error("the model's service answered {status}: {message}")]
     Refused {
@@ -362,12 +370,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// What an error of either API says, on one line; services repeat keys in it.
 fn error_message(body: &[u8], key: Option<&str>) -> String {
     const LONGEST: usize = 300;
+    const SHORTEST_KEY: usize = 8;
     let said = serde_json::from_slice::<Value>(body).ok().and_then(|body| {
         let error = body.get("error")?;
         error.get("message").and_then(Value::as_str).or(error.as_str()).map(str::to_owned)
     });
     let text = said.unwrap_or_else(|| String::from_utf8_lossy(body.get(..LONGEST * 4).unwrap_or(body)).into_owned());
-    let text = key.filter(|key| !key.is_empty()).map_or(text.clone(), |key| text.replace(key, "[redacted]"));
+    // What is shorter is no key, and may be a part of any word.
+    let text = key.filter(|key| key.len() >= SHORTEST_KEY).map_or(text.clone(), |key| text.replace(key, "[redacted]"));
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
 }

@@ -36,9 +36,12 @@ pub struct JudgeArgs {
 /// Judges that the command line and the environment name.
 ///
 /// # Errors
-/// `EVALS_JUDGE` could not be understood, or names a harness that cannot judge; or `--judge` does.
+/// A variable of the environment could not be understood, or names a harness that cannot judge; or `--judge` does.
 pub fn chosen(args: &JudgeArgs, catalog: &Catalog) -> Result<Chosen, CliError> {
-    let chosen = Chosen { over: args.judges.clone(), otherwise: usual(&environment())? };
+    let env = environment();
+    // What is wrong there is told before anything starts.
+    settings(&env)?;
+    let chosen = Chosen { over: args.judges.clone(), otherwise: usual(&env)? };
     for (by, names) in [("--judge", &chosen.over), ("EVALS_JUDGE", &chosen.otherwise)] {
         names.iter().try_for_each(|name| fit(by, name, catalog))?;
     }
@@ -66,16 +69,7 @@ pub fn asking(
     args: &JudgeArgs,
     manifests: HashMap<String, Arc<Manifest>>,
 ) -> Result<Engine, CliError> {
-    let mut settings = Settings::usual(Services::of_env(&engine.env));
-    let get = |name: &str| engine.env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
-    if let Some(text) = get("EVALS_MODEL_RETRIES") {
-        let wrong = |_| CliError::unreadable(format!("EVALS_MODEL_RETRIES=`{text}` is not a number from 0"));
-        settings.retries = text.parse().map_err(wrong)?;
-    }
-    if let Some(text) = get("EVALS_MODEL_TIMEOUT") {
-        let wrong = |error| CliError::unreadable(format!("EVALS_MODEL_TIMEOUT: {error}"));
-        settings.time = text.parse::<Time>().map_err(wrong)?.0.max(Duration::from_millis(1));
-    }
+    let mut settings = settings(&engine.env)?;
     if !args.no_judge_cache {
         let place = PathBuf::from(CACHE);
         // Made by the first answer; until then nothing is written.
@@ -98,6 +92,21 @@ pub fn asking(
     let harnesses = Arc::new(InPlaceOfModel::new(starts, manifests));
     let client = Client::new(settings, engine.interrupt.clone(), Some(harnesses));
     Ok(Engine { judges: Judges::new(client, chosen, masker), ..engine })
+}
+
+/// How services are asked, as an environment says it.
+fn settings(env: &BTreeMap<String, String>) -> Result<Settings, CliError> {
+    let mut settings = Settings::usual(Services::of_env(env));
+    let get = |name: &str| env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
+    if let Some(text) = get("EVALS_MODEL_RETRIES") {
+        let wrong = |_| CliError::unreadable(format!("EVALS_MODEL_RETRIES=`{text}` is not a number from 0"));
+        settings.retries = text.parse().map_err(wrong)?;
+    }
+    if let Some(text) = get("EVALS_MODEL_TIMEOUT") {
+        let wrong = |error| CliError::unreadable(format!("EVALS_MODEL_TIMEOUT: {error}"));
+        settings.time = text.parse::<Time>().map_err(wrong)?.0.max(Duration::from_millis(1));
+    }
+    Ok(settings)
 }
 
 /// Keeps what judges answered out of version control, where there is anything.

@@ -39,7 +39,7 @@ enum Word {
 }
 
 fn read(text: &str) -> Result<Said, String> {
-    serde_json::from_str(super::answer::unfenced(text)).map_err(|error| error.to_string())
+    super::answer::parsed(text)
 }
 
 fn schema() -> Value {

@@ -1,6 +1,7 @@
 //! The answer of a judge to a rubric: its form, and what of it can be believed. Pure.
 
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -84,7 +85,7 @@ pub fn schema(criteria: &[Criterion]) -> Value {
 /// # Errors
 /// What is wrong with its form; then nothing of it counts.
 pub fn read(text: &str, criteria: &[Criterion]) -> Result<Answer, String> {
-    let answer: Answer = serde_json::from_str(unfenced(text)).map_err(|error| error.to_string())?;
+    let answer: Answer = parsed(text)?;
     for criterion in criteria {
         let times = answer.criteria.iter().filter(|written| written.criterion == criterion.id).count();
         if times != 1 {
@@ -99,8 +100,16 @@ pub fn read(text: &str, criteria: &[Criterion]) -> Result<Answer, String> {
     }
 }
 
+/// The one JSON value that a text is, alone or in one fence.
+pub(super) fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    match unfenced(text) {
+        "" => Err("it says nothing".to_owned()),
+        json => serde_json::from_str(json).map_err(|error| error.to_string()),
+    }
+}
+
 /// What stands in a single fence around all of a text.
-pub fn unfenced(text: &str) -> &str {
+fn unfenced(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
     inner.and_then(|inner| inner.strip_suffix("```")).map_or(text, str::trim)

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::canary;
 use super::marks::{between, mark};
 use super::prompt::digest_of;
-use super::rubric::short;
+use super::rubric::{short, told};
 use super::view::squeezed;
 use super::{JudgeRecord, Judges, OneJudge, Spent};
 use crate::grade::{Grade, Score};
@@ -89,7 +89,7 @@ fn schema() -> Value {
 }
 
 fn read(text: &str) -> Result<Answer, String> {
-    serde_json::from_str(super::answer::unfenced(text)).map_err(|error| error.to_string())
+    super::answer::parsed(text)
 }
 
 /// Digest of what a judge is told, whatever the session.
@@ -187,12 +187,13 @@ impl Pair {
         let orders = [(&*self.candidate, &*self.reference), (&*self.reference, &*self.candidate)];
         let fresh = !orders.iter().all(|(a, b)| judges.is_kept(name, &self.question(a, b)));
         let key = format!("pair\n{name}\n{}\n{fresh}", digest(&self.ask, &self.reference));
-        let void =
-            judges.void_once(key, self.void(judges, name, spent, fresh)).await.map_err(|error| error.to_string())?;
+        let void = judges.void_once(key, self.void(judges, name, spent, fresh)).await;
+        let void = void.map_err(|error| told(name, &error))?;
         if let Some(canary) = void {
             return Err(format!("the judge `{name}` is void: it preferred the canary {canary}"));
         }
-        self.in_both_orders(judges, name, &self.candidate, spent, model, false).await.map_err(|error| error.to_string())
+        let both = self.in_both_orders(judges, name, &self.candidate, spent, model, false).await;
+        both.map_err(|error| told(name, &error))
     }
 
     async fn void(

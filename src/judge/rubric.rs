@@ -189,10 +189,10 @@ impl Rubric {
         let key = format!("{name}\n{}\n{fresh}", self.prompt_digest());
         let void = judges.void_once(key, self.void(judges, name, &mut spent, fresh)).await;
         let findings = match void {
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(told(name, &error)),
             Ok(Some(canary)) => Err(format!("the judge `{name}` is void: it passed the canary {canary}")),
             Ok(None) => match self.put(judges, name, shown, &mut spent, false).await {
-                Err(error) => Err(error.to_string()),
+                Err(error) => Err(told(name, &error)),
                 Ok((answer, reply)) => {
                     one.model.clone_from(&reply.model);
                     Ok(answer.findings(&self.criteria, shown))
@@ -281,6 +281,13 @@ pub fn mark_uncalibrated(grade: &mut Grade, record: &JudgeRecord) {
         _ if record.calibrated == Some(true) => {}
         Grade::Scored(Score { reason, .. }) | Grade::Ungraded { reason } => reason.push_str(" (uncalibrated)"),
     }
+}
+
+/// An error of one judge of several.
+pub(super) fn told(name: &ModelName, error: &AskError) -> String {
+    let text = error.to_string();
+    // Some name whom they are about.
+    if text.contains(&format!("`{name}`")) { text } else { format!("{name}: {text}") }
 }
 
 /// A reason on one line, of a length that can be read.

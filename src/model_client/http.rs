@@ -52,7 +52,10 @@ impl Http {
         for (name, value) in headers {
             request = request.header(*name, value);
         }
-        let mut response = request.send(body.to_string()).map_err(|error| self.error(&error))?;
+        let mut response = request.send(body.to_string()).map_err(|error| match self.error(&error) {
+            AskError::Unreachable(why) => AskError::Unreachable(format!("{} at {}", why, shown(&service.base_url))),
+            other => other,
+        })?;
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::trim);
         let retry_after = header("retry-after-ms")
             .and_then(|ms| ms.parse().ok())
@@ -86,6 +89,18 @@ impl Http {
     }
 }
 
+/// An address without the name and the password that may stand in it.
+fn shown(address: &str) -> String {
+    match address.split_once("://") {
+        Some((scheme, rest)) => {
+            let end = rest.find('/').unwrap_or(rest.len());
+            let at = rest.get(..end).and_then(|host| host.rfind('@')).map_or(0, |at| at + 1);
+            format!("{scheme}://{}", rest.get(at..).unwrap_or_default())
+        }
+        None => address.to_owned(),
+    }
+}
+
 /// Seconds, or a date.
 fn seconds(text: &str) -> Option<Duration> {
     if let Ok(seconds) = text.parse::<f64>() {
@@ -99,6 +114,12 @@ fn seconds(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_its_password() {
+        assert_eq!(shown("http://me:hunter2@host:8/v1/@x"), "http://host:8/v1/@x");
+        assert_eq!(shown("https://host"), "https://host");
+    }
 
     #[test]
     fn a_wait_is_seconds_or_a_date() {

@@ -52,13 +52,19 @@ impl Services {
     /// The service of a model; a harness has none.
     ///
     /// # Errors
-    /// It needs a key, and there is none.
+    /// It needs a key, and there is none; or its address is none.
     pub fn of(&self, model: &ModelName) -> Result<Option<&Service>, AskError> {
-        let (service, own, variable) = match model.via {
-            Via::Anthropic => (&self.anthropic, ANTHROPIC, "ANTHROPIC_API_KEY"),
-            Via::Openai => (&self.openai, OPENAI, "OPENAI_API_KEY"),
+        let (service, own, [variable, address]) = match model.via {
+            Via::Anthropic => (&self.anthropic, ANTHROPIC, ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"]),
+            Via::Openai => (&self.openai, OPENAI, ["OPENAI_API_KEY", "OPENAI_BASE_URL"]),
             Via::Harness => return Ok(None),
         };
+        let is_address = ["http://", "https://"]
+            .iter()
+            .any(|scheme| service.base_url.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
+        if !is_address {
+            return Err(AskError::NoAddress { variable: address, address: service.base_url.clone() });
+        }
         // A service elsewhere may need no key, and says so where it does.
         if service.key.is_none() && service.base_url == own {
             return Err(AskError::NoKey { model: model.to_string(), variable });

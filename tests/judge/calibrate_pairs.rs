@@ -158,11 +158,7 @@ fn a_comparison_that_requires_it_is_ungraded_until_its_calibration_reaches_the_f
     // Without the demand it counts, and is marked.
     project.write("graders/better.yaml", &BETTER.replace("  require-calibration: true\n", "  floor: {labels: 21}\n"));
     run().exits(0);
-    project.case(
-        "a",
-        &format!("graders: [{{pairwise: {{judge: 'anthropic:m', ask: x, reference: {{text: quality 1}}}}}}]"),
-        steps,
-    );
+    project.case("a", "graders: [{pairwise: {judge: 'anthropic:m', ask: x, reference: {text: quality 1}}}]", steps);
     project.evals(&["run", "--reporter", "json=out.json"]).exits(0);
     let report: Value = serde_json::from_str(&project.read("out.json")).unwrap();
     let grade = &report["results"][0]["grades"][0];

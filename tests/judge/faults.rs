@@ -18,6 +18,7 @@ fn a_service_that_fails_leaves_it_ungraded_with_the_reason() {
     let faults = [
         (Does::Refuses(400, None), 1, "the model's service answered 400: no, not with "),
         (Does::Refuses(401, None), 1, "the model's service answered 401"),
+        (Does::Refuses(404, None), 1, "the model's service answered 404"),
         (Does::Refuses(429, Some("0")), 2, "has no time: it answered 429"),
         (Does::Refuses(429, Some("9999")), 1, "has no time: it answered 429"),
         (Does::Refuses(529, None), 2, "has no time: it answered 529"),
@@ -31,7 +32,7 @@ fn a_service_that_fails_leaves_it_ungraded_with_the_reason() {
         (Does::Declines, 1, "the model declined to answer"),
         (Does::IsCutShort, 1, "cut short"),
         (Does::Says("{\"verdict\": \"pass\"}".to_owned()), 2, "not what was asked for"),
-        (Does::Says(String::new()), 2, "not what was asked for"),
+        (Does::Says(String::new()), 2, "not what was asked for: it says nothing"),
     ];
     // Most of it is waiting.
     std::thread::scope(|scope| {
@@ -101,8 +102,20 @@ fn a_service_that_is_not_there_is_told_as_that() {
     project.env("EVALS_MODEL_RETRIES", "1");
     project.case("a", &format!("graders: [{TESTED}]"), STEPS);
     // A service of the user's own needs no key.
-    project.evals(&["run", "--judge", "openai:llama"]).exits(3).says("the model's service cannot be reached");
+    let ran = project.evals(&["run", "--judge", "openai:llama"]).exits(3);
+    ran.says("openai:llama: the model's service cannot be reached").says("at http://127.0.0.1:9/v1");
     assert_eq!(project.result("a/demo/default/1")["grades"][0]["judge"]["model"], json!("openai:llama"));
+}
+
+#[test]
+fn an_address_that_is_none_is_told_with_its_variable() {
+    let mut project = crate::project::Project::new();
+    project.env("ANTHROPIC_BASE_URL", "127.0.0.1:9");
+    project.env("ANTHROPIC_API_KEY", KEY);
+    project.case("a", &format!("graders: [{TESTED}]"), STEPS);
+    project.evals(&["run"]).exits(3).says("ANTHROPIC_BASE_URL=`127.0.0.1:9` is no address of a service");
+    project.case("a", "interaction: {llm: {model: 'anthropic:m'}}", STEPS);
+    project.evals(&["run"]).exits(2).says("ANTHROPIC_BASE_URL=`127.0.0.1:9` is no address of a service");
 }
 
 #[test]
@@ -114,4 +127,5 @@ fn wrong_settings_of_the_environment_are_told() {
     project.env("EVALS_MODEL_RETRIES", "1");
     project.env("EVALS_MODEL_TIMEOUT", "soon");
     project.evals(&["run"]).exits(2).says("EVALS_MODEL_TIMEOUT: `soon` is not a length of time");
+    assert!(!project.path(".evals").exists(), "nothing was started");
 }

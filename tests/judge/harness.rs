@@ -49,35 +49,40 @@ fn asked(project: &Project) -> Vec<Value> {
 fn an_agent_judges_by_criteria_wherever_it_is_named() {
     let nobody = TESTED.replace("judge: 'anthropic:claude-opus-4-8', ", "");
     let own = |name: &str| TESTED.replace("anthropic:claude-opus-4-8", name);
-    for (grader, args, env, model) in [
+    let ways = [
         (own("harness:referee"), &[][..], "", "harness:referee"),
         (own("harness:umpire"), &[], "", "harness:umpire"),
         (own("harness:referee=gpt-x"), &[], "", "harness:referee=gpt-x"),
         (own("openai:other"), &["--judge", "harness:referee"], "", "harness:referee"),
         (nobody, &[], "harness:referee", "harness:referee"),
-    ] {
-        let mut project = project();
-        project.env("EVALS_JUDGE", env);
-        project.case("a", &format!("graders: [{grader}]"), STEPS);
-        project.evals(&[&["run"], args].concat()).exits(0);
-        let grade = &project.result("a/demo/default/1")["grades"][0];
-        assert_eq!((&grade["passed"], &grade["judge"]["model"]), (&json!(true), &json!(model)), "{grade}");
-        assert_eq!(grade["judge"]["requests"], 4, "three canaries and the session");
-        let asked = asked(&project);
-        assert_eq!(asked.len(), 4);
-        let wanted = if model.ends_with("gpt-x") { "model=gpt-x" } else { "" };
-        assert!(
-            asked.iter().all(|it| it["model"] == wanted && it["files"] == json!([])),
-            "in an empty workspace: {asked:?}"
-        );
-        let prompt = asked[3]["prompt"].as_str().unwrap();
-        assert!(prompt.contains("follows this JSON Schema") && prompt.contains("echo the tests passed"), "{prompt}");
-        assert!(!prompt.contains("Attention judge"), "closing claims are left out for it, too");
-        // What it answered is kept as a model's is.
-        project.evals(&[&["grade", "latest"], args].concat()).exits(0);
-        assert_eq!(self::asked(&project).len(), 4);
-        assert!(project.left_over().is_empty(), "{:?}", project.left_over());
-    }
+    ];
+    // Most of it is waiting for the agent.
+    std::thread::scope(|scope| {
+        for (grader, args, env, model) in &ways {
+            scope.spawn(move || judges_by(grader, args, env, model));
+        }
+    });
+}
+
+fn judges_by(grader: &str, args: &[&str], env: &str, model: &str) {
+    let mut project = project();
+    project.env("EVALS_JUDGE", env);
+    project.case("a", &format!("graders: [{grader}]"), STEPS);
+    project.evals(&[&["run"], args].concat()).exits(0);
+    let grade = &project.result("a/demo/default/1")["grades"][0];
+    assert_eq!((&grade["passed"], &grade["judge"]["model"]), (&json!(true), &json!(model)), "{grade}");
+    assert_eq!(grade["judge"]["requests"], 4, "three canaries and the session");
+    let before = asked(&project);
+    assert_eq!(before.len(), 4);
+    let wanted = if model.ends_with("gpt-x") { "model=gpt-x" } else { "" };
+    assert!(before.iter().all(|it| it["model"] == wanted && it["files"] == json!([])), "{before:?}");
+    let prompt = before[3]["prompt"].as_str().unwrap();
+    assert!(prompt.contains("follows this JSON Schema") && prompt.contains("echo the tests passed"), "{prompt}");
+    assert!(!prompt.contains("Attention judge"), "closing claims are left out for it, too");
+    // What it answered is kept as a model's is.
+    project.evals(&[&["grade", "latest"], args].concat()).exits(0);
+    assert_eq!(asked(&project).len(), 4);
+    assert!(project.left_over().is_empty(), "{:?}", project.left_over());
 }
 
 #[test]
