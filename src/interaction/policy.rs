@@ -226,6 +226,7 @@ pub(super) fn is_yes(answer: &str) -> bool {
 mod tests {
     use serde_json::json;
 
+    use super::super::{Advice, Llm};
     use super::*;
 
     fn policy(yaml: &str, answers: &[(&str, &str)]) -> Policy {
