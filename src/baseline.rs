@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::compare::arm::{Arm, CaseFacts, CaseTrials, Made, Side, column_name};
-use crate::run::{RunError, RunRecord, write_whole};
+use crate::run::named_file::write_named;
+use crate::run::{RunError, RunRecord};
 
 /// The version of the file that this program writes; it refuses to read a higher one.
 pub const VERSION: u32 = 1;
@@ -177,7 +178,7 @@ impl Baseline {
     /// The file system refused.
     pub fn write(&self, path: &Path) -> Result<(), RunError> {
         let text = self.text().map_err(|error| RunError::io("write", path)(error.into()))?;
-        write_whole(path, |out| out.write_all(text.as_bytes()))
+        write_named(path, |out| out.write_all(text.as_bytes()))
     }
 
     fn text(&self) -> serde_json::Result<String> {

@@ -1,19 +1,16 @@
 //! What a user sees of a Run: [`Report`] is the one model that every format is written from.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::gate::{self, Gate};
-use crate::interaction::NO_MODEL;
 use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
 use crate::run::{RunRecord, TrialRecord};
-use crate::sandbox::Kind;
 use crate::snapshot::compare::Compared;
-use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
 
 pub mod audit;
@@ -30,12 +27,14 @@ pub mod explain;
 pub mod failures;
 pub mod figures;
 pub mod format;
+pub mod gates;
 pub mod github;
 pub mod grid;
 pub mod json;
 pub mod junit;
 pub mod list;
 pub mod markdown;
+pub mod notes;
 pub mod parity;
 pub mod problems;
 pub mod progress;
@@ -122,6 +121,7 @@ impl Report {
         let columns = cells::columns(run, &results, &cells);
         let summary = Summary::of(&results, not_run);
         let cases = standing::of_cases(run, &results, &cells);
+        let gates = gates::of_run(run, &cells, &columns);
         let (run, folder) = (run.clone(), folder.to_owned());
         let mut report = Self {
             run,
@@ -134,15 +134,20 @@ impl Report {
             notes: Vec::new(),
             root: None,
             snapshots: Vec::new(),
-            gates: Vec::new(),
+            gates,
         };
-        report.notes = notes(&report);
+        report.notes = notes::of(&report);
         report
     }
 
     /// Whether the policy of any trial is `manual`: comparisons leave such a run out.
     pub fn is_manual(&self) -> bool {
         self.run.manual || self.results.iter().any(|result| result.manual)
+    }
+
+    /// Whether every cell was skipped, so that nothing was judged.
+    pub fn all_skipped(&self) -> bool {
+        !self.cells.is_empty() && self.cells.iter().all(|cell| cell.verdict == Some(Verdict::Skipped))
     }
 
     /// The results of each cell, in the order of the plan.
@@ -212,93 +217,6 @@ pub fn trials_named<'a>(run: &'a RunRecord, name: &str) -> Vec<&'a TrialRecord> 
     // A case may be named as the folder of others; its own trials are meant then.
     let of_case: Vec<_> = run.trials.iter().filter(|trial| trial.case == name).collect();
     if of_case.is_empty() { run.trials.iter().filter(meant).collect() } else { of_case }
-}
-
-fn notes(report: &Report) -> Vec<String> {
-    let mut notes = Vec::new();
-    let summary = &report.summary;
-    match &report.run.derived_from {
-        Some(origin) if report.run.graded => notes.push(format!("run {origin}, graded again; no agent was started")),
-        Some(origin) => notes.push(format!("made from run {origin}")),
-        None if report.run.graded => notes.push("stored traces, graded; no agent was started".to_owned()),
-        None => {}
-    }
-    let flaky: Vec<String> = report.cells.iter().filter(|cell| cell.flaky()).map(Cell::name).collect();
-    if !flaky.is_empty() {
-        notes.push(format!("flaky, with both passes and fails: {}", some_of(&flaky)));
-    }
-    let again = report.results.iter().filter(|result| result.flaky).count();
-    if again > 0 {
-        notes.push(format!("flaky: {} passed that had failed before", text::plural(again, "trial")));
-    }
-    notes.extend(standing::notes(&report.cases));
-    if report.is_manual() {
-        notes.push("permission requests were left to a person; comparisons leave such a run out".to_owned());
-    }
-    let tells = |result: &&TrialResult| result.warnings.iter().any(|warning| warning.contains(NO_MODEL));
-    let unadvised = report.results.iter().filter(tells).count();
-    if unadvised > 0 {
-        let trials = text::plural(unadvised, "trial");
-        notes.push(format!(
-            "{trials} with permission requests that no model answered; the warnings of the results say why"
-        ));
-    }
-    notes.extend(not_sandboxed(report));
-    if summary.errored > 0 {
-        notes.push(format!("{} errored and not counted in a score", text::plural(summary.errored, "trial")));
-    }
-    let mut reasons: Vec<(&str, usize)> = Vec::new();
-    for reason in report.results.iter().filter_map(|result| result.skipped.as_deref()) {
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, count)) => *count += 1,
-            None => reasons.push((reason, 1)),
-        }
-    }
-    for (reason, count) in reasons.iter().take(5) {
-        notes.push(format!("{} skipped: {reason}", text::plural(*count, "trial")));
-    }
-    if reasons.len() > 5 {
-        notes.push(format!("more was skipped for {}", text::plural(reasons.len() - 5, "further reason")));
-    }
-    if summary.not_run > 0 {
-        let run = commands::run_word(&report.run, &report.folder);
-        notes.push(format!("{} not run; `evals run --resume {run}` goes on", text::plural(summary.not_run, "trial")));
-    }
-    let priced = report.results.iter().filter(|result| result.metrics.cost_source.is_some()).count();
-    if priced > 0 {
-        notes.push(format!("the cost of {} comes from a price table", text::plural(priced, "trial")));
-    }
-    if report.columns.iter().any(|column| column.figures.cost_usd.is_some() && column.figures.cost_unknown > 0) {
-        notes.push("a cost with `≥` leaves out trials that told none".to_owned());
-    }
-    if report.columns.iter().any(|column| column.figures.tokens.is_some() && column.figures.tokens_unknown > 0) {
-        notes.push("tokens with `≥` leave out trials that told none".to_owned());
-    }
-    notes
-}
-
-/// Trials in which nothing kept the agent from looking around.
-fn not_sandboxed(report: &Report) -> Option<String> {
-    if report.run.graded && report.run.derived_from.is_none() {
-        // Of a single trace nobody knows in what its agent ran.
-        return None;
-    }
-    let planned = report.run.trials.iter().filter(|trial| trial.sandbox == Kind::None);
-    let free: HashSet<_> = planned.map(|trial| (&*trial.case, &*trial.harness, &*trial.arm, trial.trial)).collect();
-    // An agent that never started could read nothing.
-    let began = |result: &&TrialResult| {
-        let error = result.error.as_ref().map(|error| error.category);
-        result.stop.is_some() && !matches!(error, Some(ErrorCategory::NotInstalled | ErrorCategory::StartFailed))
-    };
-    let ran: Vec<&TrialResult> = report.results.iter().filter(began).collect();
-    let ran_free = |it: &&&TrialResult| free.contains(&(&*it.case, &*it.harness, &*it.arm, it.trial));
-    let free = ran.iter().filter(ran_free).count();
-    let who = match free {
-        0 => return None,
-        all if all == ran.len() => "agents were".to_owned(),
-        some => format!("in {} the agent was", text::plural(some, "trial")),
-    };
-    Some(format!("{who} not sandboxed and could read what you can; `--sandbox bwrap` confines them"))
 }
 
 pub(crate) fn some_of(names: &[String]) -> String {

@@ -14,6 +14,7 @@ use crate::verdict::{PassTrials, Verdict};
 pub mod events;
 pub mod folder;
 pub mod journal;
+pub mod named_file;
 pub mod names;
 pub mod temporary;
 
@@ -176,6 +177,9 @@ pub struct RunOptions {
     pub max_time: Option<crate::values::Time>,
     /// The run ends with the first failure.
     pub fail_fast: bool,
+    /// The score that every column is asked for; it alone, and the critical cases, then set the exit code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fail_under: Option<Fraction>,
     /// A sandbox in the place of the cases' and the manifests' own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<sandbox::Kind>,
@@ -234,6 +238,19 @@ pub enum RunError {
         path: PathBuf,
         /// What is wrong.
         message: String,
+    },
+    /// The results are damaged, and what they were gathered from is gone.
+    #[error(
+        "{path} is damaged: {damaged}; the results of run {run} cannot be gathered again, as trials of it are gone from \
+         its folder, too; put back a copy of the folder, or run its cases again"
+    )]
+    Lost {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and in which line.
+        damaged: String,
+        /// The run.
+        run: String,
     },
     /// A newer program wrote it.
     #[error("{path} has version {version}, this program reads up to {VERSION}; use a newer evals")]

@@ -6,6 +6,12 @@ mod project;
 
 #[path = "cli/commands.rs"]
 mod commands;
+#[path = "cli/gates.rs"]
+mod gates;
+#[path = "cli/honest.rs"]
+mod honest;
+#[path = "cli/places.rs"]
+mod places;
 #[path = "cli/reports.rs"]
 mod reports;
 #[path = "cli/wrong_input.rs"]

@@ -79,7 +79,7 @@ fn set(args: &SetArgs) -> Result<u8, CliError> {
     super::report::make_place(&path)?;
     baseline.write(&path)?;
     let (cases, arms) = (plural(baseline.cases.len(), "case"), plural(baseline.arms.len(), "column"));
-    writeln!(std::io::stderr(), "{}: {cases}, {arms} of run {}", path.display(), record.run)?;
+    super::terminal::note(format_args!("{}: {cases}, {arms} of run {}", path.display(), record.run));
     Ok(0)
 }
 

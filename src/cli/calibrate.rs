@@ -16,7 +16,7 @@ use crate::judge::criteria::Said;
 use crate::judge::paired::Pairs;
 use crate::model_client::ModelName;
 use crate::report::calibration as report;
-use crate::run::write_whole;
+use crate::run::named_file::write_named;
 
 mod graded;
 mod label;
@@ -93,13 +93,13 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
     runtime.shutdown_background();
     judges::mark_cache()?;
     if *interrupt.borrow() {
-        writeln!(std::io::stderr(), "interrupted; nothing was written")?;
+        terminal::note(format_args!("interrupted; nothing was written"));
         return Ok(INTERRUPTED);
     }
     let failed: Vec<&String> = judged.iter().flat_map(|it| &it.failed).collect();
     if let Some(first) = failed.first() {
         let (count, all) = (judged.iter().filter(|it| !it.failed.is_empty()).count(), judged.len());
-        writeln!(std::io::stderr(), "{count} of {all} traces could not be judged, so nothing was measured: {first}")?;
+        terminal::note(format_args!("{count} of {all} traces could not be judged, so nothing was measured: {first}"));
         return Ok(3);
     }
     let calibration = measure(args, &graded, &names, &labels.labels, &judged);
@@ -108,17 +108,18 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
     let place =
         args.out.clone().or_else(|| wanted.file.map(Path::to_path_buf)).unwrap_or_else(|| default_place(&args.rubric));
     super::report::make_place(&place)?;
-    write_whole(&place, |out| out.write_all(crate::yaml::write(&calibration).as_bytes()))?;
+    write_named(&place, |out| out.write_all(crate::yaml::write(&calibration).as_bytes()))?;
     let mut out = std::io::stdout().lock();
     let written = match args.format {
         CalibrationFormat::Table => report::table(&calibration, &terminal::stdout_look(), &mut out),
         CalibrationFormat::Json => report::json(&calibration, &mut out),
     };
     super::import::ignore_closed_pipe(written.and_then(|()| out.flush()))?;
-    writeln!(std::io::stderr(), "written to {}", place.display())?;
+    terminal::note(format_args!("written to {}", place.display()));
     match below {
         Some(below) => {
-            writeln!(std::io::stderr(), "below the floor of the grader: {below}").map(|()| 1).map_err(Into::into)
+            terminal::note(format_args!("below the floor of the grader: {below}"));
+            Ok(1)
         }
         None => Ok(0),
     }

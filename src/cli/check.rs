@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use super::run::model_script;
-use super::{CliError, inputs};
+use super::{CliError, inputs, terminal};
 use crate::case::find::demo_scripts;
 use crate::case::{Oracle, case_files, shown_path};
 use crate::demo::script::Script;
@@ -57,24 +57,23 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         (Err(error), _) => return Err(error.and(CliError::all(wrong)).and(CliError::all(judges))),
     };
     for notice in &inputs.notices {
-        writeln!(std::io::stderr(), "note: {notice}")?;
+        terminal::note(format_args!("note: {notice}"));
     }
     // What programs read stands alone.
-    let mut out: Box<dyn Write> = match args.format {
-        audit::AuditFormat::Table => Box::new(std::io::stdout()),
-        audit::AuditFormat::Json => Box::new(std::io::stderr()),
-    };
-    writeln!(
-        out,
+    let read = format!(
         "{} cases, {} demo scripts, {} harnesses and {} named graders can be read",
         inputs.cases.len(),
         scripts,
         inputs.catalog.names().len(),
         library.iter().count()
-    )?;
-    match bwrap::works() {
-        Ok(()) => writeln!(out, "sandbox bwrap: works here")?,
-        Err(error) => writeln!(out, "sandbox bwrap: does not work here: {error}")?,
+    );
+    let sandbox = match bwrap::works() {
+        Ok(()) => "sandbox bwrap: works here".to_owned(),
+        Err(error) => format!("sandbox bwrap: does not work here: {error}"),
+    };
+    match args.format {
+        audit::AuditFormat::Table => writeln!(std::io::stdout(), "{read}\n{sandbox}")?,
+        audit::AuditFormat::Json => terminal::note(format_args!("{read}\n{sandbox}")),
     }
     if args.audit { audit::run(inputs.cases, args.format) } else { Ok(0) }
 }

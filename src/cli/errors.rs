@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, Report};
 
 use super::UNREADABLE;
+use crate::report::text::locale_is_unicode;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
@@ -40,7 +41,12 @@ impl CliError {
     /// Prints them to standard error.
     pub fn print(&self) {
         let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        let theme = match (locale_is_unicode(), colour) {
+            (true, true) => GraphicalTheme::unicode(),
+            (true, false) => GraphicalTheme::unicode_nocolor(),
+            (false, true) => GraphicalTheme::ascii(),
+            (false, false) => GraphicalTheme::none(),
+        };
         let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(110);
         let mut err = io::stderr().lock();
         for report in &self.reports {

@@ -1,6 +1,5 @@
 //! `evals grade`: judges stored traces and workspaces by the graders as they are now. It starts no agent.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::judges::{self, JudgeArgs};
 use super::stop::{INTERRUPTED, on_interrupt};
-use super::{CliError, RunsFolder, engine, inputs};
+use super::{CliError, RunsFolder, engine, inputs, terminal};
 use crate::report::format::{Format, ReporterArg};
 use crate::report::{self, Report};
 use crate::result::TrialResult;
@@ -99,13 +98,14 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     runtime.shutdown_background();
     judges::mark_cache()?;
     let Some(results) = judged? else {
-        writeln!(std::io::stderr(), "interrupted; nothing was written")?;
+        terminal::note(format_args!("interrupted; nothing was written"));
         return Ok(INTERRUPTED);
     };
     let (folder, results) = derived::write(&args.folder.runs, &plan, results)?;
-    tell_what_is_missing(&results)?;
+    tell_what_is_missing(&results);
     let not_run = plan.record.trials.len() - results.len();
     let report = Report::new(&plan.record, results, not_run, &folder.path);
+    super::report::tell_gates(&report);
     let code = report::exit_code(&report);
     super::report::write_all(report, &args.reporters, Some(args.format))?;
     Ok(code)
@@ -168,7 +168,7 @@ async fn judge_all(plan: &Plan, engine: &Arc<Engine>, jobs: usize) -> Result<Opt
 }
 
 /// Says loudly what a stored run cannot answer, each thing once.
-fn tell_what_is_missing(results: &[TrialResult]) -> Result<(), CliError> {
+fn tell_what_is_missing(results: &[TrialResult]) {
     let mut told: Vec<(&str, usize)> = Vec::new();
     for line in results.iter().flat_map(|result| &result.warnings).filter(|line| again::tells_of_a_lack(line)) {
         match told.iter_mut().find(|(known, _)| known == line) {
@@ -176,13 +176,11 @@ fn tell_what_is_missing(results: &[TrialResult]) -> Result<(), CliError> {
             None => told.push((line, 1)),
         }
     }
-    let mut err = std::io::stderr().lock();
     for (line, count) in told.iter().take(10) {
         let trials = if *count == 1 { "1 trial".to_owned() } else { format!("{count} trials") };
-        writeln!(err, "note: {trials}: {line}")?;
+        terminal::note(format_args!("note: {trials}: {line}"));
     }
     if told.len() > 10 {
-        writeln!(err, "note: and {} more; see the warnings of the results", told.len() - 10)?;
+        terminal::note(format_args!("note: and {} more; see the warnings of the results", told.len() - 10));
     }
-    Ok(())
 }

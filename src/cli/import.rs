@@ -69,7 +69,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
         input = Box::new(BufReader::with_capacity(256 << 10, whole));
         if recorded.adapter == Adapter::JsonStream {
             let name = &stream.name;
-            writeln!(io::stderr(), "note: the recording is a stream of JSON, read as one of harness `{name}`")?;
+            terminal::note(format_args!("note: the recording is a stream of JSON, read as one of harness `{name}`"));
             (adapter, manifest) = (stream.adapter, stream);
         }
     }
@@ -181,7 +181,7 @@ fn again<R: BufRead>(mut trace: jsonl::Reader<R>, output: Option<&Path>) -> Resu
 
 fn write(output: Option<&Path>, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<u8, CliError> {
     match output {
-        Some(path) => crate::run::write_whole(path, write)?,
+        Some(path) => crate::run::named_file::write_named(path, write)?,
         None => {
             let mut out = BufWriter::with_capacity(256 << 10, io::stdout().lock());
             ignore_closed_pipe(write(&mut out).and_then(|()| out.flush()))?;

@@ -1,6 +1,5 @@
 //! `evals list`: cases, harnesses, graders, policies or runs, each with where it comes from.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
@@ -159,7 +158,7 @@ fn policies(format: OutputFormat) -> Result<u8, CliError> {
 
 fn runs(args: &ListArgs) -> Result<u8, CliError> {
     for error in folder::unreadable(&args.folder.runs) {
-        writeln!(std::io::stderr(), "note: {error}")?;
+        terminal::note(format_args!("note: {error}"));
     }
     let rows: Vec<RunRow> = folder::all(&args.folder.runs)
         .into_iter()

@@ -6,11 +6,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::{CliError, RunsFolder, terminal};
+use crate::report::compare::page::gate_word;
 use crate::report::format::{self, Format, ReporterArg};
 use crate::report::text::Look;
 use crate::report::{Report, benchmark, github, markdown};
 use crate::run::folder;
-use crate::run::write_whole;
+use crate::run::named_file::{is_regular, leads_to, write_named};
 
 #[derive(Debug, clap::Args)]
 pub struct ReportArgs {
@@ -61,7 +62,8 @@ pub fn check_places(reporters: &[ReporterArg], label: Option<&str>) -> Result<()
             }
             continue;
         };
-        if reporters.iter().take(number).any(|other| place_of(other) == Some(path)) {
+        let leads = leads_to(path);
+        if reporters.iter().take(number).filter_map(place_of).any(|other| leads_to(other) == leads) {
             return Err(CliError::unreadable(format!("two reports would be written to {}", path.display())));
         }
         if path.is_dir() {
@@ -89,9 +91,17 @@ fn place_of(reporter: &ReporterArg) -> Option<&Path> {
 
 /// Makes the folder that a report is wanted in.
 pub fn make_place(path: &Path) -> Result<(), CliError> {
-    let folder = path.parent().unwrap_or(Path::new(""));
+    let leads = leads_to(path);
+    let folder = leads.parent().unwrap_or(Path::new(""));
     fs::create_dir_all(folder)
         .map_err(|error| CliError::unreadable(format!("no report can be written to {}: {error}", path.display())))
+}
+
+/// Says what the gates of a run came to.
+pub fn tell_gates(report: &Report) {
+    for gate in &report.gates {
+        terminal::note(format_args!("gate {}: {} {}", gate_word(gate.verdict), gate.arm, gate.text));
+    }
 }
 
 /// Writes reports to where they are wanted, and the other one where none of them fills standard output.
@@ -102,12 +112,12 @@ pub fn write_all(mut report: Report, reporters: &[ReporterArg], otherwise: Optio
     for reporter in reporters {
         match place_of(reporter) {
             Some(path) if reporter.format == Format::Benchmark => into_block(&report, path)?,
-            Some(path) => write_whole(path, |out| format::write(reporter.format, &report, &Look::PLAIN, out))?,
+            Some(path) => write_named(path, |out| format::write(reporter.format, &report, &Look::PLAIN, out))?,
             None if fills_output(reporter) => show(reporter.format)?,
             None => print(&report, reporter.format)?,
         }
         if reporter.format == Format::Github {
-            add_summary(&report)?;
+            add_summary(&report);
         }
     }
     let filled = reporters.iter().any(|reporter| place_of(reporter).is_none() && fills_output(reporter));
@@ -138,34 +148,36 @@ fn repository() -> Option<PathBuf> {
 }
 
 /// Adds to the summary of a step of GitHub Actions, if this is one. Without it the run is judged all the same.
-fn add_summary(report: &Report) -> Result<(), CliError> {
-    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return Ok(()) };
+fn add_summary(report: &Report) {
+    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return };
     let path = PathBuf::from(path);
-    let added = (|| {
+    let added: io::Result<()> = (|| {
         let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
         // What a step has written before counts, and one that is too long is not shown at all.
         let room = (github::SUMMARY as u64).saturating_sub(file.metadata()?.len());
         let text = markdown::text(report, usize::try_from(room).unwrap_or(github::SUMMARY));
         file.write_all(text.as_bytes())
     })();
-    added.or_else(|error: io::Error| {
+    if let Err(error) = added {
         let path = path.display();
-        let told = writeln!(io::stderr(), "note: the summary of the step, {path}, could not be written: {error}");
-        super::import::ignore_closed_pipe(told)
-    })
+        terminal::note(format_args!("note: the summary of the step, {path}, could not be written: {error}"));
+    }
 }
 
 /// Puts a benchmark between its marks in a file.
 fn into_block(report: &Report, path: &Path) -> Result<(), CliError> {
     let text = with_block(path, report.run.label.as_deref(), &benchmark::block(report))?;
-    // A link stays one.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    write_whole(&path, |out| out.write_all(text.as_bytes()))?;
-    super::import::ignore_closed_pipe(writeln!(io::stderr(), "note: wrote the benchmark into {}", path.display()))
+    write_named(path, |out| out.write_all(text.as_bytes()))?;
+    terminal::note(format_args!("note: wrote the benchmark into {}", path.display()));
+    Ok(())
 }
 
-/// The text of a file with a block between its marks. A file that is not there begins with nothing else.
+/// The text of a file with a block between its marks. A file that is not there begins with nothing else; a pipe or a
+/// device is never read, and gets the block alone.
 fn with_block(path: &Path, label: Option<&str>, block: &str) -> Result<String, CliError> {
+    if !is_regular(path) {
+        return Ok(block.to_owned());
+    }
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => benchmark::fresh_file(),

@@ -1,7 +1,6 @@
 //! `evals run`: reads, plans, runs, reports. Also goes on with a run that was cut short.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,7 +27,6 @@ use crate::values::{Fraction, Time};
 
 mod auto;
 mod dry;
-mod gate;
 pub(super) mod record;
 pub(super) mod resume;
 mod sandboxes;
@@ -234,7 +232,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     let chosen = judges::chosen(&args.judges, &inputs.catalog)?;
     refuse_what_is_not_served(&inputs, &trials, args.interaction.as_ref())?;
     for notice in &inputs.notices {
-        writeln!(std::io::stderr(), "note: {notice}")?;
+        terminal::note(format_args!("note: {notice}"));
     }
     if args.dry_run {
         let manifests = inputs.catalog.entries().map(|entry| &entry.manifest);
@@ -317,6 +315,7 @@ fn options(args: &RunArgs, recorded: &RunOptions) -> RunOptions {
         max_cost: args.max_cost.or(recorded.max_cost),
         max_time: args.max_time.or(recorded.max_time),
         fail_fast: args.fail_fast || recorded.fail_fast,
+        fail_under: args.fail_under.or(recorded.fail_under),
         ..recorded.clone()
     }
 }
@@ -388,29 +387,28 @@ fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran, snapshots: Came) ->
     let mut report = Report::new(&prepared.record, results, not_run, &prepared.folder.path);
     report.snapshots = snapshots.compared;
     report.notes.extend(snapshots.notes);
-    report.gates = gate::of(args, &prepared.record, &report)?;
+    super::report::tell_gates(&report);
     let code = report::exit_code(&report);
     super::report::write_all(report, &args.reporters, Some(Format::Table))?;
-    let mut err = std::io::stderr().lock();
     if ran.untold_costs > 0 {
-        writeln!(err, "note: {} trials told no cost, so --max-cost could not count them", ran.untold_costs)?;
+        terminal::note(format_args!(
+            "note: {} trials told no cost, so --max-cost could not count them",
+            ran.untold_costs
+        ));
     }
     if ran.not_run > 0 || ran.not_retried > 0 || ran.interrupted {
         let why = ran.why.clone().unwrap_or_else(|| "interrupted".to_owned());
         if not_run == 0 && ran.not_retried == 0 {
-            writeln!(err, "{why}; every trial had finished")?;
+            terminal::note(format_args!("{why}; every trial had finished"));
             return Ok(code);
         }
         let trials = |count| if count == 1 { "1 trial was".to_owned() } else { format!("{count} trials were") };
         let left =
             [(not_run, "not run"), (ran.not_retried, "not tried again")].into_iter().filter(|(count, _)| *count > 0);
         let left: Vec<String> = left.map(|(count, what)| format!("{} {what}", trials(count))).collect();
-        writeln!(err, "{why}; {}", left.join(", "))?;
-        writeln!(
-            err,
-            "go on with: evals run --resume {}",
-            report::commands::run_word(&prepared.record, &prepared.folder.path)
-        )?;
+        terminal::note(format_args!("{why}; {}", left.join(", ")));
+        let run = report::commands::run_word(&prepared.record, &prepared.folder.path);
+        terminal::note(format_args!("go on with: evals run --resume {run}"));
     }
     Ok(code)
 }

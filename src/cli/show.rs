@@ -101,7 +101,7 @@ fn choose<'a>(folder: &RunFolder, record: &'a RunRecord, name: Option<&str>) -> 
             let names: Vec<String> = several.iter().copied().map(name_of).collect();
             // Several trials of one cell: the first stands for them, and the others are named.
             if all_of_a_cell {
-                let _ = writeln!(std::io::stderr(), "{} trials; this is {}", names.len(), names[0]);
+                terminal::note(format_args!("{} trials; this is {}", names.len(), names[0]));
                 return Ok(several[0]);
             }
             Err(CliError::unreadable(format!("`{name}` could be any of {}; write more of it", names.join(", "))))

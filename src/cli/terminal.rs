@@ -1,6 +1,7 @@
 //! What the terminal is like: how wide, and whether it is one at all.
 
-use std::io::{self, IsTerminal};
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
 
 use crate::report::text::Look;
 
@@ -16,6 +17,11 @@ pub fn stderr_look() -> Look {
     let stderr = io::stderr();
     let width = rustix::termios::tcgetwinsize(&stderr).ok().map(|size| usize::from(size.ws_col));
     Look::of(&stderr, width.filter(|width| *width > 0))
+}
+
+/// Says a line on standard error. One that nobody can read must not end what is at work, nor change how it ends.
+pub fn note(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Whether standard error is a terminal.

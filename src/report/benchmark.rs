@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::cells::Column;
 use super::escape::{LOOK, code, inline};
 use super::figures::{completion, interval, score, taken};
-use super::text::plural;
+use super::text::{plural, short_name};
 use super::{Report, stored};
 use crate::result::TrialResult;
 
@@ -174,7 +174,7 @@ pub fn block(report: &Report) -> String {
 fn row(column: &Column, facts: &Facts, errors: bool) -> Vec<String> {
     let [time, cost, tokens] = taken(&column.figures, &LOOK);
     let mut cells = vec![
-        code(&column.harness, NAME),
+        code(&short_name(&column.harness, NAME, &LOOK), NAME),
         facts.agent.as_ref().map_or_else(|| "–".to_owned(), |agent| code(agent, NAME)),
         model(facts),
         format!("{} of {}", column.cases_passed, column.cases),
@@ -192,8 +192,8 @@ fn row(column: &Column, facts: &Facts, errors: bool) -> Vec<String> {
 fn model(facts: &Facts) -> String {
     let scripted = facts.scripted_model || facts.scripted_agent;
     match &facts.model {
-        Some(model) if scripted => format!("a script, as {}", code(model, NAME)),
-        Some(model) => code(model, NAME),
+        Some(model) if scripted => format!("a script, as {}", code(&short_name(model, NAME, &LOOK), NAME)),
+        Some(model) => code(&short_name(model, NAME, &LOOK), NAME),
         None if scripted => "a script".to_owned(),
         None => "–".to_owned(),
     }

@@ -179,7 +179,8 @@ impl Figures {
         let tokens: Vec<u64> = ran.iter().filter_map(|result| tokens(&result.metrics)).collect();
         Self {
             median_duration_ms: median(&mut durations),
-            cost_usd: (!costs.is_empty()).then(|| costs.iter().sum()),
+            // A sum beyond what a number holds is none.
+            cost_usd: (!costs.is_empty()).then(|| costs.iter().sum()).filter(|sum: &f64| sum.is_finite()),
             cost_unknown: results.iter().filter(|result| !result.cost_is_known()).count(),
             tokens: (!tokens.is_empty()).then(|| tokens.iter().copied().fold(0, u64::saturating_add)),
             tokens_unknown: ran.len() - tokens.len(),

@@ -5,12 +5,15 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::cells::column_name;
+use super::compare::page::gate_word;
 use super::escape::{LOOK, bounded, command_data, command_property};
 use super::problems::{self, CellProblem, ProblemKind};
 use super::text::{harmless, one_line, plural};
 use super::{Report, commands, snapshots};
+use crate::compare::gate::Gate;
 use crate::result::TrialResult;
 use crate::run::CaseRecord;
+use crate::statistics::gates::GateVerdict;
 
 /// So many errors, and so many warnings, are shown of one step.
 pub const SHOWN: usize = 10;
@@ -19,8 +22,11 @@ pub const SUMMARY: usize = 1 << 20;
 /// So many characters are kept of a message.
 const MESSAGE: usize = 2_000;
 
-/// Writes an annotation for each cell that did not pass: errors for failed ones, warnings for the others. Where there
-/// are more than the service shows, the last one says how many.
+/// So many of them are kept for gates that do not pass, as these decide the exit code.
+const FOR_GATES: usize = 3;
+
+/// Writes an annotation for each gate and each cell that did not pass: errors for failed ones, warnings for the others.
+/// Where there are more than the service shows, the last one says how many.
 ///
 /// # Errors
 /// The output could not be written.
@@ -28,9 +34,19 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let problems = problems::cells(report);
     let (errors, warnings): (Vec<_>, Vec<_>) = problems.iter().partition(|it| it.kind == ProblemKind::Failed);
     let differing: Vec<_> = snapshots::differing(report).collect();
-    // Cells that fail and snapshots that differ share what the service shows; each kind says at least how many there are.
-    let for_snapshots = differing.len().min(SHOWN.saturating_sub(errors.len()).max(SHOWN / 2));
-    for (level, problems, room) in [("error", errors, SHOWN - for_snapshots), ("warning", warnings, SHOWN)] {
+    let not_passed = report.gates.iter().filter(|gate| gate.verdict != GateVerdict::Pass);
+    let (lost, open): (Vec<_>, Vec<_>) = not_passed.partition(|gate| gate.verdict == GateVerdict::Fail);
+    // All kinds share what the service shows; each says at least how many there are.
+    let for_gates = |gates: usize, others: usize| gates.min(SHOWN.saturating_sub(others).max(FOR_GATES));
+    let for_errors = SHOWN - gates("error", &lost, for_gates(lost.len(), errors.len() + differing.len()), report, out)?;
+    let for_snapshots = differing.len().min(for_errors.saturating_sub(errors.len()).max(for_errors / 2));
+    let mut for_warnings = SHOWN - gates("warning", &open, for_gates(open.len(), warnings.len()), report, out)?;
+    if report.all_skipped() {
+        nothing_judged(report, out)?;
+        for_warnings -= 1;
+    }
+    let rooms = [("error", errors, for_errors - for_snapshots), ("warning", warnings, for_warnings)];
+    for (level, problems, room) in rooms {
         let most = if problems.len() > room { room - 1 } else { room };
         for problem in problems.iter().take(most) {
             annotation(report, level, problem, out)?;
@@ -60,6 +76,31 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "::error title=evals::{}", command_data(&message))?;
     }
     Ok(())
+}
+
+/// Gates that do not pass, at most as many as there is room for, which is given back.
+fn gates(level: &str, gates: &[&Gate], room: usize, report: &Report, out: &mut dyn Write) -> io::Result<usize> {
+    let most = if gates.len() > room { room - 1 } else { room };
+    for gate in gates.iter().take(most) {
+        let title = one_line(&format!("gate {}: {}", gate_word(gate.verdict), gate.arm), 200, &LOOK);
+        let message = harmless(&bounded(&format!("{} {}", gate.arm, gate.text), MESSAGE));
+        writeln!(out, "::{level} title={}::{}", command_property(&title), command_data(&message))?;
+    }
+    if gates.len() > room {
+        let run = commands::run_word(&report.run, &report.folder);
+        let more = plural(gates.len() - most, "more gate");
+        let message = format!("and {more}; `evals report {run} --format markdown` tells of all");
+        writeln!(out, "::{level} title=evals::{}", command_data(&message))?;
+    }
+    Ok(room)
+}
+
+/// No cell has anything to say where all were skipped, and the exit code is that of a run that is open.
+fn nothing_judged(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let why = report.results.iter().find_map(|result| result.skipped.as_deref()).unwrap_or_default();
+    let trials = plural(report.summary.skipped, "trial");
+    let message = harmless(&bounded(&format!("nothing was judged: {trials} skipped, the first since {why}"), MESSAGE));
+    writeln!(out, "::warning title=everything was skipped::{}", command_data(&message))
 }
 
 fn annotation(report: &Report, level: &str, problem: &CellProblem<'_>, out: &mut dyn Write) -> io::Result<()> {

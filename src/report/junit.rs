@@ -43,6 +43,9 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         for cell in report.cells.iter().filter(|cell| (&cell.harness, &cell.arm) == (&column.harness, &column.arm)) {
             let trials = trials.get(&cell.key()).map(Vec::as_slice).unwrap_or_default();
             suite.add_test_case(test_case(report, column, cell, trials));
+            if cell.verdict == Some(Verdict::Pass) && cell.tally.not_run > 0 {
+                suite.add_test_case(beside(column, &cell.case, "not run", "not_run", &problems::counts(cell)));
+            }
         }
         let is_here = |it: &&Compared| {
             it.harness == column.harness && it.model.as_deref().unwrap_or("default") == column.arm.as_str()
@@ -54,6 +57,10 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let name = column.name();
         for gate in ours.filter(|gate| gate.arm == name || gate.arm.ends_with(&format!("({name})"))) {
             suite.add_test_case(gated(column, gate));
+        }
+        if report.all_skipped() {
+            let why = "every case was skipped, so nothing was judged";
+            suite.add_test_case(beside(column, "everything", "skipped", "skipped", why));
         }
         suite.time = sum(suite.test_cases.iter().map(|case| case.time));
         document.add_test_suite(suite);
@@ -148,6 +155,14 @@ fn gated(column: &Column, gate: &Gate) -> TestCase {
     case
 }
 
+/// What keeps a run open though none of its cells says so: trials that were not run beside enough that passed, and a run
+/// in which everything was skipped.
+fn beside(column: &Column, name: &str, what: &str, kind: &str, why: &str) -> TestCase {
+    let mut case = TestCase::new(line(&format!("{name} ({what})")), open(kind, why));
+    case.set_classname(line(&column.name()));
+    case
+}
+
 /// A snapshot that differs fails beside its cell, whose verdict it is no part of.
 fn snapshot(column: &Column, compared: &Compared) -> TestCase {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
@@ -175,8 +190,8 @@ fn status<'a>(cell: &Cell, trials: &[&'a TrialResult]) -> (TestCaseStatus, Optio
     };
     let told = told.or_else(|| first(Verdict::Errored)).or_else(|| first(Verdict::Ungraded));
     match (cell.verdict, told) {
-        // Nothing went wrong in what was run.
-        (None, None) => (skipped("not_run", &problems::counts(cell)), None),
+        // Nothing went wrong in what was run, and what was not run is no pass.
+        (None, None) => (open("not_run", &problems::counts(cell)), None),
         _ => (not_passed(kind, cell, told), told),
     }
 }
@@ -192,6 +207,12 @@ fn not_passed(kind: NonSuccessKind, cell: &Cell, told: Option<&TrialResult>) -> 
     if !reasons.is_empty() {
         status.set_description(xml(&reasons.join("\n"), DESCRIPTION));
     }
+    status
+}
+
+fn open(kind: &str, message: &str) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+    status.set_type(kind).set_message(line(message));
     status
 }
 

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::cells::{Cell, Column};
+use super::cells::{Cell, Column, column_name};
 use super::compare::page::gate_word;
 use super::escape::{LOOK, block, code, inline};
 use super::figures::{completion, interval, score, taken};
 use super::problems::{self, CellProblem, ProblemKind};
-use super::text::plural;
+use super::text::{plural, short_name};
 use super::{Report, commands, exit_code, snapshots};
 use crate::result::TrialResult;
 
@@ -164,7 +164,7 @@ fn table(report: &Report, page: &mut Page) {
 fn row(column: &Column, errors: bool) -> String {
     let [time, cost, tokens] = taken(&column.figures, &LOOK);
     let mut cells = vec![
-        code(&column.name(), NAME),
+        code(&short_name(&column.name(), NAME, &LOOK), NAME),
         format!("{} of {}", column.cases_passed, column.cases),
         score(column.score, &LOOK),
         interval(column.interval, &LOOK),
@@ -211,7 +211,7 @@ fn differing(report: &Report, page: &mut Page) {
 fn told(report: &Report, problem: &CellProblem<'_>, several: bool) -> String {
     let cell = problem.cell;
     let of = if several {
-        format!(" · {}", code(&super::cells::column_name(&cell.harness, &cell.arm), NAME))
+        format!(" · {}", code(&short_name(&column_name(&cell.harness, &cell.arm), NAME, &LOOK), NAME))
     } else {
         String::new()
     };
@@ -261,7 +261,7 @@ fn cases(report: &Report, page: &mut Page) {
     if report.cells.is_empty() {
         return;
     }
-    let names = report.columns.iter().map(|column| code(&column.name(), NAME));
+    let names = report.columns.iter().map(|column| code(&short_name(&column.name(), NAME, &LOOK), NAME));
     let head = head(&std::iter::once("case".to_owned()).chain(names).collect::<Vec<_>>());
     let of_case = report.cells_by_case();
     let rows: Vec<String> = of_case

@@ -6,10 +6,12 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use super::cells::{Cell, Column, Figures};
+use super::compare::page::gate_word;
 use super::figures::{self, completion, passed, score};
 use super::grid::{Grid, GridCell};
-use super::text::{BOLD, DIM, Look, harmless, one_line, plural, verdict_style, width_of, wrap};
+use super::text::{BOLD, DIM, GREEN, Look, RED, YELLOW, harmless, plural, verdict_style, width_of, wrap};
 use super::{Report, Summary, changed, failures, snapshots};
+use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
 
 /// Names longer than this are wrapped even where there is room, so that figures stay near them.
@@ -85,8 +87,7 @@ fn tables(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn one_column(report: &Report, column: &Column, look: &Look, out: &mut dyn Write) -> io::Result<()> {
-    let name = one_line(&column.name(), LONGEST_NAME, look);
-    let head = ["case".to_owned(), name, "score".into(), "time".into(), "cost".into(), "tokens".into()];
+    let head = ["case".to_owned(), column_head(column), "score".into(), "time".into(), "cost".into(), "tokens".into()];
     let mut grid = Grid::new(head).right(2..6);
     for cell in &report.cells {
         let [time, cost, tokens] = figures::taken(&cell.figures, look);
@@ -112,8 +113,7 @@ fn one_column(report: &Report, column: &Column, look: &Look, out: &mut dyn Write
 }
 
 fn side_by_side(report: &Report, columns: &[Column], look: &Look) -> Grid {
-    let names = columns.iter().map(|column| one_line(&column.name(), LONGEST_NAME, look));
-    let mut grid = Grid::new(std::iter::once("case".to_owned()).chain(names));
+    let mut grid = Grid::new(std::iter::once("case".to_owned()).chain(columns.iter().map(column_head)));
     let mut cases: Vec<&str> = Vec::new();
     let mut seen: HashSet<&str> = HashSet::new();
     let mut cells: HashMap<(&str, &str, &str), &Cell> = HashMap::new();
@@ -158,8 +158,17 @@ fn with_figures(cell: GridCell, took: &Figures, look: &Look) -> GridCell {
 }
 
 fn case_name(case: &str) -> GridCell {
-    let clean = harmless(case).replace('\n', " ");
-    if width_of(&clean) <= LONGEST_NAME { clean.into() } else { wrap(&clean, LONGEST_NAME).join("\n").into() }
+    wrapped_name(case).into()
+}
+
+/// The whole name: what two models differ in may stand at its end.
+fn column_head(column: &Column) -> String {
+    wrapped_name(&column.name())
+}
+
+fn wrapped_name(name: &str) -> String {
+    let clean = harmless(name).replace('\n', " ");
+    if width_of(&clean) <= LONGEST_NAME { clean } else { wrap(&clean, LONGEST_NAME).join("\n") }
 }
 
 fn verdict(cell: &Cell) -> (String, Style) {
@@ -173,6 +182,17 @@ fn verdict(cell: &Cell) -> (String, Style) {
 }
 
 fn closing(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    for gate in &report.gates {
+        let style = match gate.verdict {
+            GateVerdict::Pass => GREEN,
+            GateVerdict::Fail => RED,
+            GateVerdict::Inconclusive => YELLOW,
+        };
+        let text = format!("gate {}: {} {}", gate_word(gate.verdict), gate.arm, gate.text);
+        for line in wrap(&text, look.columns()) {
+            writeln!(out, "{}", look.paint(style, &line))?;
+        }
+    }
     // The words are wrapped without their colours, and coloured line by line.
     let mut parts = count_parts(&report.summary).into_iter().peekable();
     let mut used = 0;

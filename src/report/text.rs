@@ -32,7 +32,7 @@ impl Look {
         Look {
             width: width.unwrap_or(Self::PLAIN.width),
             colour: anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never,
-            unicode: terminal,
+            unicode: terminal && locale_is_unicode(),
         }
     }
 
@@ -60,6 +60,21 @@ impl Look {
     pub fn ellipsis(&self) -> &'static str {
         self.sign("…", "...")
     }
+}
+
+/// Whether the locale that the user set has signs beyond ASCII; one that is not set forbids none.
+pub fn locale_is_unicode() -> bool {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"];
+    is_unicode(names.map(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())))
+}
+
+/// The same of the values that decide it: the first one that is there and not empty does.
+fn is_unicode(values: [Option<String>; 3]) -> bool {
+    let decides = values.into_iter().flatten().find(|value| !value.is_empty());
+    decides.is_none_or(|value| {
+        let value = value.to_ascii_lowercase();
+        value.contains("utf-8") || value.contains("utf8")
+    })
 }
 
 /// For what matters less.
@@ -160,6 +175,29 @@ pub fn cut(text: &str, width: usize, look: &Look) -> String {
         out.push_str(mark);
     }
     out
+}
+
+/// A name on one line, cut in its middle to so many columns: what two names differ in often stands at their end.
+pub fn short_name(name: &str, width: usize, look: &Look) -> String {
+    let clean = harmless(name).split_whitespace().collect::<Vec<_>>().join(" ");
+    if width_of(&clean) <= width {
+        return clean;
+    }
+    let room = width.saturating_sub(width_of(look.ellipsis()));
+    let end = suffix(&clean, room / 2);
+    format!("{}{}{end}", prefix(&clean, room - width_of(end)), look.ellipsis())
+}
+
+/// The longest end of the text that takes at most so many columns.
+fn suffix(text: &str, width: usize) -> &str {
+    let mut used = 0;
+    for (at, c) in text.char_indices().rev() {
+        used += get_char_width(c);
+        if used > width {
+            return &text[at + c.len_utf8()..];
+        }
+    }
+    text
 }
 
 /// The longest start of the text that takes at most so many columns.
@@ -271,7 +309,10 @@ pub fn duration(ms: u64) -> String {
 
 /// Money for people.
 pub fn money(usd: f64) -> String {
-    if usd == 0.0 || usd >= 0.1 {
+    if usd >= 1e12 {
+        // Nobody counts so many digits.
+        format!("${usd:.2e}")
+    } else if usd == 0.0 || usd >= 0.1 {
         format!("${usd:.2}")
     } else if usd >= 0.0001 {
         format!("${usd:.4}")
@@ -325,10 +366,19 @@ mod tests {
     }
 
     #[test]
+    fn the_first_locale_that_is_set_decides() {
+        let of = |values: [&str; 3]| is_unicode(values.map(|value| Some(value.to_owned())));
+        assert!(is_unicode([None, None, None]) && of(["", "", ""]) && of(["C.UTF-8", "C", "C"]));
+        assert!(of(["", "de_DE.utf8", "C"]) && !of(["C", "en_US.UTF-8", "en_US.UTF-8"]));
+        assert!(!of(["", "", "POSIX"]) && !of(["", "en_US", "en_US.UTF-8"]));
+    }
+
+    #[test]
     fn figures_are_short() {
         let times = [850, 1_234, 61_000, 3_720_000].map(duration);
         assert_eq!(times, ["850ms", "1.2s", "1m01s", "1h02m"]);
         assert_eq!([0.0, 0.00001, 0.0042, 1.5].map(money), ["$0.00", "<$0.0001", "$0.0042", "$1.50"]);
+        assert_eq!(money(1e308), "$1.00e308");
         assert_eq!([999, 12_345, 2_500_000].map(count), ["999", "12.3k", "2.50M"]);
     }
 
@@ -341,6 +391,7 @@ mod tests {
             }
             let look = Look { width, colour: false, unicode: true };
             prop_assert!(width_of(&one_line(&text, width, &look)) <= width);
+            prop_assert!(width_of(&short_name(&text, width, &look)) <= width);
         }
     }
 }

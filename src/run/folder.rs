@@ -1,7 +1,7 @@
 //! Makes and finds run folders: `.evals/runs/<run>/`, one folder a trial below it.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -136,10 +136,20 @@ impl RunFolder {
         mut see: impl FnMut(&mut T, TrialResult),
     ) -> Result<T, RunError> {
         // An engine that was killed may have left the results of earlier attempts.
-        if let Ok(Some(folded)) = self.fold_stored(&self.finished(record)?, &begin, &mut see) {
-            return Ok(folded);
-        }
-        let results = self.results_of_trials(record)?;
+        let stored = self.fold_stored(&self.finished(record)?, &begin, &mut see);
+        let damaged = match stored {
+            Ok(Some(folded)) => return Ok(folded),
+            Ok(None) => "it does not hold the results of the trials that finished".to_owned(),
+            Err(RunError::Malformed { message, .. }) => message,
+            // That it is not there is no damage: it is made when the run ends.
+            Err(_) => String::new(),
+        };
+        let results = self.results_of_trials(record).map_err(|error| match error {
+            RunError::Io { source, .. } if source.kind() == ErrorKind::NotFound && !damaged.is_empty() => {
+                RunError::Lost { path: self.path.join("results.jsonl"), damaged, run: record.run.clone() }
+            }
+            other => other,
+        })?;
         // Rebuilt for the next reader; who may only read does without.
         let _ = self.write_results(&results);
         let mut folded = begin();
@@ -173,10 +183,20 @@ impl RunFolder {
         let file = File::open(&path).map_err(RunError::io("read", &path))?;
         let mut folded = begin();
         let mut expected = expected.iter();
-        for line in BufReader::new(file).lines() {
-            let line = line.map_err(RunError::io("read", &path))?;
-            let result: TrialResult = serde_json::from_str(&line)
-                .map_err(|error| RunError::Malformed { path: path.clone(), message: error.to_string() })?;
+        let malformed = |number: usize, why: String| {
+            // One result is one line, so the line that the reader counts says nothing.
+            let why = why.replacen(" at line 1 column ", " in column ", 1);
+            RunError::Malformed { path: path.clone(), message: format!("line {number}: {why}") }
+        };
+        for (number, line) in (1..).zip(BufReader::new(file).lines()) {
+            let line = match line {
+                Err(error) if error.kind() == ErrorKind::InvalidData => {
+                    return Err(malformed(number, error.to_string()));
+                }
+                line => line.map_err(RunError::io("read", &path))?,
+            };
+            let result: TrialResult =
+                serde_json::from_str(&line).map_err(|error| malformed(number, error.to_string()))?;
             let meant = expected.next().is_some_and(|((case, harness, arm, trial), attempt)| {
                 (case, harness, arm, trial, attempt)
                     == (&result.case, &result.harness, &result.arm, &result.trial, &result.attempt)

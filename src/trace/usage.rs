@@ -65,9 +65,9 @@ impl UsageTotal {
         self.pick(|f| f.thought)
     }
 
-    /// Money in US dollars.
+    /// Money in US dollars. A sum beyond what a number holds is not known.
     pub fn cost_usd(&self) -> Option<f64> {
-        self.pick(|f| f.cost)
+        self.pick(|f| f.cost).filter(|cost| cost.is_finite())
     }
 
     /// Who told the cost, where it was not the agent.

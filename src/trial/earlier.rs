@@ -20,5 +20,10 @@ pub(super) fn sum(trial: &Path) -> Option<EarlierAttempts> {
             Err(_) => sum.cost_unknown += u32::from(attempt.join("wire.jsonl").exists()),
         }
     }
+    if sum.cost_usd.is_some_and(|cost| !cost.is_finite()) {
+        // More than a number holds is not known.
+        sum.cost_usd = None;
+        sum.cost_unknown += 1;
+    }
     (sum.count > 0).then_some(sum)
 }

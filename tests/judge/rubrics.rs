@@ -44,6 +44,8 @@ fn both_apis_are_asked_in_their_own_words() {
         assert!(grade["reason"].as_str().unwrap().ends_with("(uncalibrated)"), "{grade}");
         let record = &grade["judge"];
         assert_eq!((&record["model"], &record["calibrated"]), (&json!(name), &json!(false)));
+        let note = format!("scores rest on judges that nobody has calibrated: {name}");
+        assert!(project.read("out.json").contains(&note) && project.evals(&["report"]).says(&note).code == 0);
         assert_eq!(record["judges"][0]["model"], name.split_once(':').unwrap().1);
         // Three canaries and the session.
         assert_eq!((&record["requests"], &record["tokens"]), (&json!(4), &json!(4200)));

@@ -104,7 +104,8 @@ pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
         session.cache_write_tokens = sum(|usage| &usage.cache_creation_input_tokens);
         session.thought_tokens = sum(|usage| &usage.thinking_tokens);
         if session.cost_usd.is_none() {
-            session.cost_usd = models.iter().map(|(_, usage)| usage.cost_usd.0).sum();
+            let sum: Option<f64> = models.iter().map(|(_, usage)| usage.cost_usd.0).sum();
+            session.cost_usd = sum.filter(|cost| cost.is_finite());
         }
         session.model = only_model(line);
     }

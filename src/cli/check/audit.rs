@@ -47,7 +47,7 @@ pub fn run(cases: Vec<Case>, format: AuditFormat) -> Result<u8, CliError> {
     let audited = runtime.block_on(audit_all(cases, &engine));
     runtime.shutdown_background();
     let Some(audited) = audited? else {
-        writeln!(std::io::stderr(), "interrupted")?;
+        terminal::note(format_args!("interrupted"));
         return Ok(INTERRUPTED);
     };
     let mut out = std::io::stdout().lock();

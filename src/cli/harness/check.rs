@@ -136,7 +136,7 @@ async fn check_all(
             time: args.timeout,
         };
         let told = |probe: probes::Probe| {
-            let _ = writeln!(std::io::stderr(), "{name}: {}", probe.word());
+            terminal::note(format_args!("{name}: {}", probe.word()));
         };
         match carry_out(&check, told).await {
             Ok(report) => reports.push(report),

@@ -20,13 +20,13 @@ pub fn run(args: &HarnessImportArgs) -> Result<u8, CliError> {
     let text = crate::yaml::read(&args.file).map_err(|error| CliError::all([error]))?;
     let imported = benchflow::import(&args.file, &text).map_err(CliError::all)?;
     for note in &imported.notes {
-        writeln!(std::io::stderr(), "note: {note}")?;
+        crate::cli::terminal::note(format_args!("note: {note}"));
     }
     let text = benchflow::write(&imported);
     match &args.output {
         Some(path) => {
             crate::cli::report::make_place(path)?;
-            crate::run::write_whole(path, |out| out.write_all(text.as_bytes()))?;
+            crate::run::named_file::write_named(path, |out| out.write_all(text.as_bytes()))?;
         }
         None => ignore_closed_pipe(std::io::stdout().lock().write_all(text.as_bytes()))?,
     }

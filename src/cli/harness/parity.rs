@@ -153,7 +153,7 @@ async fn compare_all(
     let (inside, beside) = (Arc::new(inside.clone()), Arc::new(beside.clone()));
     let mut compared = Vec::new();
     for case in cases {
-        writeln!(std::io::stderr(), "{}: {}", inside.name, case.id)?;
+        terminal::note(format_args!("{}: {}", inside.name, case.id));
         let folder: &Path = &folder.join(case_folder(&case.id)?);
         match compare(&engine, case, &inside, &beside, args.model.as_deref(), folder).await {
             Ok(done) => compared.push(done),

@@ -1,15 +1,14 @@
 //! `--trials auto`: trials are added until it is clear how the models compare, or a budget is spent.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::str::FromStr;
 use std::time::Instant;
 
 use tokio::runtime::Runtime;
 
 use super::{Prepared, RunArgs, options};
-use crate::cli::CliError;
 use crate::cli::stop::on_interrupt;
+use crate::cli::{CliError, terminal};
 use crate::compare::MARGIN;
 use crate::compare::arm::{Side, Words};
 use crate::compare::looks::{self, LOOKS};
@@ -97,24 +96,16 @@ fn grown(prepared: &mut Prepared) -> Result<bool, CliError> {
     let mut side = Side::of_run(&prepared.record);
     results.iter().for_each(|result| side.add(result, &mut words));
     let done = fewest(&prepared.record);
-    let mut err = std::io::stderr().lock();
+    let of_each = format!("{} of each case", plural(done as usize, "trial"));
     if looks::is_clear(&side, MARGIN) {
-        writeln!(err, "--trials auto: clear after {} of each case", plural(done as usize, "trial"))?;
+        terminal::note(format_args!("--trials auto: clear after {of_each}"));
         return Ok(false);
     }
     let Some(next) = looks::next(done) else {
-        writeln!(
-            err,
-            "--trials auto: still not clear after {} of each case, the most",
-            plural(done as usize, "trial")
-        )?;
+        terminal::note(format_args!("--trials auto: still not clear after {of_each}, the most"));
         return Ok(false);
     };
-    writeln!(
-        err,
-        "--trials auto: not clear after {} of each case; going on to {next}",
-        plural(done as usize, "trial")
-    )?;
+    terminal::note(format_args!("--trials auto: not clear after {of_each}; going on to {next}"));
     grow(&mut prepared.record, next);
     prepared.redo.clear();
     prepared.folder.write_record(&prepared.record)?;
@@ -164,7 +155,7 @@ fn out_of_budget(prepared: &mut Prepared, mut ran: Ran) -> Result<Ran, CliError>
         prepared.folder.write_record(&prepared.record)?;
         let why = ran.why.clone().unwrap_or_else(|| "the budget is spent".to_owned());
         let fewest = plural(fewest(&prepared.record) as usize, "trial");
-        writeln!(std::io::stderr(), "--trials auto: {why}; it ends with {fewest} or more of each case")?;
+        terminal::note(format_args!("--trials auto: {why}; it ends with {fewest} or more of each case"));
         let cut = before - prepared.record.trials.len();
         ran.not_run = ran.not_run.saturating_sub(cut);
     }

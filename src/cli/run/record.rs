@@ -54,6 +54,7 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
             max_cost: args.max_cost,
             max_time: args.max_time,
             fail_fast: args.fail_fast,
+            fail_under: args.fail_under,
             sandbox: args.sandbox,
             looks: auto::looks(args.trials),
             judges: Chosen::default(),

@@ -15,7 +15,7 @@ use crate::model_client::ModelName;
 use crate::result::TrialResult;
 use crate::run::folder::{self, RunFolder};
 use crate::run::journal::{self, TrialKey, TrialState};
-use crate::run::{RunRecord, TrialRecord};
+use crate::run::{RunOptions, RunRecord, TrialRecord};
 use crate::runner::Ran;
 use crate::verdict::Verdict;
 
@@ -105,6 +105,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     let chosen = same_judges(&run, &record, now, &redo)?;
     let before = record.clone();
     record.options.judges = chosen;
+    record.options.fail_under = args.fail_under.or(record.options.fail_under);
     if !changed.is_empty() {
         note_changes(&mut record, &changed, &inputs, (&states, &redo), interaction.as_ref())?;
     }
@@ -178,7 +179,8 @@ fn failed_again(
     // It is made from what is there now, also where the user kept what had changed.
     renew(&mut derived, inputs, interaction, &|_| true)?;
     super::record::begin(&mut derived);
-    derived.options = super::options(args, &derived.options);
+    // A score that was asked of the whole run is not asked of what failed in it.
+    derived.options = RunOptions { fail_under: args.fail_under, ..super::options(args, &derived.options) };
     Ok(RunRecord { trials, label: None, derived_from: Some(record.run.clone()), ..derived })
 }
 

@@ -1,7 +1,6 @@
 //! `evals run --snapshot`: compares a run that has just ended, or accepts what it did.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::sync::Arc;
 
 use super::unreferenced::{self, Unreferenced};
@@ -68,7 +67,7 @@ pub fn after(
     let writes = Mode::accepts(mode) && whole;
     if mode == Some(Mode::Update) && !writes {
         let why = if whole { "CI is set" } else { "the run did not come to its end" };
-        writeln!(std::io::stderr(), "note: {why}, so no snapshot was written; they were compared")?;
+        crate::cli::terminal::note(format_args!("note: {why}, so no snapshot was written; they were compared"));
     }
     let mut all = Vec::new();
     for one in &placed {

@@ -1,0 +1,36 @@
+//! What the gates of a Run say: `--fail-under`, kept in its options, and its critical cases. They decide the exit code.
+
+use super::cells::{Cell, Column};
+use super::problems;
+use crate::compare::gate::{self, Gate, Kind};
+use crate::run::RunRecord;
+use crate::statistics::gates::GateVerdict;
+use crate::values::Fraction;
+use crate::verdict::Verdict;
+
+/// The gates that a run was asked for: the score of each column, and the critical cases that are lost, or may be.
+pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> {
+    let Some(least) = run.options.fail_under.map(Fraction::get) else { return Vec::new() };
+    let mut gates: Vec<Gate> = Vec::new();
+    for column in columns {
+        let mut cells = cells.iter().filter(|cell| cell.harness == column.harness && cell.arm == column.arm);
+        let open = cells.any(|cell| cell.score.is_none() && cell.verdict != Some(Verdict::Skipped));
+        gates.push(gate::of_score(least, column.name(), column.score, open || column.tally.not_run > 0));
+    }
+    let critical = |cell: &&Cell| run.cases.iter().any(|case| case.id == cell.case && case.critical);
+    gates.extend(cells.iter().filter(critical).filter_map(of_critical));
+    gates
+}
+
+/// A critical case that fails is lost; of one whose verdict is open nobody knows that it is not.
+fn of_critical(cell: &Cell) -> Option<Gate> {
+    let (verdict, text) = match cell.verdict {
+        Some(Verdict::Pass | Verdict::Skipped) => return None,
+        Some(Verdict::Fail) => (GateVerdict::Fail, "is critical and fails".to_owned()),
+        Some(Verdict::Errored | Verdict::Ungraded) | None => {
+            let counts = problems::counts(cell);
+            (GateVerdict::Inconclusive, format!("is critical, and it is open whether it passes: {counts}"))
+        }
+    };
+    Some(Gate { arm: cell.name(), kind: Kind::Critical, verdict, bound: None, found: None, p: None, text })
+}

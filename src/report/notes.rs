@@ -1,0 +1,136 @@
+//! What a reader of a Report's figures has to know beside them, a line for each thing. Pure.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::cells::Cell;
+use super::text::plural;
+use super::{Report, commands, some_of, standing};
+use crate::interaction::NO_MODEL;
+use crate::result::TrialResult;
+use crate::sandbox::Kind;
+use crate::trace::ErrorCategory;
+
+/// What a reader of the figures has to know.
+pub fn of(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
+    let summary = &report.summary;
+    match &report.run.derived_from {
+        Some(origin) if report.run.graded => notes.push(format!("run {origin}, graded again; no agent was started")),
+        Some(origin) => notes.push(format!("made from run {origin}")),
+        None if report.run.graded => notes.push("stored traces, graded; no agent was started".to_owned()),
+        None => {}
+    }
+    let flaky: Vec<String> = report.cells.iter().filter(|cell| cell.flaky()).map(Cell::name).collect();
+    if !flaky.is_empty() {
+        notes.push(format!("flaky, with both passes and fails: {}", some_of(&flaky)));
+    }
+    let again = report.results.iter().filter(|result| result.flaky).count();
+    if again > 0 {
+        notes.push(format!("flaky: {} passed that had failed before", plural(again, "trial")));
+    }
+    notes.extend(tried_again(report));
+    notes.extend(standing::notes(&report.cases));
+    notes.extend(looked_at(report));
+    notes.extend(uncalibrated(report));
+    if report.is_manual() {
+        notes.push("permission requests were left to a person; comparisons leave such a run out".to_owned());
+    }
+    notes.extend(unadvised(report));
+    notes.extend(not_sandboxed(report));
+    if summary.errored > 0 {
+        notes.push(format!("{} errored and not counted in a score", plural(summary.errored, "trial")));
+    }
+    let mut reasons: Vec<(&str, usize)> = Vec::new();
+    for reason in report.results.iter().filter_map(|result| result.skipped.as_deref()) {
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((reason, 1)),
+        }
+    }
+    for (reason, count) in reasons.iter().take(5) {
+        notes.push(format!("{} skipped: {reason}", plural(*count, "trial")));
+    }
+    if reasons.len() > 5 {
+        notes.push(format!("more was skipped for {}", plural(reasons.len() - 5, "further reason")));
+    }
+    if summary.not_run > 0 {
+        let run = commands::run_word(&report.run, &report.folder);
+        notes.push(format!("{} not run; `evals run --resume {run}` goes on", plural(summary.not_run, "trial")));
+    }
+    let priced = report.results.iter().filter(|result| result.metrics.cost_source.is_some()).count();
+    if priced > 0 {
+        notes.push(format!("the cost of {} comes from a price table", plural(priced, "trial")));
+    }
+    if report.columns.iter().any(|column| column.figures.cost_usd.is_some() && column.figures.cost_unknown > 0) {
+        notes.push("a cost with `≥` leaves out trials that told none".to_owned());
+    }
+    if report.columns.iter().any(|column| column.figures.tokens.is_some() && column.figures.tokens_unknown > 0) {
+        notes.push("tokens with `≥` leave out trials that told none".to_owned());
+    }
+    notes
+}
+
+/// Trials in which the policy `llm` got no answer of a model.
+fn unadvised(report: &Report) -> Option<String> {
+    let tells = |result: &&TrialResult| result.warnings.iter().any(|warning| warning.contains(NO_MODEL));
+    let trials = report.results.iter().filter(tells).count();
+    (trials > 0).then(|| {
+        let trials = plural(trials, "trial");
+        format!("{trials} with permission requests that no model answered; the warnings of the results say why")
+    })
+}
+
+/// Trials in which nothing kept the agent from looking around.
+fn not_sandboxed(report: &Report) -> Option<String> {
+    if report.run.graded && report.run.derived_from.is_none() {
+        // Of a single trace nobody knows in what its agent ran.
+        return None;
+    }
+    let planned = report.run.trials.iter().filter(|trial| trial.sandbox == Kind::None);
+    let free: HashSet<_> = planned.map(|trial| (&*trial.case, &*trial.harness, &*trial.arm, trial.trial)).collect();
+    // An agent that never started could read nothing.
+    let began = |result: &&TrialResult| {
+        let error = result.error.as_ref().map(|error| error.category);
+        result.stop.is_some() && !matches!(error, Some(ErrorCategory::NotInstalled | ErrorCategory::StartFailed))
+    };
+    let ran: Vec<&TrialResult> = report.results.iter().filter(began).collect();
+    let ran_free = |it: &&&TrialResult| free.contains(&(&*it.case, &*it.harness, &*it.arm, it.trial));
+    let free = ran.iter().filter(ran_free).count();
+    let who = match free {
+        0 => return None,
+        all if all == ran.len() => "agents were".to_owned(),
+        some => format!("in {} the agent was", plural(some, "trial")),
+    };
+    Some(format!("{who} not sandboxed and could read what you can; `--sandbox bwrap` confines them"))
+}
+
+/// Trials that took more than one attempt: the last one alone is counted, and the others are not to be overlooked.
+fn tried_again(report: &Report) -> Option<String> {
+    let earlier = report.results.iter().filter_map(|result| result.earlier_attempts);
+    let attempts: Vec<usize> = earlier.map(|it| it.count as usize).filter(|count| *count > 0).collect();
+    let all = attempts.iter().sum::<usize>() + attempts.len();
+    let (were, of) = if attempts.len() == 1 { ("was", "its last one") } else { ("were", "the last one of each") };
+    (!attempts.is_empty()).then(|| {
+        let trials = plural(attempts.len(), "trial");
+        format!("{trials} {were} tried again after an error or a break ({all} attempts); {of} is counted")
+    })
+}
+
+/// A run whose number of trials follows from what it came to.
+fn looked_at(report: &Report) -> Option<String> {
+    let first = *report.run.options.looks.as_ref()?.first()?;
+    let most = report.run.trials.iter().map(|trial| trial.trial).max()?;
+    (most > first).then(|| {
+        "the run was looked at several times: its trials were added until it was clear (--trials auto)".to_owned()
+    })
+}
+
+/// Judges that nobody held against labels of people, where a score rests on them.
+fn uncalibrated(report: &Report) -> Option<String> {
+    let counted = report.results.iter().flat_map(|result| &result.grades);
+    let counted = counted.filter(|grade| !grade.diagnostic && grade.passed.is_some());
+    let judges = counted.filter_map(|grade| grade.judge.as_ref()).filter(|judge| judge.calibrated == Some(false));
+    let models: BTreeSet<&str> = judges.map(|judge| &*judge.model).collect();
+    let models: Vec<String> = models.into_iter().map(str::to_owned).collect();
+    (!models.is_empty()).then(|| format!("scores rest on judges that nobody has calibrated: {}", some_of(&models)))
+}

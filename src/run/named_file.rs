@@ -1,0 +1,102 @@
+//! Writes a file that a user names: whole where it is a regular one, into it where it is a device or a pipe.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::{RunError, write_whole};
+
+/// So many links are followed, as many as the system follows itself.
+const LINKS: usize = 40;
+
+/// Writes a file that a user names. A link stays one, and what it leads to is written. What is no regular file is
+/// written into, as `>` of a shell does it; nothing takes its place.
+///
+/// # Errors
+/// The file system refused. Of a regular file nothing half written is left.
+pub fn write_named(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), RunError> {
+    match target(path) {
+        Target::Regular(path) => write_whole(&path, write),
+        Target::Output => into(path, io::stdout().lock(), write),
+        Target::Errors => into(path, io::stderr().lock(), write),
+        Target::Stream => {
+            let file = OpenOptions::new().append(true).open(path).map_err(RunError::io("write", path))?;
+            into(path, file, write)
+        }
+    }
+}
+
+/// Whether a name means a regular file, or one that is still to be made: no device, pipe or open stream.
+pub fn is_regular(path: &Path) -> bool {
+    matches!(target(path), Target::Regular(_))
+}
+
+/// Where the links of a name lead, also where nothing is there yet.
+pub fn leads_to(path: &Path) -> PathBuf {
+    match target(path) {
+        Target::Regular(path) => path,
+        _ => path.to_owned(),
+    }
+}
+
+/// What a name means.
+enum Target {
+    /// A file that is written whole, at the end of all links.
+    Regular(PathBuf),
+    /// What standard output is.
+    Output,
+    /// What standard error is.
+    Errors,
+    /// A device, a pipe, or a file that another program has open.
+    Stream,
+}
+
+fn target(path: &Path) -> Target {
+    let Ok(found) = fs::metadata(path) else { return Target::Regular(followed(path).0) };
+    let is = |stream: &dyn AsFd| is_same(&found, stream);
+    let (end, of_a_program) = followed(path);
+    if found.is_file() && !of_a_program {
+        Target::Regular(end)
+    } else if is(&io::stdout()) {
+        Target::Output
+    } else if is(&io::stderr()) {
+        Target::Errors
+    } else {
+        Target::Stream
+    }
+}
+
+/// The end of all links, and whether one of them was the open file of a program: `/dev/stdout` leads to one, and to put
+/// another file in its place would take it from that program.
+fn followed(path: &Path) -> (PathBuf, bool) {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        if let Some(folder) = path.parent().and_then(|folder| fs::canonicalize(folder).ok())
+            && folder.starts_with("/proc")
+        {
+            return (path, true);
+        }
+        let Ok(next) = fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(next);
+    }
+    (path, false)
+}
+
+fn is_same(found: &Metadata, stream: &dyn AsFd) -> bool {
+    let open = stream.as_fd().try_clone_to_owned().map(File::from).and_then(|file| file.metadata());
+    open.is_ok_and(|open| (open.dev(), open.ino(), open.rdev()) == (found.dev(), found.ino(), found.rdev()))
+}
+
+fn into(path: &Path, stream: impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), RunError> {
+    let mut out = io::BufWriter::with_capacity(64 << 10, stream);
+    match write(&mut out).and_then(|()| out.flush()) {
+        // Who reads no further has read enough, as on standard output.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            let _ = out.into_parts();
+            Ok(())
+        }
+        done => done.map_err(RunError::io("write", path)),
+    }
+}
