@@ -54,9 +54,12 @@ enum Target {
 }
 
 fn target(path: &Path) -> Target {
-    let Ok(found) = fs::metadata(path) else { return Target::Regular(followed(path).0) };
-    let is = |stream: &dyn AsFd| is_same(&found, stream);
     let (end, of_a_program) = followed(path);
+    let Ok(found) = fs::metadata(path) else {
+        // Links that lead around in a circle lead to nothing, and none of them is to be replaced.
+        return if end.is_symlink() { Target::Stream } else { Target::Regular(end) };
+    };
+    let is = |stream: &dyn AsFd| is_same(&found, stream);
     if found.is_file() && !of_a_program {
         Target::Regular(end)
     } else if is(&io::stdout()) {

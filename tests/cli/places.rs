@@ -75,6 +75,11 @@ fn a_link_stays_one_and_what_it_leads_to_is_written() {
             assert!(project.read(&end).len() > 100, "{args:?}: {}", project.read(&end));
         }
     }
+    // Links that lead around in a circle are told of, and stay.
+    symlink("round", project.path("around")).unwrap();
+    symlink("around", project.path("round")).unwrap();
+    project.evals(&["report", "--format", "json", "-o", "round"]).exits(2).says("could not write round");
+    assert!(project.path("round").is_symlink() && project.path("around").is_symlink());
     // Two names of one file are one place.
     let both = ["run", "--reporter", "json=known0", "--reporter", "junit=there/known0"];
     project.evals(&both).exits(2).says("two reports would be written to there/known0");

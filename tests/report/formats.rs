@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use evals::compare::gate::{Gate, Kind};
 use evals::report::format::Format;
 use evals::report::{Report, benchmark, markdown};
 use evals::snapshot::compare::{Compared, State};
+use evals::statistics::gates::GateVerdict;
 use evals::verdict::Verdict;
 use regex::Regex;
 
@@ -248,6 +250,34 @@ fn failures_and_snapshots_that_differ_share_the_errors_that_are_shown() {
         for (line, told) in summed.iter().zip(told) {
             assert!(line.contains(told), "{line}");
         }
+    }
+}
+
+#[test]
+fn gates_are_told_first_and_share_what_is_shown() {
+    let gate = |number: usize, verdict: GateVerdict| Gate {
+        arm: format!("case-{number} (demo)"),
+        kind: Kind::Critical,
+        verdict,
+        bound: None,
+        found: None,
+        p: None,
+        text: "is critical".into(),
+    };
+    for (failures, lost, open) in [(2_000, 1, 0), (2_000, 40, 40), (3, 7, 10), (1, 40, 11), (1, 1, 0)] {
+        let mut report = failing(failures);
+        let all = [(lost, GateVerdict::Fail), (open, GateVerdict::Inconclusive), (5, GateVerdict::Pass)];
+        report.gates = all.iter().flat_map(|(count, verdict)| (0..*count).map(|it| gate(it, *verdict))).collect();
+        let text = rendered(Format::Github, &report, &look(100));
+        let of = |level: &str| text.lines().filter(|line| line.starts_with(level)).count();
+        assert_eq!((of("::error "), of("::warning ")), ((failures + lost).min(10), open.min(10)), "{text}");
+        let (gates, cells) = text.split_once("title=failed").unwrap();
+        assert!(gates.starts_with("::error title=gate fail%3A case-0 (demo)::case-0 (demo) is critical\n"), "{text}");
+        let told = gates.matches("title=gate fail").count();
+        assert_eq!(told == lost, !gates.contains("more gate"), "{text}");
+        assert!(!cells.contains("title=gate fail") && told >= lost.min(2), "{text}");
+        let left_out = format!("and {} more gates", lost - told);
+        assert!(told == lost || gates.contains(&left_out), "{left_out}: {text}");
     }
 }
 
