@@ -81,10 +81,15 @@ fn report(project: &Project) -> Value {
 fn timeless(value: &mut Value) {
     match value {
         Value::Object(map) => {
-            map.retain(|key, _| !["duration_ms", "median_duration_ms", "attempt"].contains(&key.as_str()));
+            let differs = ["duration_ms", "median_duration_ms", "attempt", "earlier_attempts"];
+            map.retain(|key, _| !differs.contains(&key.as_str()));
             map.values_mut().for_each(timeless);
         }
-        Value::Array(list) => list.iter_mut().for_each(timeless),
+        Value::Array(list) => {
+            // How many trials a killed engine has begun is chance, and a note says it.
+            list.retain(|it| it.as_str().is_none_or(|note| !note.contains("tried again after")));
+            list.iter_mut().for_each(timeless);
+        }
         _ => {}
     }
 }
