@@ -426,8 +426,13 @@ fn ratio(cases: &[Paired<'_>], of: fn(&CaseTrials) -> Known) -> Option<Ratio> {
     let whole = |known: Known| known.mean().filter(|_| known.untold == 0);
     let pairs = cases.iter().filter_map(|case| Some((whole(of(case.old))?, whole(of(case.new))?)));
     let (old, new): (Vec<f64>, Vec<f64>) = pairs.unzip();
-    let ratio = paired::log_ratio(&old, &new, LEVEL)?;
-    Some(Ratio { ratio: ratio.ratio, interval: ratio.interval, of_totals: ratio.of_totals, cases: ratio.n })
+    let ratio = paired::log_ratio(&old, &new, LEVEL).filter(|it| it.ratio.is_finite() && it.of_totals.is_finite())?;
+    Some(Ratio {
+        ratio: ratio.ratio,
+        interval: ratio.interval.filter(|it| it.low.is_finite() && it.high.is_finite()),
+        of_totals: ratio.of_totals,
+        cases: ratio.n,
+    })
 }
 
 /// Several pairs are a family: Holm.

@@ -12,8 +12,9 @@ use crate::compare::{ArmPair, MARGIN, Options, Unmatched, compare};
 use crate::report::commands::run_word;
 use crate::report::compare::{Format, write};
 use crate::report::text::{Look, plural};
+use crate::run::RunRecord;
 use crate::run::folder::{self, RunFolder};
-use crate::run::{RunRecord, write_whole};
+use crate::run::named_file::write_named;
 use crate::values::Fraction;
 
 /// The seed where nobody names one.
@@ -102,7 +103,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
     match &args.output {
         Some(path) => {
             super::report::make_place(path)?;
-            write_whole(path, |out| write(args.format, &comparison, &Look::PLAIN, out))?;
+            write_named(path, |out| write(args.format, &comparison, &Look::PLAIN, out))?;
         }
         None => {
             let look = super::terminal::stdout_look();

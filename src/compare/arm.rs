@@ -112,8 +112,10 @@ fn is_zero(count: &u64) -> bool {
 impl Known {
     /// Adds what is known of one trial, and whether that is all.
     fn add(&mut self, known: f64, is_all: bool) {
-        self.sum += known;
-        if is_all { self.told += 1 } else { self.untold += 1 }
+        // A sum that no number holds is not known.
+        let sum = Some(self.sum + known).filter(|sum| sum.is_finite());
+        self.sum = sum.unwrap_or(self.sum);
+        if is_all && sum.is_some() { self.told += 1 } else { self.untold += 1 }
     }
 
     /// What a trial took on average; where some did not tell, at least that much. Absent where none told.
@@ -125,7 +127,11 @@ impl Known {
     /// Both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self { sum: self.sum + other.sum, told: self.told + other.told, untold: self.untold + other.untold }
+        let (told, untold) = (self.told + other.told, self.untold + other.untold);
+        match self.sum + other.sum {
+            sum if sum.is_finite() => Self { sum, told, untold },
+            _ => Self { sum: self.sum.max(other.sum), told: 0, untold: told + untold },
+        }
     }
 }
 

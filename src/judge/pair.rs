@@ -274,7 +274,13 @@ impl Pair {
             }
         };
         let passed = decided.and_then(|outcome| passes(outcome, self.tie_passes)) == Some(true);
-        Grade::Scored(Score { value, passed, reason: format!("{what}: {}", why(decided)), evidence: Vec::new(), broken: Vec::new() })
+        Grade::Scored(Score {
+            value,
+            passed,
+            reason: format!("{what}: {}", why(decided)),
+            evidence: Vec::new(),
+            broken: Vec::new(),
+        })
     }
 }
 

@@ -13,11 +13,12 @@ fn one() -> Project {
 }
 
 /// The commands that write a file which the user names, with the name in the place of `FILE`.
-const WRITERS: [&[&str]; 4] = [
+const WRITERS: [&[&str]; 5] = [
     &["report", "--format", "json", "-o", "FILE"],
     &["report", "--format", "benchmark", "-o", "FILE"],
     &["run", "--reporter", "json=FILE"],
     &["baseline", "set", "--file", "FILE"],
+    &["compare", "--baseline", "before.json", "--fail-under", "0.5", "--format", "json", "-o", "FILE"],
 ];
 
 fn named<'a>(args: &[&'a str], name: &'a str) -> Vec<String> {
@@ -28,6 +29,7 @@ fn named<'a>(args: &[&'a str], name: &'a str) -> Vec<String> {
 fn what_is_no_regular_file_is_written_into_and_not_replaced() {
     let project = one();
     project.evals(&["run"]).exits(0);
+    project.evals(&["baseline", "set", "--file", "before.json"]).exits(0);
     let fifo = project.path("fifo");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     for args in WRITERS {
@@ -56,6 +58,7 @@ fn what_is_no_regular_file_is_written_into_and_not_replaced() {
 fn a_link_stays_one_and_what_it_leads_to_is_written() {
     let project = one();
     project.evals(&["run"]).exits(0);
+    project.evals(&["baseline", "set", "--file", "before.json"]).exits(0);
     std::fs::create_dir(project.path("there")).unwrap();
     for (number, args) in WRITERS.into_iter().enumerate() {
         // The first is there before; the second leads through another one, to a folder that is still to be made.

@@ -359,3 +359,22 @@ fn a_rule_that_one_arm_alone_breaks_is_named_though_both_fail_the_grader() {
     let ran = ran.says("only the old one fails `order` (rules: never: `delete` must not happen), in 1 trial");
     ran.says("only the new one fails `order` (rules: eventually: `read` has to happen), in 1 trial");
 }
+
+#[test]
+fn costs_that_no_sum_holds_are_unknown() {
+    let project = Project::new();
+    for (name, cost) in [("a", 1e308), ("b", 0.5)] {
+        of_cases(name, &[(8, "pp")]).results(|it| it["metrics"]["cost_usd"] = cost.into()).write(&project, 0);
+    }
+    let schema = evals::schema::schema("compare").unwrap();
+    for pair in [["a", "b"], ["b", "a"], ["a", "a2"]] {
+        of_cases("a2", &[(8, "pp")]).results(|it| it["metrics"]["cost_usd"] = 1e308.into()).write(&project, 0);
+        let found = json(&project, &pair, 3);
+        let errors: Vec<String> =
+            jsonschema::validator_for(&schema).unwrap().iter_errors(&found).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}");
+        let page = project.evals(&["compare", pair[0], pair[1], "--max-cost", "9"]).out;
+        assert!(!page.contains("inf") && !page.contains("NaN"), "{page}");
+        assert_eq!(page.contains("gate: fail"), pair[1] != "b", "{page}");
+    }
+}
