@@ -138,7 +138,39 @@ pub struct TrialRecord {
     pub sandbox: sandbox::Kind,
 }
 
+impl RunRecord {
+    /// One that says nothing yet.
+    pub fn blank() -> Self {
+        Self {
+            version: VERSION,
+            run: String::new(),
+            started: String::new(),
+            evals: String::new(),
+            argv: Vec::new(),
+            label: None,
+            cases: Vec::new(),
+            harnesses: Vec::new(),
+            trials: Vec::new(),
+            options: RunOptions::default(),
+            derived_from: None,
+            manual: false,
+            graded: false,
+        }
+    }
+}
+
 impl HarnessRecord {
+    /// A harness as it is now.
+    pub fn of(manifest: &crate::harness::Manifest, origin: String) -> Self {
+        Self {
+            name: manifest.name.clone(),
+            origin,
+            digest: manifest.digest(),
+            manifest: manifest.clone(),
+            mixed: false,
+        }
+    }
+
     /// What to ask for it by: the path of its manifest where it came from one outside of `harnesses/`, else its name.
     pub fn origin_or_name(&self) -> String {
         let in_folder = std::path::Path::new(&self.origin).parent().is_some_and(|folder| folder.ends_with("harnesses"));

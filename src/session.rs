@@ -12,28 +12,31 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::watch;
-use tokio::time::{sleep_until, timeout};
+use tokio::time::timeout;
 
 use crate::adapter::Translation;
 use crate::case::Limits;
-use crate::lines::{Line, Splitter};
+use crate::lines::Splitter;
 use crate::process::{Group, SpawnError, Stdin};
 use crate::secrets::Masker;
-use crate::trace::recorder::{Finished, Recorder};
+use crate::trace::recorder::Recorder;
 use crate::trace::{Event, Exit};
 use crate::values::Time;
 use crate::wire::{Dir, EngineLine, WireLine};
 
+mod closing;
 mod limits;
 mod log;
+mod reading;
 pub mod terminals;
 #[cfg(test)]
 mod tests;
 
-use log::{Log, Weight, Written};
+pub use closing::{Ended, Left};
+use log::{Log, Weight};
 use terminals::Terminals;
 
 /// Bytes of a Trial's wire log; what comes after is not kept.
@@ -41,12 +44,6 @@ pub const MAX_WIRE: u64 = 1 << 30;
 
 /// The time limit of a case that has none: a night's run must not stand still for one trial.
 pub const DEFAULT_TIME: Time = Time(Duration::from_secs(30 * 60));
-
-/// How long the agent's pipes may stay silent once it has exited; what it started may hold them open.
-const SILENCE: Duration = Duration::from_millis(150);
-
-/// How long an agent's pipes are read once it has exited, where what it started goes on writing into them.
-const REST: Duration = Duration::from_millis(400);
 
 /// How long the engine waits, once the session is over, for an agent that does not read.
 const UNREAD: Duration = Duration::from_secs(1);
@@ -169,48 +166,6 @@ pub struct Setup {
     pub sink: Box<dyn FnMut(Event) + Send>,
     /// Bytes of the wire log; of what the agent says beyond, only what ends the session is kept: [`MAX_WIRE`].
     pub max_wire: u64,
-}
-
-/// A session whose process is gone.
-pub struct Ended {
-    session: Session,
-}
-
-/// What a session leaves beside its Trace.
-#[derive(Debug, Clone, Default)]
-pub struct Left {
-    /// The last lines of the agent's standard error.
-    pub stderr_tail: String,
-    /// The user interrupted it.
-    pub interrupted: bool,
-    /// The wire log could not be written whole: the disk is full, or gone.
-    pub log_failed: bool,
-    /// The agent did not exit by itself; the engine ended it.
-    pub held_on: bool,
-}
-
-impl Ended {
-    /// What is known of the session.
-    pub fn recorder(&mut self) -> &mut Recorder {
-        self.session.translation.recorder()
-    }
-
-    /// Logs what the engine found out when the process was gone.
-    pub fn engine(&mut self, line: &EngineLine) {
-        self.session.engine(line);
-    }
-
-    /// Finishes the Trace; its last events go where the others went.
-    pub fn finish(self) -> (Finished, Left) {
-        let Session { translation, mut sink, mut log, ended, held_on, .. } = self.session;
-        let mut finished = translation.finish();
-        for event in finished.events.drain(..) {
-            sink(event);
-        }
-        log.flush();
-        let interrupted = ended == Some(End::Interrupted);
-        (finished, Left { stderr_tail: log.tail, interrupted, log_failed: log.failed, held_on })
-    }
 }
 
 impl Session {
@@ -452,242 +407,7 @@ impl Session {
         }
     }
 
-    /// Ends the session's process: waits this long for it to exit by itself, then SIGTERM, then SIGKILL.
-    pub async fn close(mut self, patience: Duration) -> Ended {
-        self.end_process(patience).await;
-        let (lines, bytes) = self.log.cut;
-        if lines > 0 {
-            let text = format!("{lines} lines of {bytes} bytes are neither in the wire log nor in the trace");
-            self.notice("wire_cut", text);
-        }
-        if let Some(exit) = self.exit {
-            self.took_exit(exit);
-        }
-        self.log.flush();
-        Ended { session: self }
-    }
-
-    /// Ends the process between two turns, so that another one can go on with the agent's session.
-    pub async fn end_for_another(&mut self, patience: Duration) {
-        self.end_process(patience).await;
-        if let Some(exit) = self.exit.take() {
-            self.took_exit(exit);
-        }
-        self.engine(&EngineLine::Restart);
-        (self.closing, self.held_on) = (false, false);
-    }
-
-    async fn end_process(&mut self, patience: Duration) {
-        let until = Instant::now() + patience;
-        self.closing = true;
-        self.queue.clear();
-        self.queued = 0;
-        // Output after the end is still evidence, and a full pipe would keep the agent from exiting.
-        while self.exit.is_none() && Instant::now() < until && !*self.interrupt.borrow() {
-            let left = until.saturating_duration_since(Instant::now());
-            if !self.read_some(left).await {
-                break;
-            }
-        }
-        let Some(mut process) = self.process.take() else { return };
-        let mut signals = Vec::new();
-        self.held_on = self.exit.is_none();
-        if !self.held_on {
-            process.group.settle().await;
-        }
-        // What its terminals run ends with it, also where it takes its time.
-        let (ended, ()) = tokio::join!(process.group.end(|signal| signals.push(signal)), self.end_terminals());
-        for signal in signals {
-            self.engine(&EngineLine::Signal { signal: signal.to_owned(), after_exit: !self.held_on });
-        }
-        self.exit = self.exit.or(ended);
-        let escaped = process.group.end_escaped().await;
-        if escaped > 0 {
-            self.engine(&EngineLine::Escaped { processes: escaped as u64 });
-        }
-        self.process = Some(process);
-        self.read_rest().await;
-        self.process = None;
-    }
-
-    fn took_exit(&mut self, exit: Exit) {
-        let line = serde_json::to_string(&exit).unwrap_or_default();
-        self.take(WireLine::text(self.now(), Dir::Exit, line), Weight::Engine);
-    }
-
-    /// Waits at most this long for something to read. Answers false when nothing more can come.
-    async fn read_some(&mut self, within: Duration) -> bool {
-        let Some(process) = &self.process else { return false };
-        if process.stdout.is_none() && process.stderr.is_none() && self.exit.is_some() {
-            return false;
-        }
-        self.read_once(Some(Instant::now() + within)).await;
-        true
-    }
-
-    /// Reads once from whichever pipe has something, or learns that the agent exited, or waits until a timer is due.
-    async fn read_once(&mut self, deadline: Option<Instant>) {
-        let wake = self.wake(deadline);
-        let Some(process) = &mut self.process else { return };
-        let Process { group, stdout, stderr, .. } = process;
-        let (mut out, mut err) = (std::mem::take(&mut self.buffers.0), std::mem::take(&mut self.buffers.1));
-        enum Got {
-            Out(io::Result<usize>),
-            Err(io::Result<usize>),
-            Exit(Exit),
-            Terminal(String),
-            Woken,
-        }
-        let exited = self.exit.is_some();
-        let terminals = &mut self.terminals;
-        let has_terminals = !terminals.is_empty();
-        // Not in this order: a pipe that is never empty must not hide the others, nor that the agent is gone.
-        let got = tokio::select! {
-            read = read_from(stdout.as_mut(), &mut out), if stdout.is_some() => Got::Out(read),
-            read = read_from(stderr.as_mut(), &mut err), if stderr.is_some() => Got::Err(read),
-            exit = group.wait(), if !exited => Got::Exit(exit),
-            id = terminals.next_end(), if has_terminals => Got::Terminal(id),
-            Ok(()) = self.interrupt.changed(), if self.ended.is_none() => Got::Woken,
-            () = sleep_until(wake.into()) => Got::Woken,
-        };
-        match got {
-            Got::Out(Ok(n)) if n > 0 => self.took(Dir::Recv, &out[..n]),
-            Got::Err(Ok(n)) if n > 0 => self.took(Dir::Stderr, &err[..n]),
-            Got::Out(_) => self.pipe_closed(Dir::Recv),
-            Got::Err(_) => self.pipe_closed(Dir::Stderr),
-            Got::Exit(exit) => {
-                self.exit = Some(exit);
-                self.read_rest().await;
-            }
-            Got::Terminal(id) => {
-                self.tell_terminal(&id);
-                self.terminals_ended.push_back(id);
-            }
-            Got::Woken => {}
-        }
-        self.buffers = (out, err);
-    }
-
-    /// The agent has exited: takes what is left in its pipes, and closes them.
-    async fn read_rest(&mut self) {
-        let until = Instant::now() + REST;
-        for dir in [Dir::Recv, Dir::Stderr] {
-            let mut buffer = vec![0u8; 64 << 10];
-            while Instant::now() < until {
-                let Some(process) = &mut self.process else { return };
-                let read = match dir {
-                    Dir::Recv => timeout(SILENCE, read_from(process.stdout.as_mut(), &mut buffer)).await,
-                    _ => timeout(SILENCE, read_from(process.stderr.as_mut(), &mut buffer)).await,
-                };
-                match read {
-                    Ok(Ok(n)) if n > 0 => self.took(dir, &buffer[..n]),
-                    _ => break,
-                }
-            }
-            self.pipe_closed(dir);
-        }
-    }
-
-    fn took(&mut self, dir: Dir, bytes: &[u8]) {
-        let Some(process) = &mut self.process else { return };
-        let mut lines = Vec::new();
-        let splitter = if dir == Dir::Recv { &mut process.out } else { &mut process.err };
-        splitter.push(bytes, |line| lines.push(line));
-        for line in lines {
-            self.took_line(dir, line);
-        }
-        self.log.flush();
-    }
-
-    fn pipe_closed(&mut self, dir: Dir) {
-        let Some(process) = &mut self.process else { return };
-        let last = if dir == Dir::Recv {
-            process.stdout = None;
-            process.out.rest()
-        } else {
-            process.stderr = None;
-            process.err.rest()
-        };
-        if let Some(line) = last {
-            self.took_line(dir, line);
-            self.log.flush();
-        }
-    }
-
-    fn took_line(&mut self, dir: Dir, line: Line) {
-        let at = self.now();
-        let raw = (dir == Dir::Recv && !self.closing).then(|| {
-            // The driver sees the line as it came; only what is written is masked.
-            if self.lines_wanted { String::from_utf8_lossy(&line.bytes).into_owned() } else { String::new() }
-        });
-        let masked = match self.log.masker.mask_bytes(&line.bytes) {
-            Cow::Owned(masked) => masked,
-            Cow::Borrowed(_) => line.bytes,
-        };
-        let wire = WireLine::owned(at, dir, masked, line.cut);
-        let ends = dir == Dir::Recv && self.log.is_full() && self.translation.ends(&wire);
-        self.take(wire, if ends { Weight::Ending } else { Weight::Agent });
-        if let Some(line) = raw {
-            self.queued += line.len();
-            let turns = self.translation.recorder().turns_ended();
-            self.queue.push_back(Heard { number: self.lines, text: line, turns });
-        }
-        // Judged line by line, so that it does not matter in which pieces they came.
-        if dir == Dir::Recv
-            && self.ended.is_none()
-            && self.is_limited()
-            && let Some((key, limit)) = self.figure_exceeded()
-        {
-            self.reached(key, limit);
-        }
-    }
-
-    /// Logs a line and translates it. What is not in the log is not in the Trace, which follows from it alone.
-    fn take(&mut self, mut line: WireLine, weight: Weight) {
-        if let Cow::Owned(masked) = self.log.masker.mask(&line.line) {
-            line.line = masked;
-        }
-        self.lines += 1;
-        match self.log.write(&line, weight) {
-            Written::Kept => self.translate(&line),
-            Written::Last => {
-                self.translate(&line);
-                let most = self.log.most();
-                let text =
-                    format!("the wire log holds {most} bytes; from here on it takes what ends the session alone");
-                self.notice("wire_full", text);
-            }
-            // It is no event, but the agent does something.
-            Written::Cut => self.activity.1 = Instant::now(),
-        }
-    }
-
-    /// Logs something that the user should know, of which there is only one.
-    fn notice(&mut self, code: &str, text: String) {
-        let line = EngineLine::Notice { code: code.to_owned(), text };
-        let line = WireLine::engine(self.now(), &line);
-        self.take(line, Weight::Engine);
-    }
-
-    fn translate(&mut self, line: &WireLine) {
-        self.translation.line(line);
-        for event in self.translation.drain() {
-            (self.sink)(event);
-        }
-        let activity = self.translation.recorder().activity();
-        if activity != self.activity.0 {
-            self.activity = (activity, Instant::now());
-        }
-    }
-
     fn now(&self) -> u64 {
         self.begun.elapsed().as_millis() as u64
-    }
-}
-
-async fn read_from(pipe: Option<&mut (impl tokio::io::AsyncRead + Unpin)>, buffer: &mut [u8]) -> io::Result<usize> {
-    match pipe {
-        Some(pipe) => pipe.read(buffer).await,
-        None => Ok(0),
     }
 }

@@ -16,7 +16,7 @@ use crate::cli::{CliError, inputs};
 use crate::environment;
 use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
-use crate::run::{self, CaseRecord, HarnessRecord, Keep, RunOptions, RunRecord, TrialRecord};
+use crate::run::{CaseRecord, HarnessRecord, Keep, RunOptions, RunRecord, TrialRecord};
 use crate::sandbox;
 use crate::secrets::Masker;
 use crate::trace::Header;
@@ -81,13 +81,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
         let header = header(&copy).map_err(|error| failed(&error))?;
         let manifest = manifest(&header, catalog.as_ref());
         if !harnesses.iter().any(|known| known.name == manifest.name) {
-            harnesses.push(HarnessRecord {
-                name: manifest.name.clone(),
-                origin: "trace".to_owned(),
-                digest: manifest.digest(),
-                manifest: manifest.clone(),
-                mixed: false,
-            });
+            harnesses.push(HarnessRecord::of(&manifest, "trace".to_owned()));
         }
         let arm = header.model.requested.clone().unwrap_or_else(|| "default".to_owned());
         let free = |n: &u32| !taken.contains(&(manifest.name.clone(), arm.clone(), *n));
@@ -124,11 +118,6 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
         works.push(Work { trial, attempt: 1, with, left, shown: shown.to_owned(), folder: None });
     }
     let mut record = RunRecord {
-        version: run::VERSION,
-        run: String::new(),
-        started: String::new(),
-        evals: String::new(),
-        argv: Vec::new(),
         label: args.label.clone(),
         // What the agents of single traces met nobody knows.
         cases: vec![CaseRecord { workspace: None, played: None, ..record::case_record(&case, None)? }],
@@ -140,9 +129,8 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             sandbox: args.sandbox,
             ..RunOptions::default()
         },
-        derived_from: None,
-        manual: false,
         graded: true,
+        ..RunRecord::blank()
     };
     record::begin(&mut record);
     Ok(Plan { record, works, sandbox: args.sandbox })

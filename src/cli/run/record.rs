@@ -9,7 +9,7 @@ use crate::cli::engine::default_jobs;
 use crate::cli::inputs::Inputs;
 use crate::interaction::Interaction;
 use crate::judge::Chosen;
-use crate::run::{self, CaseRecord, HarnessRecord, RunOptions, RunRecord, TrialRecord, names};
+use crate::run::{CaseRecord, HarnessRecord, RunOptions, RunRecord, TrialRecord, names};
 use crate::secrets::Masker;
 
 /// The policy that asks a person, as its word stands in the record.
@@ -28,22 +28,9 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
     let harnesses =
         inputs.catalog.entries().filter(|entry| trials.iter().any(|trial| trial.harness == entry.manifest.name));
     let mut record = RunRecord {
-        version: run::VERSION,
-        run: String::new(),
-        started: String::new(),
-        evals: String::new(),
-        argv: Vec::new(),
         label: args.label.clone(),
         cases,
-        harnesses: harnesses
-            .map(|entry| HarnessRecord {
-                name: entry.manifest.name.clone(),
-                origin: entry.origin.to_string(),
-                digest: entry.manifest.digest(),
-                manifest: entry.manifest.clone(),
-                mixed: false,
-            })
-            .collect(),
+        harnesses: harnesses.map(|entry| HarnessRecord::of(&entry.manifest, entry.origin.to_string())).collect(),
         trials,
         options: RunOptions {
             jobs: args.jobs.map_or_else(default_jobs, usize::from),
@@ -60,9 +47,7 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
             judges: Chosen::default(),
             seed: args.seed,
         },
-        derived_from: None,
-        manual: false,
-        graded: false,
+        ..RunRecord::blank()
     };
     let planned = record.trials.iter().filter(|trial| trial.skip.is_none());
     let manual = |id: &str| record.cases.iter().any(|case| case.id == id && case.interaction == MANUAL);

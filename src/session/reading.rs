@@ -1,0 +1,194 @@
+//! What comes out of a session's process: read, cut into lines, masked, logged, translated, and queued for the driver.
+
+use std::borrow::Cow;
+use std::io;
+use std::time::{Duration, Instant};
+
+use tokio::io::AsyncReadExt;
+use tokio::time::{sleep_until, timeout};
+
+use super::log::{Weight, Written};
+use super::{Heard, Process, Session};
+use crate::lines::Line;
+use crate::trace::Exit;
+use crate::wire::{Dir, EngineLine, WireLine};
+
+/// How long the agent's pipes may stay silent once it has exited; what it started may hold them open.
+const SILENCE: Duration = Duration::from_millis(150);
+
+/// How long an agent's pipes are read once it has exited, where what it started goes on writing into them.
+const REST: Duration = Duration::from_millis(400);
+
+impl Session {
+    /// Waits at most this long for something to read. Answers false when nothing more can come.
+    pub(super) async fn read_some(&mut self, within: Duration) -> bool {
+        let Some(process) = &self.process else { return false };
+        if process.stdout.is_none() && process.stderr.is_none() && self.exit.is_some() {
+            return false;
+        }
+        self.read_once(Some(Instant::now() + within)).await;
+        true
+    }
+
+    /// Reads once from whichever pipe has something, or learns that the agent exited, or waits until a timer is due.
+    pub(super) async fn read_once(&mut self, deadline: Option<Instant>) {
+        let wake = self.wake(deadline);
+        let Some(process) = &mut self.process else { return };
+        let Process { group, stdout, stderr, .. } = process;
+        let (mut out, mut err) = (std::mem::take(&mut self.buffers.0), std::mem::take(&mut self.buffers.1));
+        enum Got {
+            Out(io::Result<usize>),
+            Err(io::Result<usize>),
+            Exit(Exit),
+            Terminal(String),
+            Woken,
+        }
+        let exited = self.exit.is_some();
+        let terminals = &mut self.terminals;
+        let has_terminals = !terminals.is_empty();
+        // Not in this order: a pipe that is never empty must not hide the others, nor that the agent is gone.
+        let got = tokio::select! {
+            read = read_from(stdout.as_mut(), &mut out), if stdout.is_some() => Got::Out(read),
+            read = read_from(stderr.as_mut(), &mut err), if stderr.is_some() => Got::Err(read),
+            exit = group.wait(), if !exited => Got::Exit(exit),
+            id = terminals.next_end(), if has_terminals => Got::Terminal(id),
+            Ok(()) = self.interrupt.changed(), if self.ended.is_none() => Got::Woken,
+            () = sleep_until(wake.into()) => Got::Woken,
+        };
+        match got {
+            Got::Out(Ok(n)) if n > 0 => self.took(Dir::Recv, &out[..n]),
+            Got::Err(Ok(n)) if n > 0 => self.took(Dir::Stderr, &err[..n]),
+            Got::Out(_) => self.pipe_closed(Dir::Recv),
+            Got::Err(_) => self.pipe_closed(Dir::Stderr),
+            Got::Exit(exit) => {
+                self.exit = Some(exit);
+                self.read_rest().await;
+            }
+            Got::Terminal(id) => {
+                self.tell_terminal(&id);
+                self.terminals_ended.push_back(id);
+            }
+            Got::Woken => {}
+        }
+        self.buffers = (out, err);
+    }
+
+    /// The agent has exited: takes what is left in its pipes, and closes them.
+    pub(super) async fn read_rest(&mut self) {
+        let until = Instant::now() + REST;
+        for dir in [Dir::Recv, Dir::Stderr] {
+            let mut buffer = vec![0u8; 64 << 10];
+            while Instant::now() < until {
+                let Some(process) = &mut self.process else { return };
+                let read = match dir {
+                    Dir::Recv => timeout(SILENCE, read_from(process.stdout.as_mut(), &mut buffer)).await,
+                    _ => timeout(SILENCE, read_from(process.stderr.as_mut(), &mut buffer)).await,
+                };
+                match read {
+                    Ok(Ok(n)) if n > 0 => self.took(dir, &buffer[..n]),
+                    _ => break,
+                }
+            }
+            self.pipe_closed(dir);
+        }
+    }
+
+    fn took(&mut self, dir: Dir, bytes: &[u8]) {
+        let Some(process) = &mut self.process else { return };
+        let mut lines = Vec::new();
+        let splitter = if dir == Dir::Recv { &mut process.out } else { &mut process.err };
+        splitter.push(bytes, |line| lines.push(line));
+        for line in lines {
+            self.took_line(dir, line);
+        }
+        self.log.flush();
+    }
+
+    fn pipe_closed(&mut self, dir: Dir) {
+        let Some(process) = &mut self.process else { return };
+        let last = if dir == Dir::Recv {
+            process.stdout = None;
+            process.out.rest()
+        } else {
+            process.stderr = None;
+            process.err.rest()
+        };
+        if let Some(line) = last {
+            self.took_line(dir, line);
+            self.log.flush();
+        }
+    }
+
+    fn took_line(&mut self, dir: Dir, line: Line) {
+        let at = self.now();
+        let raw = (dir == Dir::Recv && !self.closing).then(|| {
+            // The driver sees the line as it came; only what is written is masked.
+            if self.lines_wanted { String::from_utf8_lossy(&line.bytes).into_owned() } else { String::new() }
+        });
+        let masked = match self.log.masker.mask_bytes(&line.bytes) {
+            Cow::Owned(masked) => masked,
+            Cow::Borrowed(_) => line.bytes,
+        };
+        let wire = WireLine::owned(at, dir, masked, line.cut);
+        let ends = dir == Dir::Recv && self.log.is_full() && self.translation.ends(&wire);
+        self.take(wire, if ends { Weight::Ending } else { Weight::Agent });
+        if let Some(line) = raw {
+            self.queued += line.len();
+            let turns = self.translation.recorder().turns_ended();
+            self.queue.push_back(Heard { number: self.lines, text: line, turns });
+        }
+        // Judged line by line, so that it does not matter in which pieces they came.
+        if dir == Dir::Recv
+            && self.ended.is_none()
+            && self.is_limited()
+            && let Some((key, limit)) = self.figure_exceeded()
+        {
+            self.reached(key, limit);
+        }
+    }
+
+    /// Logs a line and translates it. What is not in the log is not in the Trace, which follows from it alone.
+    pub(super) fn take(&mut self, mut line: WireLine, weight: Weight) {
+        if let Cow::Owned(masked) = self.log.masker.mask(&line.line) {
+            line.line = masked;
+        }
+        self.lines += 1;
+        match self.log.write(&line, weight) {
+            Written::Kept => self.translate(&line),
+            Written::Last => {
+                self.translate(&line);
+                let most = self.log.most();
+                let text =
+                    format!("the wire log holds {most} bytes; from here on it takes what ends the session alone");
+                self.notice("wire_full", text);
+            }
+            // It is no event, but the agent does something.
+            Written::Cut => self.activity.1 = Instant::now(),
+        }
+    }
+
+    /// Logs something that the user should know, of which there is only one.
+    pub(super) fn notice(&mut self, code: &str, text: String) {
+        let line = EngineLine::Notice { code: code.to_owned(), text };
+        let line = WireLine::engine(self.now(), &line);
+        self.take(line, Weight::Engine);
+    }
+
+    pub(super) fn translate(&mut self, line: &WireLine) {
+        self.translation.line(line);
+        for event in self.translation.drain() {
+            (self.sink)(event);
+        }
+        let activity = self.translation.recorder().activity();
+        if activity != self.activity.0 {
+            self.activity = (activity, Instant::now());
+        }
+    }
+}
+
+async fn read_from(pipe: Option<&mut (impl tokio::io::AsyncRead + Unpin)>, buffer: &mut [u8]) -> io::Result<usize> {
+    match pipe {
+        Some(pipe) => pipe.read(buffer).await,
+        None => Ok(0),
+    }
+}
