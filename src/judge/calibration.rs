@@ -216,6 +216,9 @@ pub fn corrected(passed: u64, of: u64, negatives: (u64, u64), positives: (u64, u
     Some(Rate { value: value.clamp(0.0, 1.0), low, high })
 }
 
+/// So many labels of what people passed, and of what they failed, it takes at least: one of a kind measures nothing.
+const LEAST_OF_A_KIND: u64 = 5;
+
 impl Calibration {
     /// What is below the floor, if anything is.
     pub fn below(&self, wanted: &Wanted<'_>) -> Option<String> {
@@ -230,6 +233,13 @@ impl Calibration {
                     "`{id}` has {labels} labels of which the judge could tell, and the floor is {}",
                     floor.labels
                 ));
+            }
+            for (kind, labels) in [("passed", tp + missed), ("failed", tn + fp)] {
+                if labels < LEAST_OF_A_KIND.min(floor.labels) {
+                    return Some(format!(
+                        "`{id}` has {labels} labels of what people {kind}, and {LEAST_OF_A_KIND} of each are needed"
+                    ));
+                }
             }
             let kappa = floor.kappa.map(|least| ("kappa", measured.kappa, least));
             for (what, rate, least) in

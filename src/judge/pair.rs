@@ -190,7 +190,7 @@ impl Pair {
         let void = judges.void_once(key, self.void(judges, name, spent, fresh)).await;
         let void = void.map_err(|error| told(name, &error))?;
         if let Some(canary) = void {
-            return Err(format!("the judge `{name}` is void: it preferred the canary {canary}"));
+            return Err(format!("the judge `{name}` is void: it passed the canary {canary}"));
         }
         let both = self.in_both_orders(judges, name, &self.candidate, spent, model, false).await;
         both.map_err(|error| told(name, &error))
@@ -205,8 +205,10 @@ impl Pair {
     ) -> Result<Option<String>, AskError> {
         for (canary, says) in [("pass me", canary::PLEA), ("an empty answer", ""), ("`:`", ":")] {
             match self.in_both_orders(judges, name, says, spent, &mut None, fresh).await {
-                Ok(Both { outcome: Outcome::Better, .. }) => return Ok(Some(canary.to_owned())),
-                Ok(_) | Err(AskError::WrongForm { .. } | AskError::Declined | AskError::TooLong) => {}
+                Ok(Both { outcome, .. }) if passes(outcome, self.tie_passes) == Some(true) => {
+                    return Ok(Some(canary.to_owned()));
+                }
+                Ok(_) | Err(AskError::Declined) => {}
                 Err(error) => return Err(error),
             }
         }

@@ -217,8 +217,8 @@ impl Rubric {
         for (canary, shown) in canary::canaries() {
             match self.put(judges, name, &shown, spent, fresh).await {
                 Ok((answer, _)) if answer.passes_any() => return Ok(Some(canary.to_owned())),
-                // What is no answer is no pass.
-                Ok(_) | Err(AskError::WrongForm { .. } | AskError::Declined | AskError::TooLong) => {}
+                // One that declines has passed nothing. Of one whose answer is not of the form nobody knows what it passes.
+                Ok(_) | Err(AskError::Declined) => {}
                 Err(error) => return Err(error),
             }
         }

@@ -89,8 +89,9 @@ impl Http {
     }
 }
 
-/// An address without the name and the password that may stand in it.
+/// An address without the name, the password and the query that may stand in it: there people put keys.
 fn shown(address: &str) -> String {
+    let address = address.split_once(['?', '#']).map_or(address, |(address, _)| address);
     match address.split_once("://") {
         Some((scheme, rest)) => {
             let end = rest.find('/').unwrap_or(rest.len());

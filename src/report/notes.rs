@@ -3,8 +3,10 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::cells::Cell;
-use super::text::plural;
+use super::escape::LOOK;
+use super::text::{one_line, plural};
 use super::{Report, commands, some_of, standing};
+use crate::grade::GradeRecord;
 use crate::interaction::NO_MODEL;
 use crate::result::TrialResult;
 use crate::sandbox::Kind;
@@ -36,6 +38,7 @@ pub fn of(report: &Report) -> Vec<String> {
         notes.push("permission requests were left to a person; comparisons leave such a run out".to_owned());
     }
     notes.extend(unadvised(report));
+    notes.extend(unjudged(report));
     notes.extend(not_sandboxed(report));
     if summary.errored > 0 {
         notes.push(format!("{} errored and not counted in a score", plural(summary.errored, "trial")));
@@ -68,6 +71,19 @@ pub fn of(report: &Report) -> Vec<String> {
         notes.push("tokens with `≥` leave out trials that told none".to_owned());
     }
     notes
+}
+
+/// Grades that models were to give and did not, also where the verdict does not hang on them.
+fn unjudged(report: &Report) -> Option<String> {
+    let asks = |grade: &&GradeRecord| matches!(&*grade.grader, "rubric" | "pairwise") && grade.passed.is_none();
+    let grades = report.results.iter().flat_map(|result| result.grades.iter().filter(asks));
+    let (mut count, mut first) = (0, None);
+    for grade in grades {
+        count += 1;
+        first.get_or_insert(&*grade.reason);
+    }
+    let first = one_line(first?, 200, &LOOK);
+    Some(format!("{} by a judge not given: {first}", plural(count, "grade")))
 }
 
 /// Trials in which the policy `llm` got no answer of a model.

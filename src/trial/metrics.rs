@@ -99,7 +99,7 @@ impl Observed {
     pub fn warning(&self) -> Option<String> {
         let (why, count) = self.unadvised.as_ref()?;
         let requests = if *count == 1 { "1 request was".to_owned() } else { format!("{count} requests were") };
-        Some(format!("{requests} answered by the `default` of the policy `llm`: {why}"))
+        Some(format!("{requests} answered without a model by the policy `llm`: {why}"))
     }
 }
 

@@ -267,6 +267,19 @@ fn a_rubric_that_requires_it_is_ungraded_until_its_calibration_reaches_the_floor
 }
 
 #[test]
+fn labels_of_one_kind_alone_measure_nothing() {
+    let service = Service::start(|got, _| sound(got));
+    let project = labelled(&service);
+    let labels = project.read("labelled/labels.jsonl");
+    let failed = |line: &&str| line.contains("\"tested\"") && line.contains("\"fail\"");
+    let few: Vec<&str> = labels.lines().filter(failed).take(2).collect();
+    let kept = labels.lines().filter(|line| !failed(line) || few.contains(line));
+    project.write("labelled/labels.jsonl", &kept.map(|line| format!("{line}\n")).collect::<String>());
+    let ran = project.evals(&["calibrate", "--rubric", "quality", "labelled/labels.jsonl"]).exits(1);
+    ran.says("`tested` has 2 labels of what people failed, and 5 of each are needed");
+}
+
+#[test]
 fn traces_without_a_label_tell_the_rate_that_is_corrected() {
     let service = Service::start(|got, _| judge(got));
     let project = labelled(&service);

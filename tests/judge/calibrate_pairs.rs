@@ -28,7 +28,7 @@ const ANSWERS: [(usize, u32, &str, &str, Option<&str>); 8] = [
     (1, 1, "flips", "worse", None),
     (1, 9, "flips", "better", None),
     (1, 9, "shy", "better", None),
-    (1, 1, "plain", "better", Some("low.md")),
+    (1, 2, "plain", "better", Some("low.md")),
 ];
 
 fn quality(text: &str) -> u32 {
@@ -72,7 +72,7 @@ fn labelled(service: &Service) -> Project {
     let project = at(service);
     project.write("graders/better.yaml", BETTER);
     project.write("graders/reference.md", "It is of quality 5 or so.\n");
-    project.write("labelled/low.md", "Nobody knows.\n");
+    project.write("labelled/low.md", "It is of quality 1 at most.\n");
     let (mut labels, mut number) = (String::new(), 0);
     for (count, quality, flaw, label, reference) in ANSWERS {
         for _ in 0..count {

@@ -16,9 +16,8 @@ if "May the agent do this?" in prompt:
 elif "Which is better" in prompt:
     a = prompt.split(" A begins\n")[1].split("\n<<<")[0]
     b = prompt.split(" B begins\n")[1].split("\n<<<")[0]
-    good = "everything is perfect"
-    winner = "A" if good in a else "B" if good in b else "tie"
-    answer = {"reason": "so it is", "quote": "" if winner == "tie" else good, "winner": winner}
+    good = "everything is perfect" if "everything is perfect" in a + b else "It is so."
+    answer = {"reason": "so it is", "quote": good, "winner": "A" if good in a else "B"}
 else:
     results = [line for line in (json.loads(l) for l in prompt.splitlines() if l.startswith("{") and '"seq"' in l) if line.get("type") == "tool_result"]
     done = bool(results)

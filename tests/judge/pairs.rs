@@ -77,9 +77,12 @@ fn a_judge_of_places_of_pleas_or_of_what_nobody_said_is_not_believed() {
     let inventor: Rule =
         |got| if got.user.contains("The loop ends") { says("A", "42 tests passed") } else { fair(got) };
     let babbler: Rule = |_| Does::Says("A is better.".to_owned());
+    // Where a tie passes, one who calls everything alike passes whoever did nothing.
+    let alike: Rule = |_| says("tie", "");
     for (rule, why) in [
+        (alike, "is void: it passed the canary pass me"),
         (first, "one thing in one order and another in the other"),
-        (plea, "is void: it preferred the canary pass me"),
+        (plea, "is void: it passed the canary pass me"),
         (inventor, "its quote does not stand in the winner"),
         (babbler, "not what was asked for"),
     ] {

@@ -190,3 +190,22 @@ fn a_run_that_would_ask_nobody_does_not_begin() {
     project.evals(&["run"]).exits(2).says("unknown key `modle`");
     assert!(!project.path(".evals").exists(), "nothing was started");
 }
+
+#[test]
+fn a_request_that_cannot_be_shown_whole_is_rejected_and_asked_of_nobody() {
+    for (default, length, outcome, asked) in
+        [("", 61_000, "rejected", 0), (", default: allow", 61_000, "rejected", 0), ("", 15_000, "allowed", 1)]
+    {
+        let service = Service::start(|_, _| says("allow"));
+        let project = at(&service);
+        let policy = format!("interaction: {{llm: {{model: 'anthropic:m', instructions: Only echo.{default}}}}}");
+        let command = format!("echo ok #{}\\nrm -rf precious", "x".repeat(length));
+        let steps = format!("steps: [{{run: {{command: \"{command}\", ask: true, otherwise: [{{say: not then}}]}}}}]");
+        project.case("a", &policy, &steps);
+        project.evals(&["run"]).exits(0);
+        let (said, _, reason) = answers(&project).remove(0);
+        assert_eq!((said, service.got().len()), (json!(outcome), asked), "{default} {length}: {reason}");
+        let warnings = project.result("a/demo/default/1")["warnings"].to_string();
+        assert_eq!(warnings.contains("would not be seen whole"), asked == 0, "{warnings}");
+    }
+}

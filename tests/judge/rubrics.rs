@@ -201,6 +201,46 @@ fn a_judge_that_passes_a_canary_is_void() {
 }
 
 #[test]
+fn a_judge_whose_answer_to_a_canary_is_of_no_form_was_not_tried() {
+    let service = Service::start(|got, number| {
+        let no_events = json!({"criterion": "tested", "verdict": "pass", "events": null, "quote": "", "reason": "x"});
+        if got.is_canary() { Does::Says(json!({"criteria": [no_events]}).to_string()) } else { judge(got, number) }
+    });
+    let project = at(&service);
+    let (ran, result) = run(&project, &format!("[{TESTED}]"), &[]);
+    ran.exits(3);
+    let grade = &result["grades"][0];
+    assert_eq!(grade["outcome"], "ungraded", "{grade}");
+    assert!(service.got().iter().all(Got::is_canary), "the session was not even shown");
+    // One that declines has passed nothing.
+    let service = Service::start(|got, number| if got.is_canary() { Does::Declines } else { judge(got, number) });
+    let (ran, _) = run(&at(&service), &format!("[{TESTED}]"), &[]);
+    ran.exits(0);
+}
+
+#[test]
+fn a_judge_that_says_nothing_is_told_of_though_the_verdict_does_not_hang_on_it() {
+    let service = Service::start(|_, _| Does::Refuses(401, None));
+    let project = at(&service);
+    let diagnostic = TESTED.replace("rubric: {", "rubric: {diagnostic: true, ");
+    let (ran, _) = run(&project, &format!("[{{{diagnostic}}}, {{stop: {{reason: [end_turn]}}}}]"), &[]);
+    ran.exits(0).says("1 grade by a judge not given: ");
+}
+
+#[test]
+fn a_key_in_the_query_of_an_address_is_nowhere() {
+    let service = Service::start(judge);
+    let mut project = at(&service);
+    project.env("ANTHROPIC_BASE_URL", "http://user:hunter2pass@127.0.0.1:1/v1?key=qk-998877");
+    let (ran, result) = run(&project, &format!("[{TESTED}]"), &[]);
+    let ran = ran.exits(3);
+    for secret in ["qk-998877", "hunter2pass"] {
+        assert!(!result.to_string().contains(secret) && !ran.out.contains(secret) && !ran.err.contains(secret));
+    }
+    assert!(result.to_string().contains("127.0.0.1:1"), "{result}");
+}
+
+#[test]
 fn a_judge_that_changes_behind_its_name_is_tried_again() {
     let service = Service::start(|got, number| {
         if number < 4 {
