@@ -70,6 +70,8 @@ pub fn asking(
     manifests: HashMap<String, Arc<Manifest>>,
 ) -> Result<Engine, CliError> {
     let mut settings = settings(&engine.env)?;
+    // An agent takes longer than a service, unless somebody says how long either may take.
+    let time = engine.env.get("EVALS_MODEL_TIMEOUT").filter(|it| !it.trim().is_empty()).map(|_| Time(settings.time));
     if !args.no_judge_cache {
         let place = PathBuf::from(CACHE);
         // Made by the first answer; until then nothing is written.
@@ -89,7 +91,7 @@ pub fn asking(
         person: None,
         judges: Judges::none(),
     };
-    let harnesses = Arc::new(InPlaceOfModel::new(starts, manifests));
+    let harnesses = Arc::new(InPlaceOfModel::new(starts, manifests, time));
     let client = Client::new(settings, engine.interrupt.clone(), Some(harnesses));
     Ok(Engine { judges: Judges::new(client, chosen, masker), ..engine })
 }

@@ -19,7 +19,7 @@ use crate::trace::jsonl::Reader;
 use crate::trace::{Body, Usage, UsageScope};
 use crate::values::Time;
 
-/// How long an agent may take for an answer.
+/// How long an agent may take for an answer, where nobody says otherwise.
 const TIME: Time = Time(Duration::from_secs(300));
 
 /// The case whose prompt the question takes the place of.
@@ -29,6 +29,7 @@ const CASE: &str = "prompt: Answer.\ninteraction: auto-reject\ngraders: [{stop: 
 pub struct InPlaceOfModel {
     engine: Engine,
     manifests: HashMap<String, Arc<Manifest>>,
+    time: Time,
     asked: AtomicUsize,
 }
 
@@ -39,15 +40,17 @@ impl std::fmt::Debug for InPlaceOfModel {
 }
 
 impl InPlaceOfModel {
-    /// Starts the agents of these manifests, with an engine that asks no model itself.
-    pub fn new(engine: Engine, manifests: HashMap<String, Arc<Manifest>>) -> Self {
-        Self { engine, manifests, asked: AtomicUsize::new(0) }
+    /// Starts the agents of these manifests, with an engine that asks no model itself. Each may take so long for an
+    /// answer.
+    pub fn new(engine: Engine, manifests: HashMap<String, Arc<Manifest>>, time: Option<Time>) -> Self {
+        Self { engine, manifests, time: time.unwrap_or(TIME), asked: AtomicUsize::new(0) }
     }
 
     async fn answer(&self, manifest: Arc<Manifest>, model: Option<&str>, prompt: &str) -> Result<Reply, String> {
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
         let folder = self.engine.temporary.join(format!("judge-{number}"));
-        let case = case(&folder, prompt)?;
+        let mut case = case(&folder, prompt)?;
+        case.limits.time = Some(self.time);
         let trial = TrialRecord {
             case: case.id.clone(),
             harness: manifest.name.clone(),
@@ -96,7 +99,6 @@ fn case(folder: &Path, prompt: &str) -> Result<Case, String> {
     let loaded = loaded.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
     let mut case = loaded.into_iter().next().ok_or("the question is no case")?;
     case.turns = vec![prompt.to_owned()];
-    case.limits.time = Some(TIME);
     Ok(case)
 }
 

@@ -128,3 +128,16 @@ fn an_agent_that_fails_judges_nothing() {
     project.case("a", &format!("graders: [{TESTED}]"), STEPS);
     project.evals(&["run", "--judge", "harness:kind"]).exits(3).says("is void: it passed the canary");
 }
+
+#[test]
+fn an_agent_that_does_not_answer_is_waited_for_as_long_as_a_service() {
+    let mut project = Project::new();
+    project.harness("sleeper", "adapter: output-only\ncommand: [sleep, '60']");
+    project.env("EVALS_MODEL_TIMEOUT", "300ms");
+    project.env("EVALS_MODEL_RETRIES", "0");
+    project.case("a", &format!("graders: [{}]", TESTED.replace("anthropic:claude-opus-4-8", "harness:sleeper")), STEPS);
+    let begun = std::time::Instant::now();
+    project.evals(&["run"]).exits(3);
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+    assert_eq!(project.result("a/demo/default/1")["grades"][0]["outcome"], "ungraded");
+}
