@@ -73,9 +73,10 @@ pub fn of(report: &Report) -> Vec<String> {
     notes
 }
 
-/// Grades that models were to give and did not, also where the verdict does not hang on them.
+/// Grades that judges who were named did not give, also where the verdict does not hang on them.
 fn unjudged(report: &Report) -> Option<String> {
-    let asks = |grade: &&GradeRecord| matches!(&*grade.grader, "rubric" | "pairwise") && grade.passed.is_none();
+    let is_named = |grade: &GradeRecord| grade.judge.as_ref().is_some_and(|judge| !judge.model.is_empty());
+    let asks = |grade: &&GradeRecord| is_named(grade) && grade.passed.is_none();
     let grades = report.results.iter().flat_map(|result| result.grades.iter().filter(asks));
     let (mut count, mut first) = (0, None);
     for grade in grades {

@@ -225,6 +225,15 @@ fn a_judge_that_says_nothing_is_told_of_though_the_verdict_does_not_hang_on_it()
     let diagnostic = TESTED.replace("rubric: {", "rubric: {diagnostic: true, ");
     let (ran, _) = run(&project, &format!("[{{{diagnostic}}}, {{stop: {{reason: [end_turn]}}}}]"), &[]);
     ran.exits(0).says("1 grade by a judge not given: ");
+    let mut without_key = at(&service);
+    without_key.env("ANTHROPIC_API_KEY", "");
+    without_key.env("ANTHROPIC_BASE_URL", "");
+    let (ran, _) = run(&without_key, &format!("[{{{diagnostic}}}, {{stop: {{reason: [end_turn]}}}}]"), &[]);
+    ran.exits(0).says("1 grade by a judge not given: ");
+    // Where nobody named one there is none who failed.
+    let nobody = diagnostic.replace("judge: 'anthropic:claude-opus-4-8', ", "");
+    let (ran, _) = run(&at(&service), &format!("[{{{nobody}}}, {{stop: {{reason: [end_turn]}}}}]"), &[]);
+    assert!(!ran.exits(0).out.contains("not given"));
 }
 
 #[test]
