@@ -80,8 +80,12 @@ pub enum About {
 impl About {
     /// Whether it is about what came of the same cases under the same conditions, or about what was to be compared.
     pub fn is_of_what_came(self) -> bool {
-        use About::{Errors, Graded, OtherHarness, Prices, Retries, Trials, Ungraded};
-        matches!(self, Errors | Ungraded | Trials | Prices | Retries | OtherHarness | Graded)
+        match self {
+            About::Errors | About::Ungraded | About::Trials | About::Retries => true,
+            About::Prices | About::OtherHarness | About::Graded => true,
+            About::SameRun | About::Unmatched | About::Unpaired | About::Played => false,
+            About::Harness | About::Sandbox | About::Agent | About::Judges | About::Version | About::Model => false,
+        }
     }
 }
 
