@@ -6,6 +6,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use serde_json::Value;
 
 use self::made::Templates;
+use self::trials::Trials;
 use crate::case::Normalise;
 use crate::trace::Header;
 
@@ -13,6 +14,7 @@ mod chances;
 mod hashes;
 mod made;
 mod times;
+mod trials;
 
 pub use made::names_in;
 
@@ -23,6 +25,7 @@ const SHORTEST_ID: usize = 6;
 pub struct Replacing<'a> {
     /// Texts that this Trace tells to differ by chance, with what stands for each.
     known: Option<(AhoCorasick, Vec<&'static str>)>,
+    trials: Trials,
     /// How the session makes names of temporary files.
     templates: Templates,
     rules: &'a [Normalise],
@@ -39,6 +42,7 @@ impl<'a> Replacing<'a> {
         rules: &'a [Normalise],
     ) -> Self {
         let mut known: Vec<(String, &'static str)> = Vec::new();
+        let trials = header.cwd.as_deref().map(Trials::of).unwrap_or_default();
         if let Some(cwd) = header.cwd.as_deref().map(|cwd| cwd.trim_end_matches('/')).filter(|cwd| cwd.len() > 1) {
             for root in [cwd.to_owned(), format!("/private{cwd}")] {
                 // The folders of a trial lie beside each other.
@@ -49,6 +53,10 @@ impl<'a> Replacing<'a> {
                     // The folders of all trials lie where the system has temporary files.
                     let outer = trial.rsplit_once("/trial-").and_then(|(run, _)| run.rsplit_once("/evals-run-"));
                     known.extend(outer.filter(|it| it.0.len() > 1).map(|it| (it.0.to_owned(), "{tmp}")));
+                }
+                // Names made of the paths of trials are known by how they look.
+                if !trials.is_private() {
+                    known.extend(trials::names_of(&root).into_iter().map(|name| (name, "{workspace}")));
                 }
                 known.push((root, "{workspace}"));
             }
@@ -63,12 +71,12 @@ impl<'a> Replacing<'a> {
         let mut templates = Templates::default();
         inputs.for_each(|input| learn(input, &mut templates));
         told.for_each(|name| templates.told(name));
-        Self { known, templates, rules }
+        Self { known, trials, templates, rules }
     }
 
     /// An argument of a call, or its title: what the agent chose stays.
     pub fn argument(&self, text: &str) -> String {
-        self.with_rules(chances::replaced(&self.known_in(text), false, &self.templates).into_owned())
+        self.with_rules(chances::replaced(&self.known_in(text), false, &self.trials, &self.templates).into_owned())
     }
 
     /// The same with the key that it stands under.
@@ -81,7 +89,7 @@ impl<'a> Replacing<'a> {
 
     /// Prose: versions, durations and addresses go, too.
     pub fn prose(&self, text: &str) -> String {
-        self.with_rules(chances::replaced(&self.known_in(text), true, &self.templates).into_owned())
+        self.with_rules(chances::replaced(&self.known_in(text), true, &self.trials, &self.templates).into_owned())
     }
 
     fn known_in<'t>(&self, text: &'t str) -> Cow<'t, str> {
@@ -94,7 +102,9 @@ impl<'a> Replacing<'a> {
             let after = text[found.end()..].chars().next();
             let before = text[..found.start()].chars().next_back();
             let goes_on = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '-');
-            if goes_on(after) || before.is_some_and(char::is_alphanumeric) {
+            // A name made of a path may be a word or an option, where it is no whole part of a path.
+            let is_name = text[found.range()].starts_with(['-', '_']) && !matches!(before, Some('/' | '\\'));
+            if goes_on(after) || before.is_some_and(char::is_alphanumeric) || is_name {
                 continue;
             }
             out.push_str(&text[done..found.start()]);

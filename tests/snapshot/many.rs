@@ -36,7 +36,7 @@ graders: [{snapshot: {gate: true}}, {stop: {reason: [end_turn]}}]";
 }
 
 /// An agent whose arguments and words hold whatever differs by chance: names of temporary files as mktemp, Python and
-/// Node make them, processes, short hashes (each third of figures alone), dates in every form.
+/// Node make them, processes, short hashes (each third of figures alone), dates in every form, and names made of its folder's path.
 const OF_CHANCES: &str = r#"
 import json, os, sys, time
 digits, lower = "0123456789", "abcdefghijklmnopqrstuvwxyz"
@@ -48,6 +48,9 @@ def now(form): return time.strftime(form, time.gmtime(1700000000 + below(2000000
 made, job = f"{folder}/tmp.{some(everything, 10)}", f"{folder}/job.{some(everything, 4)}"
 python, node = f"{folder}/tmp{some(lower + digits + '_', 8)}", f"{folder}/work-{some(everything, 6)}"
 seen = f"{folder}/seen-test{10 + below(89)}"
+cwd, home = os.getcwd(), os.environ["HOME"]
+slug, encoded = "".join(c if c.isalnum() else "-" for c in cwd), cwd.replace("/", "%2F")
+stranger = f"/tmp/evals-run-{below(90000)}-{below(9)}/trial-{some(everything, 6)}"
 uuid = "-".join(os.urandom(n).hex() for n in (4, 2, 2, 2, 6))
 pid = os.getpid()
 calls = [
@@ -62,6 +65,8 @@ calls = [
     {"text": f"commit {sha()}\nDate:   {now('%a %b %d %H:%M:%S %Y')} +0000\n\n    Fix 1234567\n"},
     {"text": now("%a %b %d %H:%M:%S UTC %Y") + " and " + now("%a, %d %b %Y %H:%M:%S GMT")},
     {"command": f"ls {seen}"},
+    {"path": f"{home}/.claude/projects/{slug}/memory/MEMORY.md", "beside": f"{stranger.replace('/', '-')}-workspace/a"},
+    {"command": f"ls /tmp/claude/{slug}/x {cwd.replace('/', '_')} {stranger}/home/a /home/anna/a", "uri": f"x:{encoded}%2Fa"},
     {"url": f"http://localhost:{32768 + below(28000)}/42"},
 ]
 def say(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
@@ -77,6 +82,7 @@ for line in sys.stdin:
             said = [{"type": "content", "content": {"type": "text", "text": f"It is {seen}."}}]
             update(sessionUpdate="tool_call_update", toolCallId=name, status="completed", content=said)
         words = f"Process {pid} exited after {below(900) / 100:.2f}s on port {32768 + below(28000)}; commit {sha()} has 42 files, v2.{pid}.1."
+        words += f" It took {below(9)}m{below(60)}s until 42, elapsed: 00:{10 + below(50)}, and ended {now('%m/%d/%Y')} at {now('%H:%M')}."
         update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": words})
         say(id=asked["id"], result={"stopReason": "end_turn"})
 "#;

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use regex::{Captures, Regex};
 
 use super::made::Templates;
+use super::trials::Trials;
 use super::{hashes, times};
 
 macro_rules! patterns {
@@ -18,12 +19,10 @@ macro_rules! patterns {
 pub(super) use patterns;
 
 patterns! {
-    /// Private folders of this program.
-    TRIAL = r"(?:\{tmp\}|(?:/[\w.@+-]+)*)/evals-run-[\w-]+/trial-\w+(?:/(?P<folder>workspace|home|tmp)\b)?";
     /// The system's folders for files that live for a while.
     TEMPORARY = r"(?P<before>^|file://|[^\w.{}/-])(?:/private)?(?:/var/folders/\w+/\w+/T|/var/tmp|/tmp|/dev/shm)(?P<after>/|\b)";
     /// What lies in one of them.
-    IN_TEMPORARY = r"\{tmp\}/(?P<name>[\w.@+-]+)";
+    IN_TEMPORARY = r"(?P<folder>\{tmp\}|\{other-trial\}/tmp)/(?P<name>[\w.@+-]+)";
     /// Homes of people.
     HOME = r"(?P<before>^|file://|[^\w.{}/-])(?:/home/[\w.-]+|/Users/[\w.-]+|/root)(?P<after>/|\W|$)";
     UUID = r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b";
@@ -41,27 +40,31 @@ patterns! {
     /// Programs that look at a process.
     LOOK_AT = r"\b(?P<word>(?:ps|lsof|strace|gdb|pmap|pgrep|pkill|pidstat|renice|top)\b[^;|&\n]*?\s-[pP]\s?)(?P<pids>\d{2,10}(?:,\d{2,10})*)\b";
     NUMBER = r"\d+";
-    DURATION = r"(?P<before>^|[^\w.])\d+(?:\.\d+)?\s?(?:ms|µs|us|ns|s|secs?|seconds?|milliseconds?|mins?|minutes?|hours?)\b";
+    /// What was measured, as programs tell it in parts: `1m12s`, `1h 5m`, `0m0.123s`, `2 minutes and 3 seconds`.
+    DURATIONS = r"(?P<before>^|[^\w.])(?P<days>\d+ ?(?:d|days?))?(?P<hours>(?:,? )?(?:and )?\d+ ?(?:h|hrs?|hours?))?(?P<minutes>(?:,? )?(?:and )?\d+ ?(?:m|mins?|minutes?))?(?P<seconds>(?:,? )?(?:and )?\d+(?:\.\d+)? ?(?:s|secs?|seconds?))?\b";
+    ELAPSED = r"(?i)(?P<word>\b(?:elapsed|took|duration)(?: time)?[ :=(]{1,3})\d{1,3}:[0-5]\d(?:\.\d+)?(?P<after>[^\w:]|$)";
+    DURATION = r"(?P<before>^|[^\w.])\d+(?:\.\d+)?\s?(?:ms|µs|us|ns|s|secs?|seconds?|milliseconds?|mins?|minutes?|h|hrs?|hours?)\b";
     VERSION = r"\bv?(?P<numbers>\d+(?:\.\d+){2,})(?:[-+][0-9A-Za-z.-]+)?\b";
 }
 
 /// What differs by chance in any text; in prose versions, durations and addresses, too.
-pub fn replaced<'t>(text: &'t str, prose: bool, templates: &Templates) -> Cow<'t, str> {
+pub fn replaced<'t>(text: &'t str, prose: bool, trials: &Trials, templates: &Templates) -> Cow<'t, str> {
     // Little of it is without a digit: folders, names in them, and hashes that are letters alone.
     let letters = || text.as_bytes().windows(7).any(|bytes| bytes.iter().all(|b| (b'a'..=b'f').contains(b)));
     if !text.bytes().any(|b| b.is_ascii_digit() || b == b'/') && !letters() {
         return Cow::Borrowed(text);
     }
-    let text = TRIAL.replace_all(text, |found: &Captures<'_>| {
-        format!("{{{}}}", found.name("folder").map_or("trial", |folder| folder.as_str()))
-    });
+    let text = trials.replaced(text);
     let text = and(text, &TEMPORARY, |found| format!("{}{{tmp}}{}", &found["before"], &found["after"]));
-    let text = and(text, &IN_TEMPORARY, |found| format!("{{tmp}}/{}", templates.without_chance(&found["name"])));
-    let text = and(text, &HOME, |found| format!("{}{{home}}{}", &found["before"], &found["after"]));
+    let text =
+        and(text, &IN_TEMPORARY, |found| format!("{}/{}", &found["folder"], templates.without_chance(&found["name"])));
+    // The agent of a trial has a home of its own, and this is none of it.
+    let home = if trials.is_private() { "{user-home}" } else { "{home}" };
+    let text = and(text, &HOME, |found| format!("{}{home}{}", &found["before"], &found["after"]));
     let text = and(text, &UUID, |_| "{uuid}".to_owned());
     let text = and(text, &ID, |found| if mixed(&found["rest"]) { "{id}".to_owned() } else { found[0].to_owned() });
     let text = hashes::replaced(text, prose);
-    let text = times::replaced(text);
+    let text = times::replaced(text, prose);
     let text = processes(text);
     let text = and(text, &PORT, |found| format!("{}:{{port}}", &found["host"]));
     if !prose {
@@ -70,6 +73,12 @@ pub fn replaced<'t>(text: &'t str, prose: bool, templates: &Templates) -> Cow<'t
     let text = and(text, &LISTENING, |found| {
         let given = found["port"].parse().is_ok_and(|port: u32| (32_768..=60_999).contains(&port));
         if given { format!("{}{{port}}", &found["word"]) } else { found[0].to_owned() }
+    });
+    let text = and(text, &ELAPSED, |found| format!("{}{{duration}}{}", &found["word"], &found["after"]));
+    let text = and(text, &DURATIONS, |found| {
+        // One part alone is known below, or is a number of something else.
+        let parts = ["days", "hours", "minutes", "seconds"].iter().filter(|part| found.name(part).is_some()).count();
+        if parts > 1 { format!("{}{{duration}}", &found["before"]) } else { found[0].to_owned() }
     });
     let text = and(text, &DURATION, |found| format!("{}{{duration}}", &found["before"]));
     // Four numbers are an address.

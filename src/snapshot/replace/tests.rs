@@ -6,14 +6,21 @@ use serde_json::json;
 use super::*;
 use crate::trace::{Agent, Seen};
 
+mod folders;
+
 fn replaced(text: &str) -> [String; 2] {
     replaced_below("/tmp", text)
 }
 
 /// With the trials below a folder.
 fn replaced_below(folder: &str, text: &str) -> [String; 2] {
+    replaced_in(&format!("{folder}/evals-run-11-0/trial-VMA2VH/workspace"), text)
+}
+
+/// In a working folder.
+fn replaced_in(cwd: &str, text: &str) -> [String; 2] {
     let mut header = Header::new("acp", Seen { tracing: true, interaction: true });
-    header.cwd = Some(format!("{folder}/evals-run-11-0/trial-VMA2VH/workspace"));
+    header.cwd = Some(cwd.to_owned());
     header.agent = Some(Agent { name: "x".into(), version: Some("2.1.330".into()) });
     let rules = [Normalise { regex: r"seed=\d+".parse().unwrap(), with: "seed={n}".to_owned() }];
     let ids = ["toolu_t0_2_613c8099", "0", "a word of the task"];
@@ -40,11 +47,11 @@ fn what_differs_by_chance_becomes_a_word() {
         ("/tmp/evals-run-11-0/trial-VMA2VH/workspace/tmp/a", "{workspace}/tmp/a", ""),
         ("cd /tmp/evals-run-11-0/trial-VMA2VH/workspace", "cd {workspace}", ""),
         ("/tmp/evals-run-11-0/trial-VMA2VH/home/.x", "{home}/.x", ""),
-        ("/tmp/evals-run-12-3/trial-aaaaaa/tmp/y", "{tmp}/y", ""),
+        ("/tmp/evals-run-12-3/trial-aaaaaa/tmp/y", "{other-trial}/tmp/y", ""),
         ("/tmp/evals-run-11-0/trial-VMA2VH/workspace-2/a", "{workspace}-2/a", ""),
-        ("ls /tmp/tmp.Ab12Cd/x /home/anna/y", "ls {tmp}/tmp.{made}/x {home}/y", ""),
+        ("ls /tmp/tmp.Ab12Cd/x /home/anna/y", "ls {tmp}/tmp.{made}/x {user-home}/y", ""),
         ("x=/tmp/notes.markdown file:///tmp/a", "x={tmp}/notes.markdown file://{tmp}/a", ""),
-        ("cat '/home/ann/.bashrc'", "cat '{home}/.bashrc'", ""),
+        ("cat '/home/ann/.bashrc'", "cat '{user-home}/.bashrc'", ""),
         ("src/tmp/a and lib/home/b", "src/tmp/a and lib/home/b", ""),
         ("toolu_t0_2_613c8099 toolu_01AbCdEfGh", "{id} {id}", ""),
         ("call_function", "call_function", ""),
@@ -192,6 +199,61 @@ fn the_users_temporary_folder_is_the_one_that_trials_lie_in() {
 }
 
 #[test]
+fn durations_times_and_dates_that_could_be_chosen_go_in_prose_alone() {
+    let mut rows = Vec::new();
+    for (text, shown) in [
+        ("It took 1m12s.", "It took {duration}."),
+        ("Done in 1m 12s, at last", "Done in {duration}, at last"),
+        ("up 1h 5m (2d 3h)", "up {duration} ({duration})"),
+        ("real\t0m0.123s\nuser\t1m2.5s", "real\t{duration}\nuser\t{duration}"),
+        ("for 2 minutes and 3 seconds", "for {duration}"),
+        ("for 1 hour, 2 mins, 3.5 secs", "for {duration}"),
+        ("up 5 days, 3 hours", "up {duration}"),
+        ("it ran 2h", "it ran {duration}"),
+        ("elapsed: 00:12", "elapsed: {duration}"),
+        ("Elapsed time: 1:02.5, took 12:03", "Elapsed time: {duration}, took {duration}"),
+        ("finished at 10:17.", "finished at {time}."),
+        ("running since 23:05 UTC", "running since {time}"),
+        ("at 9:05 AM", "at {time}"),
+        ("11/22/2026 10:17", "{date} {time}"),
+        ("11/22/2026, 10:17 PM", "{date}, {time}"),
+        ("22/11/2026 10:17:10", "{date} {time}"),
+        ("on 22.11.2026.", "on {date}."),
+        ("2026/11/22 10:17:10 it began", "{date} {time} it began"),
+        ("November 22, 2026 10:17", "{date} {time}"),
+    ] {
+        rows.push((text.to_owned(), replaced(text)[1].clone(), shown.to_owned()));
+        if !text.contains(":10") && !text.contains("November") {
+            rows.push((format!("argument {text}"), replaced(text)[0].clone(), text.to_owned()));
+        }
+    }
+    for text in [
+        "kept for 5 days",
+        "after 2 weeks",
+        "5m of rope and 3d models",
+        "v1m12sx",
+        "a1m12s",
+        "the ratio is 10:17",
+        "John 3:16",
+        "an error at 3:16",
+        "at 25:17",
+        "at 10:75",
+        "src/a.rs:10:17",
+        "at 10:17:x",
+        "in 0:12",
+        "33/22/2026",
+        "13/13/2026",
+        "1/2/3",
+        "logs/2026/11/22/a",
+        "a/11/22/2026",
+        "10/20",
+    ] {
+        rows.push((text.to_owned(), replaced(text)[1].clone(), text.to_owned()));
+    }
+    same(rows);
+}
+
+#[test]
 fn dates_and_times_are_known_in_every_form_that_programs_write() {
     let mut rows = Vec::new();
     for text in [
@@ -313,8 +375,7 @@ fn what_was_chosen_stays() {
     ] {
         rows.push((text.to_owned(), replaced(text)[0].clone(), text.to_owned()));
     }
-    for text in ["process 42 files", "port 8080", "kill %1", "/opt/notes.markdown", "1,000,000 and 1234567", "at 10:17"]
-    {
+    for text in ["process 42 files", "port 8080", "kill %1", "/opt/notes.markdown", "1,000,000 and 1234567"] {
         rows.push((text.to_owned(), replaced(text)[1].clone(), text.to_owned()));
     }
     same(rows);

@@ -17,12 +17,32 @@ patterns! {
     COMPACT_DAY = r"20[23]\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])";
     WRITTEN_DAY = r"\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)(?:day|sday|nesday|rsday|urday)?,? )?(?:(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)(?:uary|ruary|ch|il|e|y|ust|tember|ober|ember)? {1,2}[0-3]?\d(?:st|nd|rd|th)?,? {1,2}(?:19|20)\d{2}|[0-3]?\d (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)(?:uary|ruary|ch|il|e|y|ust|tember|ober|ember)? (?:19|20)\d{2})\b";
     CLOCK = r"\b(?P<hour>[0-2]?\d):[0-5]\d:[0-6]\d(?:[.,]\d+)?(?: ?[AP]M)?\b";
+    /// `11/22/2026`, `22.11.2026`, `2026/11/22`.
+    NUMERIC_DAY = r"(?P<before>^|[^\w./-])(?:(?P<one>\d{1,2})/(?P<two>\d{1,2})/(?:19|20)\d{2}|[0-3]?\d\.(?:0?[1-9]|1[0-2])\.(?:19|20)\d{2}|(?:19|20)\d{2}/(?:0?[1-9]|1[0-2])/[0-3]?\d)(?P<after>$|[^\w/.-]|\.(?:\s|$))";
+    /// A time without seconds, where a word or a date before it says what it is: `at 10:17`, and not `at 3:16`, which is
+    /// a place in a file.
+    HOUR = r"(?P<word>\b(?:[Aa]t|[Ss]ince) |\{date\},? )(?:(?:[01]\d|2[0-3]):[0-5]\d(?: ?[AaPp][Mm]\b)?|\d:[0-5]\d ?[AaPp][Mm]\b)(?: (?:UTC|GMT)\b)?(?P<after>[^\w:]|$)";
     /// Seconds since 1970, from 2020 to 2033, or thousandths, millionths and so on of them.
     EPOCH = r"1[6-9]\d{8}(?:\d{9}|\d{6}|\d{3}|\.\d+)?";
 }
 
-/// Dates and times become words.
-pub fn replaced(text: Cow<'_, str>) -> Cow<'_, str> {
+/// Dates and times become words; in prose also those that could be a path, a number or a place in a file elsewhere.
+pub fn replaced(text: Cow<'_, str>, prose: bool) -> Cow<'_, str> {
+    if !prose {
+        return in_any_text(text);
+    }
+    let text = and(text, &NUMERIC_DAY, |found| {
+        let number = |name: &str| found.name(name).and_then(|it| it.as_str().parse::<u8>().ok());
+        // Day and month in either order, and with points the day first.
+        let (one, two) = (number("one").unwrap_or(1), number("two").unwrap_or(1));
+        let is_day = (1..=31).contains(&one.max(two)) && (1..=12).contains(&one.min(two));
+        if is_day { format!("{}{{date}}{}", &found["before"], &found["after"]) } else { found[0].to_owned() }
+    });
+    let text = in_any_text(text);
+    and(text, &HOUR, |found| format!("{}{{time}}{}", &found["word"], &found["after"]))
+}
+
+fn in_any_text(text: Cow<'_, str>) -> Cow<'_, str> {
     let text = and(text, &MONTH_FIRST, |_| "{time}".to_owned());
     let text = and(text, &DAY_FIRST, |_| "{time}".to_owned());
     let text = between(text, &ISO, |found, before, after| alone(&found[0], before, after, "{time}"));
