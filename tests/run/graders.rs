@@ -143,11 +143,11 @@ const SUITE: &str = "import unittest\nfrom m import add\nclass T(unittest.TestCa
 #[test]
 fn tests_of_a_runner_are_judged_one_by_one() {
     let project = Project::new();
-    project.write("cases/work/m.py", "def add(a, b):\n    return 0\n");
+    project.write("cases/given/m.py", "def add(a, b):\n    return 0\n");
     project.write("cases/hidden/test_m.py", SUITE);
     let keys = |grader: &str| {
         format!(
-            "workspace: {{copy: work}}\nhidden: hidden\nenv: {{PYTHONDONTWRITEBYTECODE: '1'}}\ngraders: [{{tests: {grader}}}]"
+            "workspace: {{copy: given}}\nhidden: hidden\nenv: {{PYTHONDONTWRITEBYTECODE: '1'}}\ngraders: [{{tests: {grader}}}]"
         )
     };
     let step = |new: &str| format!("steps: [{{edit: {{path: m.py, old: return 0, new: {new}}}}}]");

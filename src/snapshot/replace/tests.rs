@@ -298,8 +298,8 @@ fn dates_and_times_are_known_in_every_form_that_programs_write() {
         assert_eq!(replaced(&format!("on {text}."))[0], "on {date}.");
     }
     assert_eq!(replaced("backup_2026-11-22.tar log_20261122.txt")[0], "backup_{date}.tar log_{date}.txt");
-    let listed = "-rw-r--r-- 1 root root 12 Nov 22 10:17 TODO";
-    assert_eq!(replaced(listed)[0], "-rw-r--r-- 1 root root 12 {time} TODO");
+    let listed = "-rw-r--r-- 1 root root 12 Nov 22 10:17 notes";
+    assert_eq!(replaced(listed)[0], "-rw-r--r-- 1 root root 12 {time} notes");
 }
 
 #[test]
