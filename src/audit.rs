@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::grade::GradeRecord;
 use crate::grader::{Grader, judges_what_is_left, unique_names};
-use crate::result::TrialResult;
+use crate::result::{TrialResult, Warning};
 use crate::verdict::Verdict;
 
 pub mod vandal;
@@ -128,7 +128,7 @@ impl Tried {
         if !sound {
             said.extend(result.error.as_ref().map(|error| format!("{}: {}", error.category.word(), error.message)));
             // A limit, or a protected file, fails a trial without any grader.
-            said.extend(result.warnings.iter().filter(|_| graders.is_empty()).cloned());
+            said.extend(result.warnings.iter().filter(|_| graders.is_empty()).map(Warning::to_string));
         }
         let note = (!said.is_empty()).then(|| said.join("; "));
         let (must, verdict) = (agent.must(), Some(result.verdict));

@@ -24,7 +24,7 @@ pub use engine::{Asked, Counters, Decision, decide, decide_by_rule};
 pub use form::{Field, Form};
 pub use named::{NamedPolicy, PolicyFolder};
 pub use person::{Person, Question};
-pub use policy::{NO_MODEL, Policy, Reply};
+pub use policy::{Policy, Reply};
 
 /// A policy. Written as a word, or as a one-key map where it has settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -10,6 +10,11 @@ use crate::trace::{Agent, ErrorCategory, Model, StopReason, ToolKind};
 use crate::values::Fraction;
 use crate::verdict::Verdict;
 
+mod old_warnings;
+pub mod warning;
+
+pub use warning::Warning;
+
 /// What came of one Trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialResult {
@@ -49,8 +54,9 @@ pub struct TrialResult {
     /// `kind:name` of the calls of each step.
     pub shape: Vec<Vec<String>>,
     /// What the user should know beside the verdict.
-    #[serde(default)]
-    pub warnings: Vec<String>,
+    #[serde(default, with = "warning::list")]
+    #[schemars(with = "Vec<Warning>")]
+    pub warnings: Vec<Warning>,
     /// Why it was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,

@@ -294,8 +294,9 @@ impl Table {
             "stream" => "Claude Code's stream",
             _ => "Output only",
         };
-        let warnings = trial.result["warnings"].as_array().unwrap().iter().filter_map(Value::as_str);
-        let kept = warnings.filter(|warning| !warning.starts_with("harness"));
+        let warnings = trial.result["warnings"].as_array().unwrap().iter();
+        let kept = warnings.filter(|warning| warning["code"] != "no_permissions");
+        let kept = kept.filter_map(|warning| warning["text"].as_str());
         let told: Vec<String> =
             trial.notices().into_iter().map(|code| format!("`{code}`")).chain(kept.map(str::to_owned)).collect();
         let row = format!(

@@ -20,7 +20,7 @@ use evals::report::list::{self, CaseRow, HarnessRow, ListForm, RunRow};
 use evals::report::progress::{Live, Plain, Watch, may_move};
 use evals::report::text::{Look, width_of};
 use evals::report::{Report, Summary, exit_code, show, trials_named};
-use evals::result::{ErrorRecord, Metrics, StopRecord, TrialResult};
+use evals::result::{ErrorRecord, Metrics, StopRecord, TrialResult, Warning};
 use evals::run::events::RunEvent;
 use evals::run::{CaseRecord, HarnessRecord, RunOptions, RunRecord, TrialRecord};
 use evals::trace::jsonl::Reader;
@@ -186,7 +186,7 @@ fn one_column(folder: &Path) -> Report {
         exit: None,
         stderr_tail: Some("warning: slow network\nkilled\n".into()),
     });
-    failed.warnings.push("harness `claude` does not ask for permission".into());
+    failed.warnings.push(Warning::Text { said: "harness `claude` does not ask for permission".into() });
     let mut gate = grade("tests", "command", Some(false), "`cargo test` exited 101, 0 was expected", &[8, 9]);
     gate.gate = true;
     failed.grades = vec![
@@ -617,7 +617,7 @@ proptest! {
             let verdict = [Verdict::Pass, Verdict::Fail, Verdict::Errored, Verdict::Ungraded][n % 4];
             let mut result = took(result(case, harness, arm, *trial, verdict), 5, Some(1.0), None);
             result.grades = vec![grade(&reason, "command", None, &reason, &[1, 2])];
-            result.warnings = vec![reason.clone()];
+            result.warnings = vec![Warning::Text { said: reason.clone() }];
             result
         });
         let mut run = record(&planned, "all");

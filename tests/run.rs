@@ -46,5 +46,7 @@ mod secrets;
 mod services;
 #[path = "run/sessions.rs"]
 mod sessions;
+#[path = "run/warnings.rs"]
+mod warnings;
 #[path = "run/workspaces.rs"]
 mod workspaces;

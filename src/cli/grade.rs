@@ -10,7 +10,7 @@ use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, engine, inputs, terminal};
 use crate::report::format::{Format, ReporterArg};
 use crate::report::{self, Report};
-use crate::result::TrialResult;
+use crate::result::{TrialResult, Warning};
 use crate::run::{RunRecord, TrialRecord};
 use crate::sandbox::{self, Sandbox, bwrap};
 use crate::trial::again::{self, Left};
@@ -169,11 +169,11 @@ async fn judge_all(plan: &Plan, engine: &Arc<Engine>, jobs: usize) -> Result<Opt
 
 /// Says loudly what a stored run cannot answer, each thing once.
 fn tell_what_is_missing(results: &[TrialResult]) {
-    let mut told: Vec<(&str, usize)> = Vec::new();
-    for line in results.iter().flat_map(|result| &result.warnings).filter(|line| again::tells_of_a_lack(line)) {
-        match told.iter_mut().find(|(known, _)| known == line) {
+    let mut told: Vec<(&Warning, usize)> = Vec::new();
+    for lack in results.iter().flat_map(|result| &result.warnings).filter(|warning| warning.tells_of_a_lack()) {
+        match told.iter_mut().find(|(known, _)| *known == lack) {
             Some((_, count)) => *count += 1,
-            None => told.push((line, 1)),
+            None => told.push((lack, 1)),
         }
     }
     for (line, count) in told.iter().take(10) {

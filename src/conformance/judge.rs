@@ -4,6 +4,7 @@ use super::observed::Observed;
 use super::probes::{Probe, talks};
 use super::{Finding, Item, ModelSource, Oddity, Outcome, Place};
 use crate::harness::{Manifest, Tier};
+use crate::result::Warning;
 use crate::trace::{Body, ErrorCategory};
 use crate::wire::{Dir, EngineLine};
 
@@ -160,13 +161,18 @@ fn oddities(sessions: &[Observed]) -> Vec<Oddity> {
             }
         }
         for warning in &session.result.warnings {
-            let ours = warning.contains("tool-calls") && session.probe == Probe::Cancel;
-            // Where nothing is asked of the model, or a turn is cut short, a script is not played to its end.
-            let played = warning.contains("turns of the model's script");
-            let ours = ours || (played && !matches!(session.probe, Probe::Answer | Probe::Tools));
-            // That it cannot ask stands among the items.
-            if !ours && !warning.contains("does not ask for permission") {
-                add("warning", warning, None);
+            let ours = match warning {
+                Warning::LimitReached { key } | Warning::LimitExceeded { key, .. } => {
+                    key == "tool-calls" && session.probe == Probe::Cancel
+                }
+                // Where nothing is asked of the model, or a turn is cut short, a script is not played to its end.
+                Warning::ScriptLeft { .. } => !matches!(session.probe, Probe::Answer | Probe::Tools),
+                // That it cannot ask stands among the items.
+                Warning::NoPermissions { .. } => true,
+                _ => false,
+            };
+            if !ours {
+                add("warning", &warning.to_string(), None);
             }
         }
         if let Some(line) = session.first(Dir::Stderr, |line| !line.line.trim().is_empty()) {

@@ -30,6 +30,8 @@ pub struct Advice {
     pub answer: Answer,
     /// Who gave it, and why.
     pub reason: String,
+    /// The rule that decided in the model's place, if no model was asked.
+    pub rule: Option<&'static str>,
 }
 
 /// Who asks a model.

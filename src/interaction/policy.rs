@@ -16,8 +16,8 @@ use crate::values::Time;
 /// How long an answer of a person or of a model is waited for: the agent's clocks stand still meanwhile, and no trial for ever.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
 
-/// How the reason of an answer begins that a model should have given.
-pub const NO_MODEL: &str = "no model answered: ";
+/// The rule of the policy `llm` that decides if no model answered.
+const DEFAULT: &str = "default";
 
 /// A policy with its memory.
 #[derive(Debug, Clone)]
@@ -115,18 +115,18 @@ impl Policy {
             Ok(advised) => advised.unwrap_or_else(|error| Err(error.to_string())),
             Err(_) => Err(format!("it took longer than {}", Time(self.patience))),
         };
-        let (answer, reason, failed) = match advised {
-            Ok(advice) => (advice.answer, advice.reason, None),
+        let (answer, reason, rule, failed) = match advised {
+            Ok(advice) => (advice.answer, advice.reason, advice.rule, None),
             Err(why) => {
-                let why = format!("{NO_MODEL}{why}");
-                (llm.default.unwrap_or_default().into(), why.clone(), Some(why))
+                let why = format!("no model answered: {why}");
+                (llm.default.unwrap_or_default().into(), why.clone(), Some(DEFAULT), Some(why))
             }
         };
         let chosen = choose(answer, options);
         Some(Reply {
             option: chosen.option,
             policy: self.interaction.word().to_owned(),
-            rule: None,
+            rule: rule.map(str::to_owned),
             reason: Some(reason),
             notice: chosen.notice.or(failed),
             updated_input: None,
@@ -288,7 +288,7 @@ mod tests {
     impl Adviser for Thinks {
         fn advise(&self, _: &Llm, _: &Question, withdrawn: &AtomicBool) -> Result<Advice, String> {
             until_withdrawn(withdrawn);
-            Ok(Advice { answer: Answer::AllowOnce, reason: String::new() })
+            Ok(Advice { answer: Answer::AllowOnce, reason: String::new(), rule: None })
         }
     }
 
@@ -307,6 +307,7 @@ mod tests {
             let mut policy = Policy { patience: Duration::from_millis(50), ..policy };
             let reply = policy.decide(&asked, &[], &options).await;
             assert_eq!((reply.option.as_deref(), reply.reason.as_deref()), (chosen, Some(why)), "{yaml}");
+            assert_eq!(reply.rule.as_deref(), (yaml != "manual").then_some(DEFAULT), "{yaml}");
         }
     }
 }

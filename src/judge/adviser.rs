@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Judges;
 use super::marks::{between, mark};
-use crate::interaction::{Advice, Adviser, Answer, Llm, NO_MODEL, Question as Request};
+use crate::interaction::{Advice, Adviser, Answer, Llm, Question as Request};
 use crate::model_client::Question;
 use crate::secrets::Masker;
 
@@ -66,9 +66,10 @@ impl Adviser for OfTrial {
         let names = self.judges.chosen_for_policy(&own)?;
         let name = names.first().ok_or("no model is named")?;
         let Some(question) = self.question(llm, request) else {
-            let reason =
-                format!("{NO_MODEL}the request has more than {CHARACTERS} characters and would not be seen whole");
-            return Ok(Advice { answer: Answer::RejectOnce, reason });
+            let reason = format!(
+                "no model answered: the request has more than {CHARACTERS} characters and would not be seen whole"
+            );
+            return Ok(Advice { answer: Answer::RejectOnce, reason, rule: Some("too-long") });
         };
         let reply = self.judges.ask_now(name, question, &|text| read(text).map(|_| ()));
         let reply = reply.map_err(|error| format!("{name}: {error}"))?;
@@ -77,7 +78,7 @@ impl Adviser for OfTrial {
             Word::Allow => Answer::AllowOnce,
             Word::Reject => Answer::RejectOnce,
         };
-        Ok(Advice { answer, reason: format!("{name}: {}", super::rubric::short(&said.reason)) })
+        Ok(Advice { answer, reason: format!("{name}: {}", super::rubric::short(&said.reason)), rule: None })
     }
 }
 

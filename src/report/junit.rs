@@ -15,7 +15,7 @@ use super::escape::{LOOK, xml};
 use super::text::one_line;
 use super::{Report, figures, problems, snapshots, stored};
 use crate::compare::gate::Gate;
-use crate::result::TrialResult;
+use crate::result::{TrialResult, Warning};
 use crate::snapshot::compare::Compared;
 use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
@@ -265,8 +265,9 @@ fn before(report: &Report, result: &TrialResult) -> Vec<TestRerun> {
     }
     if result.flaky && result.verdict == Verdict::Pass {
         let mut failed = TestRerun::new(NonSuccessKind::Failure);
-        let why = result.warnings.iter().find(|warning| warning.starts_with("flaky"));
-        failed.set_type("flaky").set_message(line(why.map_or("it failed before and passed now", String::as_str)));
+        let why = result.warnings.iter().find(|warning| matches!(warning, Warning::Flaky { .. }));
+        let why = why.map_or_else(|| "it failed before and passed now".to_owned(), Warning::to_string);
+        failed.set_type("flaky").set_message(line(&why));
         reruns.push(failed);
     }
     reruns

@@ -7,8 +7,7 @@ use super::escape::LOOK;
 use super::text::{one_line, plural};
 use super::{Report, commands, some_of, standing};
 use crate::grade::GradeRecord;
-use crate::interaction::NO_MODEL;
-use crate::result::TrialResult;
+use crate::result::{TrialResult, Warning};
 use crate::sandbox::Kind;
 use crate::trace::ErrorCategory;
 
@@ -89,7 +88,8 @@ fn unjudged(report: &Report) -> Option<String> {
 
 /// Trials in which the policy `llm` got no answer of a model.
 fn unadvised(report: &Report) -> Option<String> {
-    let tells = |result: &&TrialResult| result.warnings.iter().any(|warning| warning.contains(NO_MODEL));
+    let tells =
+        |result: &&TrialResult| result.warnings.iter().any(|warning| matches!(warning, Warning::NoModel { .. }));
     let trials = report.results.iter().filter(tells).count();
     (trials > 0).then(|| {
         let trials = plural(trials, "trial");

@@ -6,17 +6,13 @@ use std::path::Path;
 use super::ready::Ready;
 use super::{Attempt, Folders, TrialError, aside, io, protected};
 use crate::case::Case;
+use crate::result::Warning;
 use crate::run::{Part, write_part};
 use crate::secrets::Masker;
 use crate::workspace::change::{Change, compare};
 use crate::workspace::copy_folder;
 use crate::workspace::make_ready::make_ready;
 use crate::workspace::tree::{Ignore, Tree};
-
-/// What a result says of a patch that is not what it would be.
-pub(super) const MASKED: &str = "workspace.patch held secrets and was masked";
-/// How the line ends by which a result tells of ignored files.
-pub(super) const IGNORED: &str = "bytes of ignored files are not part of the workspace's change";
 
 /// What there is to know of a workspace when the agent is gone.
 pub(super) struct After {
@@ -27,7 +23,7 @@ pub(super) struct After {
     /// Whether protected files had to be put back.
     pub touched: bool,
     /// What the user is to know.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// The agent is gone: measures what it changed, puts protected files back, and lays the hidden ones over. The agent decides
@@ -59,11 +55,11 @@ pub(super) fn after_the_agent(
     warnings.extend(compared.warnings());
     let patch = masker.mask_bytes(&compared.patch);
     if compared.hidden || matches!(patch, Cow::Owned(_)) {
-        warnings.push(MASKED.to_owned());
+        warnings.push(Warning::PatchMasked);
     }
     let patch = write_part(&trial.join("workspace.patch"), |out| out.write_all(&patch))?;
     if new.ignored_bytes > 0 {
-        warnings.push(format!("{} {IGNORED}", new.ignored_bytes));
+        warnings.push(Warning::IgnoredFiles { bytes: new.ignored_bytes });
     }
     let put_back = lay_over(case, before, workspace, &new)?;
     let touched = !put_back.is_empty();
@@ -72,8 +68,8 @@ pub(super) fn after_the_agent(
 }
 
 /// Makes a workspace as its agent left it ready for the graders: protected files are put back, and hidden ones laid over.
-/// Gives a line for each that was put back.
-pub(super) fn lay_over(case: &Case, before: &Path, workspace: &Path, now: &Tree) -> Result<Vec<String>, TrialError> {
+/// Gives a warning for each one that was put back.
+pub(super) fn lay_over(case: &Case, before: &Path, workspace: &Path, now: &Tree) -> Result<Vec<Warning>, TrialError> {
     let put_back =
         protected::restore(&case.workspace.protect, before, workspace, now).map_err(io("put protected files back"))?;
     lay_hidden(case, workspace)?;

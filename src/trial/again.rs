@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use super::after::{lay_hidden, lay_over};
 use super::before::{Before, set_up};
 use super::confined::{graders_shell, inside, nowhere, shell};
-use super::ending::{FAILS_WITHOUT, error_of, mask_result};
+use super::ending::{error_of, mask_result};
 use super::judging::{Site, decide, judge};
 use super::{Attempt, Engine, Folders, Outcome, TrialError, aside, io, lost, protected, stored, unless_interrupted};
 use crate::environment;
 use crate::grade::Outcome as Graded;
 use crate::grader::{Kind, unique_names};
-use crate::result::{TrialResult, Was};
+use crate::result::{TrialResult, Warning, Was};
 use crate::run::TrialRecord;
 use crate::secrets::Masker;
 use crate::shell::Shell;
@@ -126,7 +126,8 @@ fn done(mut result: TrialResult, left: &Left, masker: &Masker) -> Outcome {
         result.earlier_attempts = was.earlier_attempts;
         result.flaky = was.flaky && result.verdict == Verdict::Pass;
         if result.flaky {
-            result.warnings.extend(was.warnings.iter().filter(|line| line.starts_with("flaky: ")).cloned());
+            let flaky = was.warnings.iter().filter(|warning| matches!(warning, Warning::Flaky { .. }));
+            result.warnings.extend(flaky.cloned());
         }
         result.was = Was::of(was, &result);
     }
@@ -134,10 +135,8 @@ fn done(mut result: TrialResult, left: &Left, masker: &Masker) -> Outcome {
 }
 
 /// What was said of the session itself holds as it did.
-fn carried(left: &Left) -> Vec<String> {
-    let of_grading = |line: &str| tells_of_a_lack(line) || protected::tells(line) || line == FAILS_WITHOUT;
-    let anew = |line: &&String| !line.starts_with("limit `") && !line.starts_with("flaky: ") && !of_grading(line);
-    left.was.iter().flat_map(|was| was.warnings.iter().filter(anew).cloned()).collect()
+fn carried(left: &Left) -> Vec<Warning> {
+    warnings_of(left).iter().filter(|warning| !warning.is_of_grading()).cloned().collect()
 }
 
 /// The result of a trial whose Trace is not there: as errored as it was, or judged by nobody.
@@ -154,8 +153,8 @@ pub fn ungraded(trial: &TrialRecord, attempt: u32, left: &Left, why: &str) -> Tr
     let blank = || TrialResult { attempt, ..TrialResult::blank(trial, Verdict::Ungraded) };
     let mut result = was.unwrap_or_else(blank);
     (result.verdict, result.score, result.grades) = (Verdict::Ungraded, None, Vec::new());
-    result.warnings.retain(|line| !tells_of_a_lack(line));
-    result.warnings.push(format!("{NOT_AGAIN}{why}"));
+    result.warnings.retain(|warning| !warning.tells_of_a_lack());
+    result.warnings.push(Warning::NotGradedAgain { why: why.to_owned() });
     if let Some(was) = &left.was {
         result.was = Was::of(was, &result);
     }
@@ -168,17 +167,8 @@ pub fn without_case(trial: &TrialRecord, attempt: u32, left: &Left, why: &str) -
     errored.unwrap_or_else(|| ungraded(trial, attempt, left, why))
 }
 
-const NOT_AGAIN: &str = "it could not be graded again: ";
-const NO_WORKSPACE: &str = "graders that need the workspace could not judge: ";
-const NOT_WHOLE: &str = "the workspace was made again and is not whole: ";
 const SETUP_CHANGED: &str =
     "what setup leaves beside it may be something else: setup, or what it works on, has changed since";
-const KEPT_NOT_WHOLE: &str = "the workspace was kept and is not whole: ";
-
-/// Whether a line of a result tells what a stored trial cannot answer.
-pub fn tells_of_a_lack(line: &str) -> bool {
-    [NOT_AGAIN, NO_WORKSPACE, NOT_WHOLE, KEPT_NOT_WHOLE].iter().any(|start| line.starts_with(start))
-}
 
 /// A workspace that is ready for the graders, or why there is none.
 #[derive(Default)]
@@ -187,28 +177,33 @@ struct Ready {
     shell: Option<Shell>,
     change: Option<Change>,
     /// Protected files that the agent changed.
-    touched: Vec<String>,
+    touched: Vec<Warning>,
     /// What the workspace lacks.
     lost: Vec<String>,
     /// Why there is none.
     none: Option<String>,
     /// Whether scripts judged without one.
     without: bool,
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
 }
 
 impl Ready {
     /// No workspace. What is known of protected files stays known, but nothing was put back.
     fn none((change, touched): Known, why: impl Into<String>) -> Self {
         let why = why.into();
-        let warnings = vec![format!("{NO_WORKSPACE}{why}")];
-        let touched = touched.iter().map(|line| protected::without_putting_back(line)).collect();
+        let warnings = vec![Warning::NoWorkspace { why: why.clone() }];
+        let touched = touched.iter().map(protected::without_putting_back).collect();
         Self { change, touched, none: Some(why), warnings, ..Self::default() }
     }
 
     /// The workspace is there, and is ready but for what it lacks.
-    fn there(shell: Shell, (change, touched): Known, lost: Vec<String>, not_whole: &str) -> Self {
-        let warnings = if lost.is_empty() { Vec::new() } else { vec![format!("{not_whole}{}", lost.join("; "))] };
+    fn there(
+        shell: Shell,
+        (change, touched): Known,
+        lost: Vec<String>,
+        not_whole: impl FnOnce(Vec<String>) -> Warning,
+    ) -> Self {
+        let warnings = if lost.is_empty() { Vec::new() } else { vec![not_whole(lost.clone())] };
         Self { shell: Some(shell), change, touched, lost, warnings, ..Self::default() }
     }
 
@@ -255,7 +250,7 @@ impl Ready {
 }
 
 /// What a stored trial tells of the change of its workspace: all of it, and what of it was protected.
-type Known = (Option<Change>, Vec<String>);
+type Known = (Option<Change>, Vec<Warning>);
 
 /// Makes the workspace ready for the graders that need it.
 async fn ready(
@@ -350,14 +345,14 @@ async fn kept_again(
     }
     lay_hidden(case, &folders.workspace)?;
     lost.extend(lost::of_kept(warnings_of(left)));
-    Ok(Ready::there(graders_shell(&shell, folders, &case.judges)?, known, lost, KEPT_NOT_WHOLE))
+    Ok(Ready::there(graders_shell(&shell, folders, &case.judges)?, known, lost, |lost| Warning::KeptInPart { lost }))
 }
 
 fn put_back_in(before: &Before, folders: &Folders, path: &str) -> Result<(), TrialError> {
     put_back(&before.path, &folders.workspace, Path::new(path)).map_err(io("put protected files back"))
 }
 
-fn warnings_of(left: &Left) -> &[String] {
+fn warnings_of(left: &Left) -> &[Warning] {
     left.was.as_ref().map(|was| was.warnings.as_slice()).unwrap_or_default()
 }
 
@@ -402,9 +397,11 @@ async fn rebuilt(
     let warnings = warnings_of(left);
     let mut touched = put_back;
     touched.extend(protected::touched_before(&case.workspace.protect, None, warnings));
-    touched.sort();
+    touched.sort_by_cached_key(Warning::to_string);
     touched.dedup();
     let mut lost = lost::of_rebuilt(warnings, &unknown, ignored);
     lost.extend(left.doubt.clone());
-    Ok(Ready::there(graders_shell(&shell, folders, &case.judges)?, (known.0, touched), lost, NOT_WHOLE))
+    Ok(Ready::there(graders_shell(&shell, folders, &case.judges)?, (known.0, touched), lost, |lost| {
+        Warning::RebuiltInPart { lost }
+    }))
 }

@@ -8,7 +8,7 @@ use crate::case::OnLimit;
 use crate::harness::Manifest;
 use crate::interaction::Interaction;
 use crate::models;
-use crate::result::{ErrorRecord, TrialResult};
+use crate::result::{ErrorRecord, TrialResult, Warning};
 use crate::run::{Part, RunError, put_in_place, sync_folder, write_part};
 use crate::secrets::Masker;
 use crate::session::Left;
@@ -63,24 +63,19 @@ pub(super) fn message_of(category: ErrorCategory, stop: &Stop, manifest: &Manife
     message
 }
 
-/// Said where judges passed what fails without them.
-pub(super) const FAILS_WITHOUT: &str = "it fails without the graders that ask a model, and that stands";
-
 /// Limits first, then the graders.
 pub(super) fn limits_and_grades(result: &mut TrialResult, attempt: &Attempt, observed: &Observed) {
     let case = &attempt.case;
     let judged = verdict::of_grades(&result.grades, case.pass.threshold);
     (result.verdict, result.score) = (judged.verdict, judged.score);
     if judged.without_models {
-        result.warnings.push(FAILS_WITHOUT.to_owned());
+        result.warnings.push(Warning::FailsWithoutModels);
     }
     let hit = metrics::limits_exceeded(&case.limits, &result.metrics, observed);
     if hit.is_empty() {
         return;
     }
-    for limit in &hit {
-        result.warnings.push(limit.clone());
-    }
+    result.warnings.extend(hit);
     if case.limits.on_limit() == OnLimit::Fail {
         result.verdict = Verdict::Fail;
         result.score = Some(crate::values::Fraction::ZERO);
@@ -91,7 +86,7 @@ pub(super) fn limits_and_grades(result: &mut TrialResult, attempt: &Attempt, obs
 pub(super) fn mark_flaky(result: &mut TrialResult, attempt: &Attempt) {
     if let Some(run) = attempt.trial.failed_in.as_ref().filter(|_| result.verdict == Verdict::Pass) {
         result.flaky = true;
-        result.warnings.push(format!("flaky: it failed in run {run} and passed now"));
+        result.warnings.push(Warning::Flaky { run: run.clone() });
     }
 }
 
@@ -99,12 +94,10 @@ pub(super) fn mark_flaky(result: &mut TrialResult, attempt: &Attempt) {
 pub(super) fn warn_after(result: &mut TrialResult, stop: &Stop, held_on: bool) {
     let Some(exit) = stop.exit.filter(|_| result.error.is_none()) else { return };
     match (exit.code, exit.signal) {
-        _ if held_on => result.warnings.push("the agent did not exit after its answer and was ended".to_owned()),
+        _ if held_on => result.warnings.push(Warning::HeldOn),
         (Some(0), _) | (None, None) => {}
-        (Some(code), _) => result.warnings.push(format!("the agent exited {code} after its answer")),
-        (None, Some(signal)) => {
-            result.warnings.push(format!("the agent was ended by signal {signal} after its answer"));
-        }
+        (Some(code), _) => result.warnings.push(Warning::ExitCode { exit: code.into() }),
+        (None, Some(signal)) => result.warnings.push(Warning::ExitSignal { signal: signal.into() }),
     }
 }
 

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::result::Warning;
 use crate::secrets::Masker;
 use crate::workspace::beneath::open_file;
 use crate::workspace::copy_as_it_is;
@@ -36,25 +37,18 @@ struct Kept {
 
 /// Moves a workspace into the folder of its trial. Gives what the user is to be warned of; that it could not be kept is
 /// no more than that.
-pub fn keep(workspace: &Path, trial: &Path, masker: &Masker) -> Vec<String> {
+pub fn keep(workspace: &Path, trial: &Path, masker: &Masker) -> Vec<Warning> {
     let to = trial.join("workspace");
     let mut warnings = Vec::new();
     if let Err(error) = move_to(workspace, &to, masker, &mut warnings) {
         // What is not known to be masked must not lie there.
-        let gone = if remove(&to).is_ok() { "" } else { ", and what is there of it could not be removed" };
-        warnings.push(format!("the workspace could not be kept: {error}{gone}"));
+        let partly_left = remove(&to).is_err();
+        warnings.push(Warning::WorkspaceNotKept { error: error.to_string(), partly_left });
     }
     warnings
 }
 
-/// Whether a line of a result tells that a kept workspace is not what it was.
-pub(super) fn tells_of_a_loss(line: &str) -> bool {
-    ["of the workspace were not kept", "of the kept workspace held secrets", "the workspace could not be kept"]
-        .iter()
-        .any(|words| line.contains(words))
-}
-
-fn move_to(workspace: &Path, to: &Path, masker: &Masker, warnings: &mut Vec<String>) -> io::Result<()> {
+fn move_to(workspace: &Path, to: &Path, masker: &Masker, warnings: &mut Vec<Warning>) -> io::Result<()> {
     // Graders may run what the agent wrote.
     warnings.extend(make_ready(workspace)?.warnings());
     let here = fs::metadata(workspace)?.dev() == fs::metadata(to.parent().unwrap_or(to))?.dev();
@@ -68,7 +62,7 @@ fn move_to(workspace: &Path, to: &Path, masker: &Masker, warnings: &mut Vec<Stri
     }
     // Another file system: what cannot be copied is left out, the rest is kept.
     if let Err(error) = copy_as_it_is(workspace, to) {
-        warnings.push(format!("the workspace could not be kept whole: {error}"));
+        warnings.push(Warning::WorkspaceKeptInPart { error: error.to_string() });
     }
     Ok(())
 }
@@ -141,27 +135,20 @@ impl Kept {
         Ok(())
     }
 
-    fn warnings(&self) -> Vec<String> {
+    fn warnings(&self) -> Vec<Warning> {
         let mut told = Vec::new();
         if self.masked > 0 {
-            told.push(format!("{} files of the kept workspace held secrets and were masked", self.masked));
+            told.push(Warning::KeptMasked { files: self.masked as u64 });
         }
         if self.secret > 0 {
-            let n = self.secret;
-            told.push(format!(
-                "{n} files of the workspace were not kept: a secret is in their name, or they hold one and are over {} MiB",
-                LARGEST >> 20
-            ));
+            told.push(Warning::KeptWithoutSecrets { files: self.secret as u64, largest: LARGEST });
         }
         if self.too_much.0 > 0 {
             let (files, bytes) = self.too_much;
-            told.push(format!(
-                "{files} files of the workspace were not kept, {bytes} bytes: it is kept up to {} GiB",
-                WHOLE >> 30
-            ));
+            told.push(Warning::KeptUpToLimit { files: files as u64, bytes, most: WHOLE });
         }
         if self.unread > 0 {
-            told.push(format!("{} files of the workspace were not kept: they could not be read", self.unread));
+            told.push(Warning::KeptWithoutUnread { files: self.unread as u64 });
         }
         told
     }
@@ -204,8 +191,8 @@ mod tests {
         fs::hard_link(root.path().join("outside"), workspace.join("hard")).unwrap();
         let masker = Masker::new(&[("KEY".to_owned(), "a long secret".to_owned())].into());
         let warnings = keep(&workspace, &trial, &masker);
-        assert!(warnings[0].starts_with("2 files") && warnings.len() == 1, "{warnings:?}");
-        assert!(tells_of_a_loss(&warnings[0]), "{warnings:?}");
+        assert_eq!(warnings, [Warning::KeptMasked { files: 2 }]);
+        assert!(warnings[0].tells_of_a_loss());
         assert_eq!(fs::read(trial.join("workspace/deep/a")).unwrap(), b"\xff [redacted:KEY]");
         assert_eq!(fs::metadata(trial.join("workspace/deep/a")).unwrap().permissions().mode() & 0o777, 0o500);
         assert_eq!(fs::read(trial.join("workspace/hard")).unwrap(), b"[redacted:KEY]");
@@ -230,8 +217,9 @@ mod tests {
         symlink("/x/a long secret", workspace.join("link")).unwrap();
         let masker = Masker::new(&[("KEY".to_owned(), "a long secret".to_owned())].into());
         let warnings = keep(&workspace, &trial, &masker);
-        assert!(warnings[0].starts_with("3 files") && warnings[1].starts_with("1 files"), "{warnings:?}");
-        assert!(warnings.iter().all(|line| tells_of_a_loss(line)), "{warnings:?}");
+        let too_much = Warning::KeptUpToLimit { files: 1, bytes: WHOLE + 1, most: WHOLE };
+        assert_eq!(warnings, [Warning::KeptWithoutSecrets { files: 3, largest: LARGEST }, too_much]);
+        assert!(warnings.iter().all(Warning::tells_of_a_loss), "{warnings:?}");
         let kept: Vec<_> = fs::read_dir(trial.join("workspace")).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(kept, ["good"]);
     }
@@ -242,7 +230,7 @@ mod tests {
         let workspace = root.path().join("workspace");
         fs::create_dir(&workspace).unwrap();
         let warnings = keep(&workspace, &root.path().join("not/there"), &Masker::default());
-        assert!(warnings[0].contains("could not be kept"), "{warnings:?}");
-        assert!(tells_of_a_loss(&warnings[0]), "{warnings:?}");
+        assert!(matches!(&*warnings, [Warning::WorkspaceNotKept { .. }]), "{warnings:?}");
+        assert!(warnings[0].tells_of_a_loss());
     }
 }

@@ -1,38 +1,38 @@
-//! What a run did not keep of a workspace, as its results tell it: what a judgement of today has to do without.
+//! What a run did not keep of a workspace, as its results say: what a judgement of today has to do without.
 
 use std::path::PathBuf;
 
-use super::after::{IGNORED, MASKED};
-use super::again::tells_of_a_lack;
-use super::kept;
+use crate::result::Warning;
 
-/// What a workspace lacks that was made again from its source and its patch.
+/// Returns what a workspace lacks that was made again from its source and its patch.
 ///
 /// Ignored files that the source and setup bring are there again, a repository's own folder among them.
-pub(super) fn of_rebuilt(warnings: &[String], unknown: &[PathBuf], ignored_now: u64) -> Vec<String> {
+pub(super) fn of_rebuilt(warnings: &[Warning], unknown: &[PathBuf], ignored_now: u64) -> Vec<String> {
     let mut lost = Vec::new();
     if let Some(first) = unknown.first() {
         let n = unknown.len();
         lost.push(format!("the patch leaves out the content of {n} changed files, the first is `{}`", first.display()));
     }
-    // A result that says nothing of them says that there were none.
-    let told = warnings.iter().find_map(|line| line.strip_suffix(IGNORED)?.trim().parse::<u64>().ok());
+    // A result without the warning says that there were none.
+    let told = warnings.iter().find_map(|warning| match warning {
+        Warning::IgnoredFiles { bytes } => Some(*bytes),
+        _ => None,
+    });
     let then = told.unwrap_or(0);
     if then != ignored_now {
         lost.push(format!(
             "ignored files are in no patch: there were {then} bytes of them, and {ignored_now} are there now"
         ));
     }
-    if warnings.iter().any(|line| line == MASKED) {
+    if warnings.contains(&Warning::PatchMasked) {
         lost.push("the patch held secrets and was masked".to_owned());
     }
     lost
 }
 
-/// What a workspace lacks that was kept.
-pub(super) fn of_kept(warnings: &[String]) -> Vec<String> {
-    // What an earlier grading said of it repeats the same words.
-    warnings.iter().filter(|line| kept::tells_of_a_loss(line) && !tells_of_a_lack(line)).cloned().collect()
+/// Returns what a workspace lacks that was kept.
+pub(super) fn of_kept(warnings: &[Warning]) -> Vec<String> {
+    warnings.iter().filter(|warning| warning.tells_of_a_loss()).map(Warning::to_string).collect()
 }
 
 #[cfg(test)]
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn ignored_files_that_are_all_gone_are_as_lost_as_new_ones() {
-        let told = |then: u64| vec![format!("{then} {IGNORED}")];
+        let told = |bytes: u64| vec![Warning::IgnoredFiles { bytes }];
         assert_eq!(of_rebuilt(&told(6), &[], 6), Vec::<String>::new());
         assert_eq!(of_rebuilt(&[], &[], 0), Vec::<String>::new());
         let lost = of_rebuilt(&[], &[], 6);

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::case::Limits;
-use crate::interaction::NO_MODEL;
-use crate::result::{Metrics, PermissionCounts};
+use crate::result::{Metrics, PermissionCounts, Warning};
 use crate::trace::recorder::Finished;
 use crate::trace::{Body, Event, Header, PermissionOutcome, PermissionResponse, Role, Stop, StopReason, ToolKind};
 
@@ -83,8 +82,10 @@ impl Observed {
             self.waited.0 += at_ms.saturating_sub(since.max(self.waited.1));
             self.waited.1 = at_ms;
         }
-        if let Some(why) = response.reason.as_deref().filter(|why| policy == "llm" && why.starts_with(NO_MODEL)) {
-            self.unadvised.get_or_insert_with(|| (why.to_owned(), 0)).1 += 1;
+        // A rule of the policy `llm` decides only if no model did.
+        if policy == "llm" && response.rule.is_some() {
+            let why = || response.reason.clone().unwrap_or_default();
+            self.unadvised.get_or_insert_with(|| (why(), 0)).1 += 1;
         }
     }
 
@@ -96,10 +97,9 @@ impl Observed {
     }
 
     /// What the user is to know of answers that no model gave.
-    pub fn warning(&self) -> Option<String> {
-        let (why, count) = self.unadvised.as_ref()?;
-        let requests = if *count == 1 { "1 request was".to_owned() } else { format!("{count} requests were") };
-        Some(format!("{requests} answered without a model by the policy `llm`: {why}"))
+    pub fn warning(&self) -> Option<Warning> {
+        let (why, requests) = self.unadvised.clone()?;
+        Some(Warning::NoModel { requests, why })
     }
 }
 
@@ -129,8 +129,8 @@ pub fn of(finished: &Finished, observed: &Observed) -> Metrics {
     }
 }
 
-/// The limits that were exceeded, each as a line: the one that ended the session, and those whose figure came late.
-pub fn limits_exceeded(limits: &Limits, metrics: &Metrics, observed: &Observed) -> Vec<String> {
+/// The limits that were exceeded: the one that ended the session, and those whose figure came late.
+pub fn limits_exceeded(limits: &Limits, metrics: &Metrics, observed: &Observed) -> Vec<Warning> {
     let by_limit = |stop: &&Stop| {
         use StopReason::{Idle, MaxBudget, MaxTurns, TimedOut};
         observed.stopped_by_engine && matches!(stop.reason, TimedOut | Idle | MaxTurns | MaxBudget)
@@ -138,14 +138,14 @@ pub fn limits_exceeded(limits: &Limits, metrics: &Metrics, observed: &Observed) 
     let ended_by = observed.stop.as_ref().filter(by_limit).and_then(|stop| stop.detail.as_deref());
     let mut exceeded = Vec::new();
     if let Some(key) = ended_by {
-        exceeded.push(format!("limit `{key}` was reached and ended the trial"));
+        exceeded.push(Warning::LimitReached { key: key.to_owned() });
     }
     let mut late = |key: &str, limit: Option<f64>, value: Option<f64>| {
         if let (Some(limit), Some(value)) = (limit, value)
             && value > limit
             && ended_by != Some(key)
         {
-            exceeded.push(format!("limit `{key}` is {limit} and was exceeded: {value}"));
+            exceeded.push(Warning::LimitExceeded { key: key.to_owned(), limit, value });
         }
     };
     late("steps", limits.steps.map(|n| n as f64), metrics.steps.map(|n| n as f64));

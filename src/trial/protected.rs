@@ -3,6 +3,8 @@
 use std::io;
 use std::path::Path;
 
+use crate::result::Warning;
+use crate::result::warning::FileChange;
 use crate::values::PathGlob;
 use crate::workspace::change::{Change, How, differences};
 use crate::workspace::restore::put_back;
@@ -11,13 +13,13 @@ use crate::workspace::tree::Tree;
 /// How many are named in a result.
 const NAMED: usize = 20;
 
-/// Puts protected files back. Gives a line for each, for people; none where all are as they were.
+/// Puts protected files back. Returns a warning for each one, up to a bound; none if all are as they were.
 ///
 /// A file that is ignored is protected where the original has it: what a build leaves beside it is not.
 ///
 /// # Errors
 /// The file system refused.
-pub(super) fn restore(globs: &[String], before: &Path, workspace: &Path, now: &Tree) -> io::Result<Vec<String>> {
+pub(super) fn restore(globs: &[String], before: &Path, workspace: &Path, now: &Tree) -> io::Result<Vec<Warning>> {
     let globs: Vec<PathGlob> = globs.iter().filter_map(|glob| glob.parse().ok()).collect();
     if globs.is_empty() {
         return Ok(Vec::new());
@@ -33,51 +35,49 @@ pub(super) fn restore(globs: &[String], before: &Path, workspace: &Path, now: &T
         put_back(before, workspace, path)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
         if n < NAMED {
-            let (how, path) = (how.word(), path.display());
-            told.push(told_of(how, &path.to_string()));
+            told.push(told_of(how.as_change(), &path.to_string_lossy()));
         }
     }
     if found.len() > NAMED {
-        told.push(format!("{} more protected files were put back before grading", found.len() - NAMED));
+        told.push(Warning::ProtectedFiles { more: (found.len() - NAMED) as u64 });
     }
     Ok(told)
 }
 
-/// How a result tells of a protected file that was put back.
-fn told_of(how: &str, path: &str) -> String {
-    format!("the agent {how} {PROTECTED}{path}{PUT_BACK}")
+/// A protected file that was put back.
+fn told_of(change: FileChange, path: &str) -> Warning {
+    Warning::ProtectedFile { path: path.to_owned(), change, put_back: true }
 }
 
-const PROTECTED: &str = "the protected file ";
-const PUT_BACK: &str = "; it was put back before grading";
-
 /// What an earlier result, and the change that it left, say of files that are protected now.
-pub(super) fn touched_before(globs: &[String], change: Option<&Change>, warnings: &[String]) -> Vec<String> {
+pub(super) fn touched_before(globs: &[String], change: Option<&Change>, warnings: &[Warning]) -> Vec<Warning> {
     let globs: Vec<PathGlob> = globs.iter().filter_map(|glob| glob.parse().ok()).collect();
     let is_protected = |path: &str| globs.iter().any(|glob| glob.is_match(path) && means(glob, Path::new(path)));
-    // Of ignored files only the earlier result tells.
-    let said = warnings.iter().filter(|line| {
-        let path = line.split_once(PROTECTED).map(|(_, rest)| rest.strip_suffix(PUT_BACK).unwrap_or(rest));
-        path.is_some_and(is_protected)
+    // Ignored files stand in no patch: of those the earlier result alone tells.
+    let said = warnings.iter().filter(|warning| match warning {
+        Warning::ProtectedFile { path, .. } => is_protected(path),
+        // What a newer version says of a protected file is not understood, and is no reason to let the trial pass.
+        Warning::Unknown(map) => map.get("code").and_then(|code| code.as_str()) == Some("protected_file"),
+        _ => false,
     });
-    let mut told: Vec<String> = said.cloned().collect();
-    for (path, how) in change.iter().flat_map(|change| change.all()).filter(|(path, _)| is_protected(path)) {
-        let line = told_of(how, path);
-        if !told.iter().any(|known| without_putting_back(known) == without_putting_back(&line)) {
-            told.push(line);
+    let mut told: Vec<Warning> = said.cloned().collect();
+    for (path, change) in change.iter().flat_map(|change| change.files()).filter(|(path, _)| is_protected(path)) {
+        let known = told.iter().any(|warning| {
+            matches!(warning, Warning::ProtectedFile { path: told, change: how, .. } if told == path && *how == change)
+        });
+        if !known {
+            told.push(told_of(change, path));
         }
     }
     told
 }
 
-/// The same line where nothing was put back.
-pub(super) fn without_putting_back(line: &str) -> String {
-    line.strip_suffix(PUT_BACK).unwrap_or(line).to_owned()
-}
-
-/// Whether a line of a result tells of protected files.
-pub(super) fn tells(line: &str) -> bool {
-    line.contains(PROTECTED) || line.contains("protected files were put back")
+/// The same warning if nothing was put back.
+pub(super) fn without_putting_back(warning: &Warning) -> Warning {
+    match warning.clone() {
+        Warning::ProtectedFile { path, change, .. } => Warning::ProtectedFile { path, change, put_back: false },
+        other => other,
+    }
 }
 
 /// The repository's own folder is meant only where it is named: agents commit.

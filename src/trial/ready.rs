@@ -11,6 +11,7 @@ use super::{Attempt, Ended, Engine, Folders, Outcome, io, masker_before, unless_
 use crate::adapter::drive::Task;
 use crate::environment;
 use crate::judge::adviser::OfTrial;
+use crate::result::Warning;
 use crate::sandbox::Inside;
 use crate::secrets::Masker;
 use crate::shell::Shell;
@@ -31,7 +32,7 @@ pub(super) struct Ready {
     /// Masks the secrets of this trial.
     pub masker: Arc<Masker>,
     /// What the user is to know already.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// Makes it ready; where that cannot be done the attempt has come to its outcome.

@@ -10,6 +10,7 @@ use crate::gateway::log::LogLine;
 use crate::gateway::play::What;
 use crate::gateway::script::Script;
 use crate::gateway::server::{self, Running};
+use crate::result::Warning;
 use crate::run::{Part, RunError, write_part};
 use crate::sandbox::{Inside, Network, Sandbox};
 use crate::secrets::Masker;
@@ -101,16 +102,16 @@ pub(super) struct Ended {
     /// A turn that this agent could not be given: then this was another case, and it is not judged.
     pub(super) not_played: Option<String>,
     /// What the user should know.
-    pub(super) warnings: Vec<String>,
+    pub(super) warnings: Vec<Warning>,
     /// What the user should know of an agent that came to its own end.
-    pub(super) left: Vec<String>,
+    pub(super) left: Vec<Warning>,
 }
 
-fn problems(lines: &[LogLine]) -> Vec<String> {
+fn problems(lines: &[LogLine]) -> Vec<Warning> {
     const SHOWN: usize = 3;
-    let mut warnings: Vec<String> = Vec::new();
+    let mut warnings: Vec<Warning> = Vec::new();
     for problem in lines.iter().filter(|line| line.turn.is_none()).filter_map(|line| line.problem.as_ref()) {
-        let warning = format!("the scripted model: {problem}");
+        let warning = Warning::ScriptedModel { problem: problem.clone() };
         if warnings.len() < SHOWN && !warnings.contains(&warning) {
             warnings.push(warning);
         }
@@ -119,25 +120,22 @@ fn problems(lines: &[LogLine]) -> Vec<String> {
 }
 
 /// That requests stand in no log, if some do.
-fn not_kept(kept: usize, more: u64) -> Option<String> {
-    (more > 0).then(|| {
-        let all = more.saturating_add(kept as u64);
-        format!("the scripted model was asked {all} times; `model.jsonl` holds the first {kept} requests")
-    })
+fn not_kept(kept: usize, more: u64) -> Option<Warning> {
+    let kept = kept as u64;
+    (more > 0).then(|| Warning::ModelLogCut { asked: more.saturating_add(kept), kept })
 }
 
 /// How much of the script was not asked for, or how often more was.
-fn left(lines: &[LogLine], turns: usize) -> Vec<String> {
+fn left(lines: &[LogLine], turns: usize) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let last = lines.iter().filter(|line| line.sub_agent.is_none()).filter_map(|line| line.turn).max();
     let played = last.map_or(0, |last| last + 1);
     if played < turns {
-        warnings.push(format!("the agent asked for {played} of the {turns} turns of the model's script"));
+        warnings.push(Warning::ScriptLeft { played: played as u64, turns: turns as u64 });
     }
     let more = lines.iter().filter(|line| line.played == What::AfterTheLast).count();
     if more > 0 {
-        let times = if more == 1 { "once".to_owned() } else { format!("{more} times") };
-        warnings.push(format!("after the last turn of the model's script the agent asked {times} more"));
+        warnings.push(Warning::ScriptExceeded { requests: more as u64 });
     }
     warnings
 }
@@ -163,6 +161,6 @@ mod tests {
     fn requests_that_are_not_kept_are_told() {
         assert_eq!(not_kept(20_000, 0), None);
         let told = "the scripted model was asked 20003 times; `model.jsonl` holds the first 20000 requests";
-        assert_eq!(not_kept(20_000, 3).as_deref(), Some(told));
+        assert_eq!(not_kept(20_000, 3).map(|warning| warning.to_string()).as_deref(), Some(told));
     }
 }

@@ -13,6 +13,7 @@ use crate::environment::{self, Placeholders};
 use crate::harness::{Home, HomeName, Manifest, PromptVia, ServersVia, SystemPromptVia};
 use crate::interaction::Policy;
 use crate::process;
+use crate::result::Warning;
 use crate::run::TrialRecord;
 use crate::secrets::{self, Masker};
 use crate::shell::Shell;
@@ -159,24 +160,21 @@ pub(super) fn missing_env(task: &Task) -> Option<String> {
         .then(|| format!("harness `{}` needs {} in the environment", manifest.name, missing.join(", ")))
 }
 
-pub(super) fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &Masker) -> Vec<String> {
+pub(super) fn warnings_before(attempt: &Attempt, env: &BTreeMap<String, String>, masker: &Masker) -> Vec<Warning> {
     let manifest = &attempt.manifest;
     let mut warnings = Vec::new();
     if manifest.home == Home::Named(HomeName::User) {
-        warnings.push("the agent had the user's own home, as its manifest asks".to_owned());
+        warnings.push(Warning::UserHome);
     }
     if !manifest.seen().interaction {
-        warnings.push(format!(
-            "harness `{}` does not ask for permission; it ran with its own default in the place of `{}`",
-            manifest.name,
-            attempt.interaction.word()
-        ));
+        let (harness, policy) = (manifest.name.clone(), attempt.interaction.word().to_owned());
+        warnings.push(Warning::NoPermissions { harness, policy });
     }
     if attempt.case.system_prompt.is_some() && system_prompt_via(attempt) == SystemPromptVia::Prompt {
-        warnings.push("the system prompt was put before the first prompt".to_owned());
+        warnings.push(Warning::SystemPromptInPrompt);
     }
     for name in environment::unmasked(masker, env, manifest, &attempt.case.mcp_servers) {
-        warnings.push(format!("the value of {name} is under {} characters and is not masked", secrets::SHORTEST));
+        warnings.push(Warning::ShortSecret { name, shortest: secrets::SHORTEST as u64 });
     }
     warnings
 }

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::patch::{self, Side};
 use super::tree::{Entry, Tree};
+use crate::result::Warning;
+use crate::result::warning::FileChange;
 
 /// The change between two states of a workspace; paths are relative to it, sorted, `/` between.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,9 +24,14 @@ pub struct Change {
 impl Change {
     /// Every path in it, with `created`, `changed` or `deleted`.
     pub fn all(&self) -> impl Iterator<Item = (&str, &'static str)> {
-        let created = self.created.iter().map(|path| (path.as_str(), "created"));
-        let changed = self.changed.iter().map(|path| (path.as_str(), "changed"));
-        let deleted = self.deleted.iter().map(|path| (path.as_str(), "deleted"));
+        self.files().map(|(path, change)| (path, change.word()))
+    }
+
+    /// Every path in it, with what happened to the file.
+    pub fn files(&self) -> impl Iterator<Item = (&str, FileChange)> {
+        let created = self.created.iter().map(|path| (path.as_str(), FileChange::Created));
+        let changed = self.changed.iter().map(|path| (path.as_str(), FileChange::Changed));
+        let deleted = self.deleted.iter().map(|path| (path.as_str(), FileChange::Deleted));
         created.chain(changed).chain(deleted)
     }
 
@@ -130,20 +137,14 @@ impl Compared {
     }
 
     /// What is not in the patch, for people.
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<Warning> {
         let mut told = Vec::new();
         if self.left_out.0 > 0 {
             let (files, bytes) = self.left_out;
-            told.push(format!(
-                "workspace.patch leaves out the content of {files} changed files, {bytes} bytes: it holds files up to {} \
-                 MiB, and {} MiB in all",
-                LARGEST >> 20,
-                WHOLE >> 20
-            ));
+            told.push(Warning::PatchLeftOut { files: files as u64, bytes, largest: LARGEST, most: WHOLE });
         }
         if let Some(first) = self.unread.first() {
-            let n = self.unread.len();
-            told.push(format!("{n} files and folders could not be read and count as changed, the first: {first}"));
+            told.push(Warning::Unread { count: self.unread.len() as u64, first: first.clone() });
         }
         told
     }
@@ -173,12 +174,12 @@ pub enum How {
 }
 
 impl How {
-    /// In a word.
-    pub fn word(self) -> &'static str {
+    /// What the agent did to the file, as a warning reports it.
+    pub fn as_change(self) -> FileChange {
         match self {
-            How::Created => "created",
-            How::Changed | How::Unread => "changed",
-            How::Deleted => "deleted",
+            How::Created => FileChange::Created,
+            How::Changed | How::Unread => FileChange::Changed,
+            How::Deleted => FileChange::Deleted,
         }
     }
 }

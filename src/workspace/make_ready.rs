@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::remove::remove;
 use super::walk::{DEEPEST, LONGEST, Next, Unread, walk};
+use crate::result::Warning;
 
 /// What had to be done.
 #[derive(Debug, Default)]
@@ -67,22 +68,18 @@ impl Done {
     }
 
     /// What was done, for people.
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<Warning> {
         let mut told = Vec::new();
         if self.lost {
-            told.push("the agent removed its workspace; an empty one was put in its place".to_owned());
+            told.push(Warning::WorkspaceLost);
         }
         if self.opened > 0 {
-            let n = self.opened;
-            told.push(format!("{n} files and folders of the workspace could not be read; they were opened up"));
+            told.push(Warning::OpenedUp { count: self.opened as u64 });
         }
         if let Some(first) = self.removed.first() {
             let first: String = first.to_string_lossy().chars().take(100).collect();
-            told.push(format!(
-                "{} folders lay below {DEEPEST} levels, or had paths of over {LONGEST} bytes, and were removed with what \
-                 was in them, the first in {first}…",
-                self.removed.len()
-            ));
+            let (count, levels, path_bytes) = (self.removed.len() as u64, DEEPEST as u64, LONGEST as u64);
+            told.push(Warning::TooDeep { count, levels, path_bytes, first });
         }
         told
     }

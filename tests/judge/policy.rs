@@ -149,7 +149,7 @@ fn where_no_model_answered_the_result_says_so() {
     project.case("a", POLICY, ASKS);
     project.evals(&["run"]).exits(0).says("1 trial with permission requests that no model answered");
     let told = |warnings: &Value| {
-        warnings.as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        warnings.as_array().unwrap().iter().map(|it| it["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     let warnings = told(&project.result("a/demo/default/1")["warnings"]);
     let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };

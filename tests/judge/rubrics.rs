@@ -332,7 +332,8 @@ fn a_judge_overturns_no_failure() {
     let result = project.result("a/demo/default/1");
     assert_eq!((&result["verdict"], &result["score"]), (&json!("fail"), &json!(0.0)));
     assert_eq!(result["grades"][1]["passed"], true);
-    assert_eq!(result["warnings"], json!(["it fails without the graders that ask a model, and that stands"]));
+    let text = "it fails without the graders that ask a model, and that stands";
+    assert_eq!(result["warnings"], json!([{"code": "fails_without_models", "text": text}]));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use evals::case::GraderPlace;
 use evals::report::Report;
-use evals::result::{StopRecord, TrialResult};
+use evals::result::{StopRecord, TrialResult, Warning};
 use evals::trace::{ErrorCategory, StopReason};
 use evals::verdict::{PassTrials, Verdict};
 
@@ -79,7 +79,7 @@ fn one(case: &str, harness: &str, arm: &str, trial: u32) -> TrialResult {
                 exit: None,
                 stderr_tail: Some(WORDS.into()),
             });
-            limited.warnings = vec!["time: 2m0.1s, at most 2m".into()];
+            limited.warnings = vec![Warning::Text { said: "time: 2m0.1s, at most 2m".into() }];
             limited
         }
         "fails" => failed("`cargo test` exited 101, 0 was expected"),

@@ -1,0 +1,513 @@
+//! The warnings of a result: what a user should know beside the verdict, as data that regrading reads and as text for people.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::old_warnings;
+
+/// A warning of a trial.
+///
+/// In `result.json` each one is an object `{code, …fields, text}`. Programs read `code` and the fields. `text` is made
+/// from them whenever a result is written, and is not read back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "code", rename_all = "snake_case")]
+#[schemars(transform = with_text)]
+pub enum Warning {
+    /// The agent had the user's own home.
+    UserHome,
+    /// The harness cannot ask for permission, so the policy decided nothing.
+    NoPermissions {
+        /// The harness.
+        harness: String,
+        /// The policy that was asked for.
+        policy: String,
+    },
+    /// The system prompt was put before the first prompt.
+    SystemPromptInPrompt,
+    /// A secret is too short to be masked.
+    ShortSecret {
+        /// The environment variable.
+        name: String,
+        /// The number of characters from which values are masked.
+        shortest: u64,
+    },
+    /// A request to the scripted model could not be answered as the script says.
+    ScriptedModel {
+        /// What was wrong with it.
+        problem: String,
+    },
+    /// The scripted model was asked more often than `model.jsonl` holds.
+    ModelLogCut {
+        /// How often it was asked.
+        asked: u64,
+        /// How many requests `model.jsonl` holds.
+        kept: u64,
+    },
+    /// The agent did not ask for all turns of the model's script.
+    ScriptLeft {
+        /// Turns that were played.
+        played: u64,
+        /// Turns of the script.
+        turns: u64,
+    },
+    /// The agent went on asking after the last turn of the model's script.
+    ScriptExceeded {
+        /// How often it asked after the last turn.
+        requests: u64,
+    },
+    /// The agent removed its workspace.
+    WorkspaceLost,
+    /// Files and folders of the workspace could not be read and were opened up.
+    OpenedUp {
+        /// How many.
+        count: u64,
+    },
+    /// Folders of the workspace lay too deep and were removed.
+    TooDeep {
+        /// How many.
+        count: u64,
+        /// The number of levels that are kept.
+        levels: u64,
+        /// The bytes of a path that are kept.
+        path_bytes: u64,
+        /// The beginning of the first one's path.
+        first: String,
+    },
+    /// `workspace.patch` leaves out the content of files.
+    PatchLeftOut {
+        /// How many.
+        files: u64,
+        /// Their bytes.
+        bytes: u64,
+        /// The largest file that a patch holds, in bytes.
+        largest: u64,
+        /// The largest patch, in bytes.
+        most: u64,
+    },
+    /// Files and folders of the workspace could not be read, and count as changed.
+    Unread {
+        /// How many.
+        count: u64,
+        /// The first one, with the reason.
+        first: String,
+    },
+    /// `workspace.patch` held secrets and was masked.
+    PatchMasked,
+    /// Ignored files are not part of the workspace's change.
+    IgnoredFiles {
+        /// Their bytes.
+        bytes: u64,
+    },
+    /// The agent touched a protected file.
+    ProtectedFile {
+        /// Its path in the workspace.
+        path: String,
+        /// What the agent did to it.
+        change: FileChange,
+        /// Whether it was put back before grading.
+        put_back: bool,
+    },
+    /// The agent touched further protected files, which are not named. All of them were put back before grading.
+    ProtectedFiles {
+        /// How many.
+        more: u64,
+    },
+    /// The workspace could not be kept.
+    WorkspaceNotKept {
+        /// Why.
+        error: String,
+        /// Whether a part of it is left that could not be removed.
+        partly_left: bool,
+    },
+    /// Some of the workspace could not be copied when it was kept.
+    WorkspaceKeptInPart {
+        /// Why.
+        error: String,
+    },
+    /// Files of the kept workspace held secrets and were masked.
+    KeptMasked {
+        /// How many.
+        files: u64,
+    },
+    /// Files were not kept since a secret is in their name, or since they hold one and are too large to be masked.
+    KeptWithoutSecrets {
+        /// How many.
+        files: u64,
+        /// The largest file that is masked, in bytes.
+        largest: u64,
+    },
+    /// Files were not kept since the workspace is too large.
+    KeptUpToLimit {
+        /// How many.
+        files: u64,
+        /// Their bytes.
+        bytes: u64,
+        /// How much of a workspace is kept, in bytes.
+        most: u64,
+    },
+    /// Files were not kept since they could not be read.
+    KeptWithoutUnread {
+        /// How many.
+        files: u64,
+    },
+    /// The trial fails without the graders that ask a model.
+    FailsWithoutModels,
+    /// A limit was reached and ended the trial.
+    LimitReached {
+        /// The limit's key in the case.
+        key: String,
+    },
+    /// A limit was exceeded by a figure that was known only at the end.
+    LimitExceeded {
+        /// The limit's key in the case.
+        key: String,
+        /// The limit.
+        limit: f64,
+        /// The figure.
+        value: f64,
+    },
+    /// The trial failed in another run and passed now.
+    Flaky {
+        /// The run in which it failed.
+        run: String,
+    },
+    /// The agent did not exit after its answer.
+    HeldOn,
+    /// The agent exited with a bad code after its answer.
+    ExitCode {
+        /// The code.
+        exit: i64,
+    },
+    /// The agent was ended by a signal after its answer.
+    ExitSignal {
+        /// The signal's number.
+        signal: i64,
+    },
+    /// The policy `llm` answered permission requests without a model.
+    NoModel {
+        /// How many.
+        requests: u64,
+        /// Why no model answered the first one.
+        why: String,
+    },
+    /// The stored trial could not be graded again.
+    NotGradedAgain {
+        /// Why.
+        why: String,
+    },
+    /// Graders that need the workspace could not judge.
+    NoWorkspace {
+        /// Why there is none.
+        why: String,
+    },
+    /// The workspace was made again from its source and patch, and is not whole.
+    RebuiltInPart {
+        /// What it lacks.
+        lost: Vec<String>,
+    },
+    /// The kept workspace is not whole.
+    KeptInPart {
+        /// What it lacks.
+        lost: Vec<String>,
+    },
+    /// A warning of an older version, which wrote text alone.
+    Text {
+        /// The text.
+        #[serde(skip_serializing, default)]
+        #[schemars(skip)]
+        said: String,
+    },
+    /// A warning of a newer version, as it was read.
+    #[serde(skip)]
+    Unknown(Map<String, Value>),
+}
+
+/// What an agent did to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FileChange {
+    /// It made the file.
+    Created,
+    /// It changed the file.
+    Changed,
+    /// It deleted the file.
+    Deleted,
+}
+
+impl FileChange {
+    /// The word for people.
+    pub fn word(self) -> &'static str {
+        match self {
+            FileChange::Created => "created",
+            FileChange::Changed => "changed",
+            FileChange::Deleted => "deleted",
+        }
+    }
+}
+
+impl Warning {
+    /// Returns true if the warning says what a stored trial cannot answer when it is graded again.
+    pub fn tells_of_a_lack(&self) -> bool {
+        use Warning::{KeptInPart, NoWorkspace, NotGradedAgain, RebuiltInPart};
+        matches!(self, NotGradedAgain { .. } | NoWorkspace { .. } | RebuiltInPart { .. } | KeptInPart { .. })
+    }
+
+    /// Returns true if a kept workspace is not what the agent left.
+    pub fn tells_of_a_loss(&self) -> bool {
+        use Warning::{KeptMasked, KeptUpToLimit, KeptWithoutSecrets, KeptWithoutUnread, WorkspaceKeptInPart};
+        matches!(
+            self,
+            KeptMasked { .. }
+                | KeptUpToLimit { .. }
+                | KeptWithoutSecrets { .. }
+                | KeptWithoutUnread { .. }
+                | WorkspaceKeptInPart { .. }
+                | Warning::WorkspaceNotKept { .. }
+        )
+    }
+
+    /// Returns true if the warning comes from grading, so that a further grading makes it anew or not at all.
+    pub fn is_of_grading(&self) -> bool {
+        use Warning::{FailsWithoutModels, Flaky, LimitExceeded, LimitReached, ProtectedFile, ProtectedFiles};
+        match self {
+            ProtectedFile { .. }
+            | ProtectedFiles { .. }
+            | FailsWithoutModels
+            | LimitReached { .. }
+            | LimitExceeded { .. }
+            | Flaky { .. } => true,
+            other => other.tells_of_a_lack(),
+        }
+    }
+
+    fn read(value: Value) -> Result<Self, String> {
+        match value {
+            Value::String(text) => Ok(old_warnings::read(text)),
+            Value::Object(map) => {
+                let Some(Value::String(code)) = map.get("code") else {
+                    return Err("a warning has no `code`".to_owned());
+                };
+                if code == TEXT {
+                    let said = map.get("text").and_then(Value::as_str).unwrap_or_default();
+                    return Ok(Warning::Text { said: said.to_owned() });
+                }
+                Ok(serde_json::from_value(Value::Object(map.clone())).unwrap_or(Warning::Unknown(map)))
+            }
+            other => Err(format!("a warning is neither an object nor a text: {other}")),
+        }
+    }
+
+    fn write(&self) -> Value {
+        if let Warning::Unknown(map) = self {
+            return Value::Object(map.clone());
+        }
+        let mut value = serde_json::to_value(self).unwrap_or_default();
+        if let Value::Object(map) = &mut value {
+            map.insert("text".to_owned(), Value::String(self.to_string()));
+        }
+        value
+    }
+}
+
+/// The code of a warning that is nothing but text.
+const TEXT: &str = "text";
+
+impl fmt::Display for Warning {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::UserHome => out.write_str("the agent had the user's own home, as its manifest asks"),
+            Warning::NoPermissions { harness, policy } => write!(
+                out,
+                "harness `{harness}` does not ask for permission; it ran with its own default in the place of `{policy}`"
+            ),
+            Warning::SystemPromptInPrompt => out.write_str("the system prompt was put before the first prompt"),
+            Warning::ShortSecret { name, shortest } => {
+                write!(out, "the value of {name} is under {shortest} characters and is not masked")
+            }
+            Warning::ScriptedModel { problem } => write!(out, "the scripted model: {problem}"),
+            Warning::ModelLogCut { asked, kept } => {
+                write!(out, "the scripted model was asked {asked} times; `model.jsonl` holds the first {kept} requests")
+            }
+            Warning::ScriptLeft { played, turns } => {
+                write!(out, "the agent asked for {played} of the {turns} turns of the model's script")
+            }
+            Warning::ScriptExceeded { requests } => {
+                let times = if *requests == 1 { "once".to_owned() } else { format!("{requests} times") };
+                write!(out, "after the last turn of the model's script the agent asked {times} more")
+            }
+            Warning::Flaky { run } => write!(out, "flaky: it failed in run {run} and passed now"),
+            Warning::HeldOn => out.write_str("the agent did not exit after its answer and was ended"),
+            Warning::ExitCode { exit } => write!(out, "the agent exited {exit} after its answer"),
+            Warning::ExitSignal { signal } => write!(out, "the agent was ended by signal {signal} after its answer"),
+            Warning::NoModel { requests, why } => {
+                let requests =
+                    if *requests == 1 { "1 request was".to_owned() } else { format!("{requests} requests were") };
+                write!(out, "{requests} answered without a model by the policy `llm`: {why}")
+            }
+            Warning::FailsWithoutModels => {
+                out.write_str("it fails without the graders that ask a model, and that stands")
+            }
+            Warning::LimitReached { key } => write!(out, "limit `{key}` was reached and ended the trial"),
+            Warning::LimitExceeded { key, limit, value } => {
+                write!(out, "limit `{key}` is {limit} and was exceeded: {value}")
+            }
+            Warning::NotGradedAgain { why } => write!(out, "it could not be graded again: {why}"),
+            Warning::NoWorkspace { why } => write!(out, "graders that need the workspace could not judge: {why}"),
+            Warning::RebuiltInPart { lost } => {
+                write!(out, "the workspace was made again and is not whole: {}", lost.join("; "))
+            }
+            Warning::KeptInPart { lost } => write!(out, "the workspace was kept and is not whole: {}", lost.join("; ")),
+            Warning::Text { said } => out.write_str(said),
+            Warning::Unknown(map) => match (map.get("text"), map.get("code")) {
+                (Some(Value::String(text)), _) => out.write_str(text),
+                (_, code) => write!(out, "{}", code.and_then(Value::as_str).unwrap_or("a warning without a text")),
+            },
+            of_workspace => of_workspace.fmt_of_workspace(out),
+        }
+    }
+}
+
+impl Warning {
+    /// The text of the warnings about the workspace.
+    fn fmt_of_workspace(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::WorkspaceLost => {
+                out.write_str("the agent removed its workspace; an empty one was put in its place")
+            }
+            Warning::OpenedUp { count } => {
+                write!(out, "{count} files and folders of the workspace could not be read; they were opened up")
+            }
+            Warning::TooDeep { count, levels, path_bytes, first } => write!(
+                out,
+                "{count} folders lay below {levels} levels, or had paths of over {path_bytes} bytes, and were removed \
+                 with what was in them, the first in {first}…"
+            ),
+            Warning::PatchLeftOut { files, bytes, largest, most } => write!(
+                out,
+                "workspace.patch leaves out the content of {files} changed files, {bytes} bytes: it holds files up to {} \
+                 MiB, and {} MiB in all",
+                largest >> 20,
+                most >> 20
+            ),
+            Warning::Unread { count, first } => {
+                write!(out, "{count} files and folders could not be read and count as changed, the first: {first}")
+            }
+            Warning::PatchMasked => out.write_str("workspace.patch held secrets and was masked"),
+            Warning::IgnoredFiles { bytes } => {
+                write!(out, "{bytes} bytes of ignored files are not part of the workspace's change")
+            }
+            Warning::ProtectedFile { path, change, put_back } => {
+                let put_back = if *put_back { "; it was put back before grading" } else { "" };
+                write!(out, "the agent {} the protected file {path}{put_back}", change.word())
+            }
+            Warning::ProtectedFiles { more } => {
+                write!(out, "{more} more protected files were put back before grading")
+            }
+            Warning::WorkspaceNotKept { error, partly_left } => {
+                let left = if *partly_left { ", and what is there of it could not be removed" } else { "" };
+                write!(out, "the workspace could not be kept: {error}{left}")
+            }
+            Warning::WorkspaceKeptInPart { error } => write!(out, "the workspace could not be kept whole: {error}"),
+            Warning::KeptMasked { files } => {
+                write!(out, "{files} files of the kept workspace held secrets and were masked")
+            }
+            Warning::KeptWithoutSecrets { files, largest } => write!(
+                out,
+                "{files} files of the workspace were not kept: a secret is in their name, or they hold one and are over \
+                 {} MiB",
+                largest >> 20
+            ),
+            Warning::KeptUpToLimit { files, bytes, most } => write!(
+                out,
+                "{files} files of the workspace were not kept, {bytes} bytes: it is kept up to {} GiB",
+                most >> 30
+            ),
+            Warning::KeptWithoutUnread { files } => {
+                write!(out, "{files} files of the workspace were not kept: they could not be read")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Adds the text, which every warning has when it is written.
+fn with_text(schema: &mut schemars::Schema) {
+    for variant in schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(Value::Object(properties)) = variant.get_mut("properties") {
+            let text = serde_json::json!({"type": "string", "description": "the warning for people"});
+            properties.insert("text".to_owned(), text);
+        }
+        if let Some(Value::Array(required)) = variant.get_mut("required") {
+            required.push("text".into());
+        }
+    }
+}
+
+/// Writes and reads the warnings of a result. For `#[serde(with)]`.
+pub mod list {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use serde_json::Value;
+
+    use super::Warning;
+
+    /// Writes each warning with its text.
+    ///
+    /// # Errors
+    /// The serializer refused.
+    pub fn serialize<S: Serializer>(warnings: &[Warning], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(warnings.iter().map(Warning::write))
+    }
+
+    /// Reads warnings of any version.
+    ///
+    /// # Errors
+    /// An entry is neither an object with a `code` nor a text.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Warning>, D::Error> {
+        let values = Vec::<Value>::deserialize(deserializer)?;
+        values.into_iter().map(|value| Warning::read(value).map_err(D::Error::custom)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(value: Value) -> Warning {
+        Warning::read(value).unwrap()
+    }
+
+    #[test]
+    fn the_text_is_made_from_the_fields_and_not_read_back() {
+        let told = json!({"code": "ignored_files", "bytes": 7, "text": "9 bytes of something else"});
+        assert_eq!(read(told), Warning::IgnoredFiles { bytes: 7 });
+        let written = Warning::IgnoredFiles { bytes: 7 }.write();
+        let text = "7 bytes of ignored files are not part of the workspace's change";
+        assert_eq!(written, json!({"code": "ignored_files", "bytes": 7, "text": text}));
+    }
+
+    #[test]
+    fn a_warning_of_a_newer_version_survives() {
+        for newer in [
+            json!({"code": "of_tomorrow", "x": [1], "text": "something new"}),
+            json!({"code": "protected_file", "path": "a", "change": "renamed", "put_back": true, "text": "something new"}),
+        ] {
+            let warning = read(newer.clone());
+            assert_eq!((warning.write(), warning.to_string()), (newer, "something new".to_owned()));
+        }
+        assert_eq!(read(json!({"code": "of_tomorrow"})).to_string(), "of_tomorrow");
+        assert!(Warning::read(json!({"text": "x"})).is_err() && Warning::read(json!(1)).is_err());
+    }
+
+    #[test]
+    fn what_an_older_version_wrote_stays_text() {
+        let old = read(json!("the agent exited 3 after its answer"));
+        assert_eq!(old.write(), json!({"code": "text", "text": "the agent exited 3 after its answer"}));
+        assert_eq!(read(old.write()), old);
+    }
+}
