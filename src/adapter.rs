@@ -1,9 +1,11 @@
 //! Adapters: one for each protocol that agents speak. Each is a pure [`Translate`] from wire lines to events,
 //! which live runs and `evals import` share, and a driver, which only decides what to send next.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::harness::Manifest;
+use crate::harness::{ExitMeaning, Manifest};
 use crate::models;
 use crate::trace::recorder::{Finished, Part, Recorder, Voice};
 use crate::trace::{Body, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
@@ -160,9 +162,23 @@ pub struct Translation {
     model_compared: Option<String>,
 }
 
+/// One reading for all adapters: an error that tells of the model's output limit, or of a content filter, is how the
+/// model's answer ended. It is graded, not errored.
+fn as_the_model_ended(answer: Answer) -> Answer {
+    match answer {
+        Answer::Failed { category: ErrorCategory::Provider | ErrorCategory::Protocol, ref detail } => {
+            let ended = errors::ended_in(detail).map(|reason| (reason, Some(detail.clone())));
+            ended.map_or(answer, |(reason, detail)| Answer::Ended { reason, detail })
+        }
+        answer => answer,
+    }
+}
+
 /// What the engine knows of the end, beside what the agent said.
 #[derive(Debug, Default)]
 struct Ending {
+    /// What the agent's exit codes mean, by its manifest.
+    exits: BTreeMap<i32, ExitMeaning>,
     not_started: Option<(ErrorCategory, String)>,
     handshake: Option<String>,
     limit: Option<String>,
@@ -177,7 +193,7 @@ impl Translation {
         Self {
             translator: adapter.translator(manifest),
             recorder: Recorder::new(header),
-            ending: Ending::default(),
+            ending: Ending { exits: manifest.exit.clone(), ..Ending::default() },
             lines: 0,
             model_compared: None,
         }
@@ -293,7 +309,7 @@ impl Translation {
     /// Ends the session.
     pub fn finish(mut self) -> Finished {
         self.translator.last_words(&self.ending.stderr_tail);
-        let answer = self.translator.finish(&mut self.recorder, self.ending.exit);
+        let answer = as_the_model_ended(self.translator.finish(&mut self.recorder, self.ending.exit));
         // A plain command's envelope is read at its end.
         self.compare_models();
         let (stop, host) = self.ending.decide(answer);
@@ -341,10 +357,22 @@ impl Ending {
             };
             return (stop(reason, None, Some(key)), true);
         }
-        match answer {
-            Answer::Failed { category, detail } => (stop(StopReason::Error, Some(category), Some(detail)), false),
-            Answer::Ended { reason, detail } => (stop(reason, None, detail), false),
-            Answer::None => {
+        let exit_means = exit.and_then(|exit| exit.code).and_then(|code| self.exits.get(&code).copied());
+        match (answer, exit_means) {
+            // Its exit code says more than words of which nothing is known.
+            (Answer::Failed { category: ErrorCategory::Protocol, detail }, Some(ExitMeaning::Error(category))) => {
+                (stop(StopReason::Error, Some(category), Some(detail)), false)
+            }
+            (Answer::Failed { category, detail }, _) => (stop(StopReason::Error, Some(category), Some(detail)), false),
+            (Answer::Ended { reason, detail }, _) => (stop(reason, None, detail), false),
+            (Answer::None, Some(meaning)) => {
+                let tail = last_line(&self.stderr_tail);
+                match meaning {
+                    ExitMeaning::Stop(reason) => (stop(reason, None, tail), false),
+                    ExitMeaning::Error(category) => (stop(StopReason::Error, Some(category), tail), false),
+                }
+            }
+            (Answer::None, None) => {
                 let tail = last_line(&self.stderr_tail);
                 if let Some(category) = errors::auth_in(&self.stderr_tail) {
                     return (stop(StopReason::Error, Some(category), tail), false);

@@ -11,6 +11,7 @@ use serde_json::Value;
 use self::script::{Stop, Usage};
 
 pub mod anthropic;
+mod beside;
 pub mod gemini;
 pub mod log;
 pub mod openai_chat;
@@ -59,6 +60,12 @@ pub struct Asked {
     pub told: String,
     /// What the user said since the model's last turn.
     pub last: String,
+    /// Each message of the user, with the number of the model's turns before it.
+    pub users: Vec<(usize, String)>,
+    /// The number of the model's turns was read from the id of a call that a script made.
+    pub numbered: bool,
+    /// At most so many tokens may be answered.
+    pub most: Option<u64>,
     /// The agent marks it as made beside its conversation.
     pub beside: bool,
     /// The folder that the agent says it works in.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::adapter::Adapter;
 use crate::sandbox;
-use crate::trace::{Seen, ToolKind};
+use crate::trace::{ErrorCategory, Seen, StopReason, ToolKind};
 use crate::values::{NameGlob, Pattern, Time};
 
 pub mod benchflow;
@@ -92,6 +92,16 @@ pub struct Manifest {
     /// Texts by which the agent tells an error as an answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub error_text: Vec<Pattern>,
+    /// For `acp`: texts that the agent's program writes into its messages, told by a whole chunk. They are notices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub program_text: Vec<Pattern>,
+    /// For `acp`: the exit code of a command, as the agent's output of it tells it: patterns with one group. They are
+    /// looked for in the results of calls that execute.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exit_text: Vec<Pattern>,
+    /// What the program's own exit codes mean, if it ends without saying how: `{53: max_turns, 41: auth}`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub exit: BTreeMap<i32, ExitMeaning>,
     /// The name by which the agent introduces itself on the wire, so that an imported session is known by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_info: Option<String>,
@@ -170,6 +180,9 @@ impl Manifest {
             files: BTreeMap::new(),
             gateway: None,
             error_text: Vec::new(),
+            program_text: Vec::new(),
+            exit_text: Vec::new(),
+            exit: BTreeMap::new(),
             agent_info: None,
             stream: Vec::new(),
             known_by: None,
@@ -216,6 +229,61 @@ impl Manifest {
     /// Whether its model can be chosen.
     pub fn model_selection(&self) -> bool {
         self.model.via != ModelVia::None
+    }
+}
+
+/// What an exit code of an agent's program means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitMeaning {
+    /// The agent ended, for this reason.
+    Stop(StopReason),
+    /// It failed, in this way.
+    Error(ErrorCategory),
+}
+
+impl ExitMeaning {
+    /// Every meaning, with its word.
+    pub const ALL: [(&'static str, ExitMeaning); 8] = [
+        ("max_turns", ExitMeaning::Stop(StopReason::MaxTurns)),
+        ("max_tokens", ExitMeaning::Stop(StopReason::MaxTokens)),
+        ("max_budget", ExitMeaning::Stop(StopReason::MaxBudget)),
+        ("refusal", ExitMeaning::Stop(StopReason::Refusal)),
+        ("cancelled", ExitMeaning::Stop(StopReason::Cancelled)),
+        ("auth", ExitMeaning::Error(ErrorCategory::Auth)),
+        ("rate_limit", ExitMeaning::Error(ErrorCategory::RateLimit)),
+        ("provider", ExitMeaning::Error(ErrorCategory::Provider)),
+    ];
+
+    fn words() -> Vec<&'static str> {
+        Self::ALL.iter().map(|(word, _)| *word).collect()
+    }
+}
+
+impl<'de> Deserialize<'de> for ExitMeaning {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        let found = Self::ALL.iter().find(|(known, _)| *known == word);
+        found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+            let known = Self::words().join("`, `");
+            serde::de::Error::custom(format!("`{word}` is no meaning of an exit code; these are: `{known}`"))
+        })
+    }
+}
+
+impl Serialize for ExitMeaning {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let found = Self::ALL.iter().find(|(_, meaning)| meaning == self);
+        serializer.serialize_str(found.map_or("", |(word, _)| *word))
+    }
+}
+
+impl JsonSchema for ExitMeaning {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ExitMeaning".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"enum": Self::words()})
     }
 }
 

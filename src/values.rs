@@ -134,6 +134,11 @@ impl Pattern {
     pub fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
+
+    /// What its first group finds in the text.
+    pub fn first_group<'a>(&self, text: &'a str) -> Option<&'a str> {
+        Some(self.0.captures(text)?.get(1)?.as_str())
+    }
 }
 
 impl FromStr for Pattern {

@@ -14,6 +14,8 @@ use evals::trace::jsonl::{write_event, write_header};
 
 #[path = "json_stream/agents.rs"]
 mod agents;
+#[path = "json_stream/endings.rs"]
+mod endings;
 #[path = "json_stream/faults.rs"]
 mod faults;
 #[path = "json_stream/hostile.rs"]

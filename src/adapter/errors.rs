@@ -1,10 +1,11 @@
-//! Tells errors apart by what agents say: login, rate limit, the model's service, or the protocol.
+//! Tells errors apart by what agents say: login, rate limit, the model's service, or the protocol; and errors that are
+//! no failure of anything, since the model did answer and its answer ended in a limit or a refusal.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::trace::ErrorCategory;
+use crate::trace::{ErrorCategory, StopReason};
 
 /// The category of an error by its HTTP status, where it has one.
 pub fn by_status(status: u64) -> Option<ErrorCategory> {
@@ -28,7 +29,17 @@ pub fn by_text(text: &str) -> ErrorCategory {
     if RATE_LIMIT.is_match(text) {
         return ErrorCategory::RateLimit;
     }
-    if PROVIDER.is_match(text) { ErrorCategory::Provider } else { ErrorCategory::Protocol }
+    let provider = PROVIDER.is_match(text) || CONNECTION.is_match(text);
+    if provider { ErrorCategory::Provider } else { ErrorCategory::Protocol }
+}
+
+/// How the model's answer ended, if the text of an error says that the model reached its output limit or that a
+/// content filter stopped it. Programs word both as errors; the model answered all the same.
+pub fn ended_in(text: &str) -> Option<StopReason> {
+    if OUTPUT_LIMIT.is_match(text) {
+        return Some(StopReason::MaxTokens);
+    }
+    CONTENT_FILTER.is_match(text).then_some(StopReason::Refusal)
 }
 
 /// `auth` where the text says that a login or a key is missing or was refused.
@@ -50,7 +61,11 @@ static AUTH: LazyLock<Regex> = LazyLock::new(|| {
         | \brun\s+[`'"/]?[^\s`'"]*\s?[^\s`'"]*/?(?:log|sign)[\ -]?in\b
         | \b(?:authentication|authorization)[\s_-]+(?:required|failed|error)\b
         | \b(?:auth|login)[\s_]+required\b
-        | \b(?:authentication_error|permission_error|unauthorized|unauthenticated)\b
+        | \b(?:authentication_error|permission_error|unauthenticated)\b | \b401\s+unauthorized\b
+        # As the whole of a clause: `unauthorized import of module` is about something else.
+        | \bunauthorized\s*(?:$|[.,:;!)\]}"'`\n])
+        | \bno\s+authentication\s+information\b
+        | \bmissing\s+environment\s+variable:?\s*[`'"]?\w*(?:KEY|TOKEN|SECRET)\w*
         | \b(?:invalid|incorrect|missing|expired|no)\s+(?:\S+\s+)?(?:api[\s_-]?key|access\s+token|auth\s+token|credentials?)\b
         | \bapi[\s_-]?key\b[^\n]{0,30}\b(?:invalid|incorrect|missing|expired|not\s+(?:found|set|valid)|required)\b
         "#,
@@ -77,6 +92,51 @@ static PROVIDER: LazyLock<Regex> = LazyLock::new(|| {
     .unwrap()
 });
 
+/// The model's service could not be reached, or the connection to it broke.
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
+static CONNECTION: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?xi)
+        \b(?:ECONN(?:REFUSED|RESET|ABORTED)|ENOTFOUND|ETIMEDOUT|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EPIPE|UND_ERR_\w+)\b
+        | \bstream\s+disconnected\b | \berror\s+sending\s+request\b | \berror\s+decoding\s+response\s+body\b
+        | \bfetch\s+failed\b | \bfailed\s+to\s+fetch\b | \bsocket\s+hang\s+up\b | \bpremature\s+close\b
+        | \b(?:socket\s+)?connection\s+(?:was\s+)?(?:error|refused|reset|closed|aborted|lost|timed\s+out|failed)\b
+        | \b(?:unable|failed|cannot|could\s+not)\s+(?:to\s+)?connect\b | \ball\s+connection\s+attempts\s+failed\b
+        | \b(?:network|transport)\s+error\b | \brequest\s+timed\s+out\b
+        | \bpeer\s+closed\s+connection\b | \bincomplete\s+chunked\s+read\b | \bresponse\s+was\s+interrupted\b
+        | \bat\s+capacity\b | \bfailed\s+to\s+get\s+(?:a\s+)?response\s+from\s+the\s+(?:ai\s+)?model\b
+        | ^\s*(?:TypeError:\s*)?terminated\s*$
+        "#,
+    )
+    .unwrap()
+});
+
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
+static OUTPUT_LIMIT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?xi)
+        \breason:\s*max_(?:output_)?tokens\b
+        | \b(?:finish|stop)[_\s]?reason["'`]?\s*(?:is|was|[:=])?\s*["'`]?(?:length|max_(?:output_)?tokens)\b
+        | \bexceeded\s+the\s+[\d,.]+\s+output\s+token\s+(?:maximum|limit)\b
+        | ^\W*(?:error:?\s*)?(?:\w+\s+){0,6}(?:hit|reached|exceeded)\s+(?:the|its)\s+(?:maximum\s+)?output[\s-]token\s+limit\b
+        "#,
+    )
+    .unwrap()
+});
+
+#[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
+static CONTENT_FILTER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?xi)
+        \breason:\s*content_filter\b
+        | \b(?:finish|stop)[_\s]?reason["'`]?\s*(?:is|was|[:=])?\s*["'`]?(?:content[_-]filter|safety|prohibited_content|blocklist|refusal)\b
+        | \bcontent[_\s-](?:moderation|management|filtering)[_\s-]policy\b
+        | \b(?:blocked|stopped|flagged|filtered)\s+by\s+(?:(?:the|a|an|its)\s+)?(?:[\w']+\s+){0,3}(?:content|safety)[\s_-](?:filters?|settings)\b
+        "#,
+    )
+    .unwrap()
+});
+
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
 static STATUS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -85,7 +145,7 @@ static STATUS: LazyLock<Regex> = LazyLock::new(|| {
         | \b(?:http|status|status\s+code|code|statusCode)["':=\s]{1,4}([45]\d\d)\b
         | (?:^\s*(?:Error:)?|"\w+"\s*:\s*")\s*([45]\d\d)\s+[A-Za-z{]
         | \b(?:client|server)\s+error\s+'([45]\d\d)\b
-        | \(([45]\d\d)\)
+        | \(([45]\d\d)\) | \berror:\s*([45]\d\d)\s+[A-Za-z{]
         "#,
     )
     .unwrap()
@@ -116,8 +176,49 @@ mod tests {
             ("method not found: session/prompt", ErrorCategory::Protocol),
             ("cannot read properties of undefined", ErrorCategory::Protocol),
             ("line 404 of the file is wrong", ErrorCategory::Protocol),
+            ("stream disconnected before completion: Transport error: network error", ErrorCategory::Provider),
+            ("error sending request for url (http://127.0.0.1:9/v1/responses)", ErrorCategory::Provider),
+            ("connect ECONNREFUSED 127.0.0.1:9", ErrorCategory::Provider),
+            ("TypeError: fetch failed", ErrorCategory::Provider),
+            ("terminated", ErrorCategory::Provider),
+            ("Selected model is at capacity. Please try a different model.", ErrorCategory::Provider),
+            ("The socket connection was closed unexpectedly.", ErrorCategory::Provider),
+            ("Unable to connect. Is the computer able to access the url?", ErrorCategory::Provider),
+            ("Failed to get response; Last error: 429 slow down", ErrorCategory::RateLimit),
+            ("401 invalid API key", ErrorCategory::Auth),
+            ("Missing environment variable: `GATEWAY_API_KEY`.", ErrorCategory::Auth),
+            ("Error: No authentication information found.", ErrorCategory::Auth),
+            ("Unauthorized", ErrorCategory::Auth),
+            (r#"{"error":"unauthorized"}"#, ErrorCategory::Auth),
+            ("ImportError: unauthorized import of module os", ErrorCategory::Protocol),
+            ("Missing environment variable: PAGER", ErrorCategory::Protocol),
+            ("the process was terminated by its parent", ErrorCategory::Protocol),
         ] {
             assert_eq!(by_text(text), category, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_limit_or_a_filter_that_is_worded_as_an_error_is_how_the_model_ended() {
+        for (text, reason) in [
+            ("Incomplete response returned, reason: max_output_tokens", Some(StopReason::MaxTokens)),
+            ("API Error: Claude's response exceeded the 32000 output token maximum.", Some(StopReason::MaxTokens)),
+            ("the stream ended with finish_reason: length", Some(StopReason::MaxTokens)),
+            ("Incomplete response returned, reason: content_filter", Some(StopReason::Refusal)),
+            (
+                "Request failed due to triggering the model provider's content moderation policy. Please modify it.",
+                Some(StopReason::Refusal),
+            ),
+            ("finishReason: SAFETY", Some(StopReason::Refusal)),
+            ("Provider finish_reason: content_filter", Some(StopReason::Refusal)),
+            ("The response was blocked by the provider's content filter", Some(StopReason::Refusal)),
+            // Requests that were refused for the limit they asked for.
+            ("400 max_tokens is too large: 100000. This model supports at most 8192 completion tokens", None),
+            ("`max_output_tokens` must be at least 16", None),
+            ("prompt is too long: 210000 tokens > 200000 maximum", None),
+            ("API Error: 500 the content filter service is down", None),
+        ] {
+            assert_eq!(ended_in(text), reason, "{text}");
         }
     }
 }

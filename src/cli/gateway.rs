@@ -82,7 +82,7 @@ async fn script(args: &ScriptArgs) -> Result<u8, CliError> {
     let tell = args.log.as_deref().map(log_to).transpose()?;
     let mut interrupted = signal(SignalKind::interrupt())?;
     let mut ended = signal(SignalKind::terminate())?;
-    let options = server::Options { port: args.port, workspace, tell, socket: None };
+    let options = server::Options { port: args.port, workspace, tell, ..server::Options::default() };
     let running = server::start(script, options)
         .await
         .map_err(|error| CliError::unreadable(format!("could not listen on port {}: {error}", args.port)))?;

@@ -31,6 +31,7 @@ pub fn asked(body: &Value) -> Asked {
         stream: body["stream"].as_bool().unwrap_or(false),
         usage_in_stream: true,
         tools: body["tools"].as_array().into_iter().flatten().filter_map(tool).collect(),
+        most: body["max_tokens"].as_u64(),
         forced: forced(body),
         format: body["output_config"].get("format").or(body.get("output_format")).map(|it| it["schema"].clone()),
         ..said.asked()
@@ -160,7 +161,8 @@ fn stop(stop: Stop) -> &'static str {
         Stop::EndTurn => "end_turn",
         Stop::ToolCalls => "tool_use",
         Stop::MaxTokens => "max_tokens",
-        Stop::Refusal => "refusal",
+        // This API words what its filters stop as a refusal.
+        Stop::Refusal | Stop::ContentFilter => "refusal",
     }
 }
 

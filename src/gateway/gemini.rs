@@ -29,6 +29,7 @@ pub fn asked(body: &Value, model: &str, stream: bool) -> Asked {
         stream,
         usage_in_stream: true,
         tools: body["tools"].as_array().into_iter().flatten().flat_map(tools).collect(),
+        most: config["maxOutputTokens"].as_u64(),
         forced: forced(body),
         format: schema.or_else(|| json_wanted.then(|| json!({"type": "object"}))),
         ..said.asked()
@@ -154,6 +155,7 @@ fn answer(reply: &Reply, parts: Vec<Value>, last: bool) -> Value {
             Stop::EndTurn | Stop::ToolCalls => "STOP",
             Stop::MaxTokens => "MAX_TOKENS",
             Stop::Refusal => "SAFETY",
+            Stop::ContentFilter => "PROHIBITED_CONTENT",
         });
     }
     let mut answer = json!({"candidates": [candidate], "modelVersion": reply.model, "responseId": reply.id});

@@ -50,6 +50,9 @@ pub struct LogLine {
     pub fault: Option<&'static str>,
     /// The HTTP status of the answer.
     pub status: u16,
+    /// The request holds none of the case's prompts, and was answered aside for that.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub without_prompt: bool,
     /// What the script could not have as it says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,

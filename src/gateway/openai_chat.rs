@@ -27,6 +27,7 @@ pub fn asked(body: &Value) -> Asked {
         stream: body["stream"].as_bool().unwrap_or(false),
         usage_in_stream: body["stream_options"]["include_usage"].as_bool().unwrap_or(false),
         tools: body["tools"].as_array().into_iter().flatten().filter_map(tool).collect(),
+        most: body["max_completion_tokens"].as_u64().or(body["max_tokens"].as_u64()),
         forced: forced(body),
         format: match text(format, "type") {
             "json_schema" => Some(format["json_schema"]["schema"].clone()),
@@ -173,7 +174,7 @@ fn stop(stop: Stop) -> &'static str {
         Stop::EndTurn => "stop",
         Stop::ToolCalls => "tool_calls",
         Stop::MaxTokens => "length",
-        Stop::Refusal => "content_filter",
+        Stop::Refusal | Stop::ContentFilter => "content_filter",
     }
 }
 

@@ -36,6 +36,7 @@ pub fn asked(body: &Value) -> Asked {
         stream: body["stream"].as_bool().unwrap_or(false),
         usage_in_stream: true,
         tools: body["tools"].as_array().into_iter().flatten().flat_map(|tool| tools(tool, None)).collect(),
+        most: body["max_output_tokens"].as_u64(),
         forced: forced(body),
         beside: matches!(
             body["client_metadata"]["x-openai-subagent"].as_str(),
@@ -196,7 +197,7 @@ fn items(reply: &Reply) -> Vec<Value> {
         (None, _) => None,
     };
     if let Some(content) = content {
-        let status = if reply.stop == Stop::MaxTokens { "incomplete" } else { "completed" };
+        let status = state(reply.stop);
         let id = format!("msg_{id}");
         items.push(json!({"type": "message", "id": id, "role": "assistant", "status": status, "content": [content]}));
     }
@@ -218,11 +219,15 @@ fn call_item(id: &str, at: usize, call: &Call) -> Value {
 }
 
 fn state(stop: Stop) -> &'static str {
-    if stop == Stop::MaxTokens { "incomplete" } else { "completed" }
+    if matches!(stop, Stop::MaxTokens | Stop::ContentFilter) { "incomplete" } else { "completed" }
 }
 
 fn response(reply: &Reply, status: &str, output: Vec<Value>) -> Value {
-    let incomplete = (reply.stop == Stop::MaxTokens).then(|| json!({"reason": "max_output_tokens"}));
+    let incomplete = match reply.stop {
+        Stop::MaxTokens => json!({"reason": "max_output_tokens"}),
+        Stop::ContentFilter => json!({"reason": "content_filter"}),
+        Stop::EndTurn | Stop::ToolCalls | Stop::Refusal => Value::Null,
+    };
     json!({
         "id": format!("resp_{}", reply.id), "object": "response", "created_at": reply.created, "status": status,
         "model": reply.model, "output": output, "error": null, "incomplete_details": incomplete,

@@ -3,7 +3,7 @@
 use super::script::{ErrorEvent, Fault, HttpError, Script, Stop, Turn, WithoutTools};
 use super::tools::{self, sample};
 use super::turns::call_id;
-use super::{Api, Asked, Refusal, Reply};
+use super::{Api, Asked, Refusal, Reply, beside};
 
 /// What is answered to a request, and what the log says of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +16,8 @@ pub struct Played {
     pub sub_agent: Option<usize>,
     /// Whether the turn's fault came.
     pub fault: bool,
+    /// The request holds none of the case's prompts, and was answered aside for that.
+    pub without_prompt: bool,
     /// What the script could not have as it says.
     pub problem: Option<String>,
     /// How long to wait first.
@@ -60,22 +62,39 @@ pub enum Answer {
 /// What is said to requests beside the conversation, and after the last turn where it has no text.
 const NEUTRAL: &str = "Done.";
 
+/// What is known of the trial in which a request is made.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Scene<'a> {
+    /// The folder that the agent works in.
+    pub workspace: Option<&'a str>,
+    /// The prompts of the case; empty if the server plays for no case.
+    pub prompts: &'a [String],
+}
+
 /// Decides what a request gets. `before` tells how often this turn was met before, by requests at the same place.
-pub fn play(script: &Script, api: Api, asked: &Asked, workspace: Option<&str>, before: Before) -> Played {
+pub fn play(script: &Script, api: Api, asked: &Asked, scene: Scene<'_>, before: Before) -> Played {
     let model = |turn: Option<&Turn>| {
         let said = turn.and_then(|turn| turn.model.as_ref()).or(script.model.as_ref());
         said.or(asked.model.as_ref()).cloned().unwrap_or_else(|| "scripted".to_owned())
     };
-    if is_aside(script, asked) {
+    if is_aside(script, asked, scene.prompts) {
         return Played::of(What::Aside, Answer::Whole(Reply { model: model(None), ..aside(api, asked) }));
     }
     let (sub_agent, turns) = script.turns_for(&asked.opening);
-    let number = asked.model_turns;
+    let number = match beside::turns_since_prompt(asked, scene.prompts) {
+        Some(number) => number,
+        // A conversation of its own whose opening the script knows.
+        None if sub_agent.is_some() => asked.model_turns,
+        None => {
+            let reply = Reply { model: model(None), ..aside(api, asked) };
+            return Played { without_prompt: true, ..Played::of(What::Aside, Answer::Whole(reply)) };
+        }
+    };
     let Some(turn) = turns.get(number) else {
         let last = turns.last().filter(|last| last.calls.is_empty()).and_then(|last| last.text.clone());
         let text = last.unwrap_or_else(|| NEUTRAL.to_owned());
-        // A model that refuses goes on refusing; agents ask once more, with that noted.
-        let stop = turns.last().map(Turn::stop).filter(|stop| *stop == Stop::Refusal).unwrap_or_default();
+        // A model that refuses, or is filtered, goes on so; agents ask once more, with that noted.
+        let stop = turns.last().map(Turn::stop).filter(|stop| matches!(stop, Stop::Refusal | Stop::ContentFilter)).unwrap_or_default();
         let reply = Reply { model: model(turns.last()), text: Some(text), stop, ..Reply::default() };
         return Played { sub_agent, ..Played::of(What::AfterTheLast, Answer::Whole(reply)) };
     };
@@ -102,7 +121,7 @@ pub fn play(script: &Script, api: Api, asked: &Asked, workspace: Option<&str>, b
         stop: stop_of(turn, fault),
         ..Reply::default()
     };
-    let folder = workspace.or(asked.folder.as_deref());
+    let folder = scene.workspace.or(asked.folder.as_deref());
     for (at, wanted) in turn.calls.iter().filter_map(|call| call.wanted()).enumerate() {
         match tools::call(wanted, &asked.tools, folder) {
             Ok(call) => {
@@ -142,7 +161,7 @@ impl Played {
     /// An answer without more to say of it.
     pub fn of(what: What, answer: Answer) -> Self {
         let delay = std::time::Duration::ZERO;
-        Self { what, turn: None, sub_agent: None, fault: false, problem: None, delay, answer }
+        Self { what, turn: None, sub_agent: None, fault: false, without_prompt: false, problem: None, delay, answer }
     }
 }
 
@@ -164,20 +183,11 @@ fn aside(api: Api, asked: &Asked) -> Reply {
     Reply { text: Some(text), ..Reply::default() }
 }
 
-/// What agents say where they ask beside their conversation and offer tools all the same, as they were seen to do:
-/// Claude Code and Qwen Code for what the user may type next, Qwen Code for what is worth remembering.
-const SAID_ASIDE: [&str; 2] = ["[SUGGESTION MODE:", "You are now acting as the managed memory extraction subagent"];
-
 /// Whether a request is made beside the conversation: for its title, for a summary, to judge a call, to see whether a
 /// key works.
-fn is_aside(script: &Script, asked: &Asked) -> bool {
+fn is_aside(script: &Script, asked: &Asked, prompts: &[String]) -> bool {
     let toolless = asked.tools.is_empty() && script.without_tools == WithoutTools::Aside;
-    let says = |found: &dyn Fn(&str) -> bool| found(&asked.told) || found(&asked.last);
-    toolless
-        || asked.beside
-        || asked.forced.is_some()
-        || SAID_ASIDE.iter().any(|words| says(&|text| text.contains(words)))
-        || script.aside.iter().any(|pattern| says(&|text| pattern.is_match(text)))
+    toolless || asked.beside || asked.forced.is_some() || beside::is_said(asked, prompts, &script.aside)
 }
 
 fn refused(fault: &Fault, api: Api) -> Option<Refusal> {

@@ -225,6 +225,8 @@ pub enum Stop {
     MaxTokens,
     /// It refuses.
     Refusal,
+    /// A filter of the service stops it.
+    ContentFilter,
 }
 
 /// What goes wrong with an answer.
@@ -243,6 +245,8 @@ pub enum Fault {
     Empty,
     /// The model refuses; the same as `stop: refusal`.
     Refusal,
+    /// A content filter of the service stops the answer; the same as `stop: content-filter`.
+    ContentFilter,
     /// The answer reached the most it may say; the same as `stop: max-tokens`.
     MaxTokens,
 }
@@ -282,6 +286,7 @@ impl Turn {
     pub fn stop(&self) -> Stop {
         match (&self.fault, self.stop) {
             (Some(Fault::Refusal), None) => Stop::Refusal,
+            (Some(Fault::ContentFilter), None) => Stop::ContentFilter,
             (Some(Fault::MaxTokens), None) => Stop::MaxTokens,
             (_, Some(stop)) => stop,
             _ if self.calls.is_empty() => Stop::EndTurn,
@@ -347,7 +352,7 @@ fn check_turns(path: &Path, text: &str, steps: &[Step<'_>], turns: &[Turn], wron
         let key = |key: &'static str| [at[0], at[1], Step::Key(key)];
         let replaced = matches!(turn.fault, Some(Fault::Empty | Fault::HttpError(_))) && turn.fault_times.is_none();
         match (turn.has_content(), replaced) {
-            (false, false) if !matches!(turn.fault, Some(Fault::Refusal)) => add(
+            (false, false) if !matches!(turn.fault, Some(Fault::Refusal | Fault::ContentFilter)) => add(
                 &at,
                 "the turn says nothing and calls nothing".to_owned(),
                 "write `text`, `thinking` or `calls`; an answer that holds nothing is `fault: empty`",

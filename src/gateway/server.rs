@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
 
 use super::log::LogLine;
-use super::play::{Answer, Before, Played, What, play};
+use super::play::{Answer, Before, Played, Scene, What, play};
 use super::script::Script;
 use super::stream::body;
 use super::{Api, Asked, Refusal, Reply, anthropic, gemini, openai_chat, openai_responses};
@@ -37,6 +37,8 @@ pub struct Options {
     pub socket: Option<PathBuf>,
     /// The folder that the agent works in, for tools that want whole paths; else what its requests tell.
     pub workspace: Option<String>,
+    /// The prompts of the case that it plays for: a conversation that holds none of them is not the case's.
+    pub prompts: Vec<String>,
     /// Is told of each request.
     pub tell: Option<Tell>,
 }
@@ -61,6 +63,7 @@ pub async fn start(script: Script, options: Options) -> io::Result<Running> {
     let shared = Arc::new(Shared {
         script,
         workspace: options.workspace,
+        prompts: options.prompts.into_iter().filter(|prompt| !prompt.trim().is_empty()).collect(),
         tell: options.tell,
         began: Instant::now(),
         log: Mutex::default(),
@@ -106,6 +109,7 @@ impl Drop for Running {
 struct Shared {
     script: Script,
     workspace: Option<String>,
+    prompts: Vec<String>,
     tell: Option<Tell>,
     began: Instant,
     log: Mutex<Log>,
@@ -185,6 +189,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         calls: Vec::new(),
         fault: None,
         status: 200,
+        without_prompt: false,
         problem: None,
     };
     match wants {
@@ -234,7 +239,8 @@ async fn model_answer(shared: &Shared, api: Api, path: &str, query: &str, body: 
         let (sub_agent, _) = shared.script.turns_for(&asked.opening);
         let place = (sub_agent, asked.model_turns, asked.tool_results, hash(&asked.opening));
         let met = before.entry(place).or_default();
-        let played = play(&shared.script, api, &asked, shared.workspace.as_deref(), *met);
+        let scene = Scene { workspace: shared.workspace.as_deref(), prompts: &shared.prompts };
+        let played = play(&shared.script, api, &asked, scene, *met);
         if played.turn.is_some() {
             let refused = matches!(played.answer, Answer::Refused(_));
             *met = Before {
@@ -262,6 +268,7 @@ async fn model_answer(shared: &Shared, api: Api, path: &str, query: &str, body: 
         calls: reply_of(&mut played).map(|reply| reply.calls.clone()).unwrap_or_default(),
         fault: fault(&played.answer),
         status,
+        without_prompt: played.without_prompt,
         problem: played.problem.clone(),
         ..line
     });
@@ -434,6 +441,7 @@ mod tests {
             calls: Vec::new(),
             fault: None,
             status: 200,
+            without_prompt: false,
             problem: None,
         };
         for _ in 0..MAX_LOG + 3 {

@@ -16,6 +16,8 @@ pub(super) struct Conversation {
     pub told: String,
     /// What the user said since the model's last turn.
     pub last: String,
+    users: Vec<(usize, String)>,
+    numbered: bool,
     speaking: bool,
     begun: bool,
 }
@@ -30,6 +32,8 @@ impl Conversation {
             opening: self.opening,
             told: self.told,
             last: self.last,
+            users: self.users,
+            numbered: self.numbered,
             ..Asked::default()
         }
     }
@@ -44,13 +48,16 @@ impl Conversation {
         (self.speaking, self.begun) = (true, true);
         self.last.clear();
         for turn in calls.into_iter().filter_map(turn_of) {
-            self.model_turns = turn + 1;
+            (self.model_turns, self.numbered) = (turn + 1, true);
         }
     }
 
     /// The user spoke.
     pub fn user(&mut self, text: &str) {
         self.speaking = false;
+        if !text.is_empty() {
+            self.users.push((self.model_turns, text.to_owned()));
+        }
         push(&mut self.last, text);
         if !self.begun {
             push(&mut self.opening, text);

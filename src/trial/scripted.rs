@@ -51,7 +51,8 @@ pub(super) async fn begin(
     let apart = matches!(inside.sandbox, Sandbox::Bwrap { network: Network::Loopback | Network::None, .. });
     let socket = apart.then(|| inside.places.scratch.join(SOCKET));
     let workspace = Some(folders.workspace.to_string_lossy().into_owned());
-    let options = server::Options { socket, workspace, ..server::Options::default() };
+    let prompts = attempt.case.turns.clone();
+    let options = server::Options { socket, workspace, prompts, ..server::Options::default() };
     let running = server::start(script, options).await;
     let running = running.map_err(|error| format!("the scripted model could not listen on loopback: {error}"))?;
     let relay = apart.then(|| Relay { port: running.port(), socket: Path::new("/tmp").join(SOCKET) });
@@ -83,11 +84,12 @@ impl ScriptedModel {
             lines.iter().try_for_each(|line| writeln!(out, "{}", masker.mask(&line.json())))
         })?;
         let not_played = lines.iter().find(|line| line.turn.is_some() && line.problem.is_some());
+        let not_played = not_played.and_then(|line| line.problem.clone()).or_else(|| never_begun(&lines));
         let mut warnings = problems(&lines);
         warnings.extend(not_kept(lines.len(), more));
         Ok(Ended {
             part,
-            not_played: not_played.and_then(|line| line.problem.as_ref()).map(|it| format!("the scripted model: {it}")),
+            not_played: not_played.map(|problem| format!("the scripted model: {problem}")),
             warnings,
             // What was played in requests that nobody kept is not known.
             left: if more == 0 { left(&lines, turns) } else { Vec::new() },
@@ -105,6 +107,16 @@ pub(super) struct Ended {
     pub(super) warnings: Vec<Warning>,
     /// What the user should know of an agent that came to its own end.
     pub(super) left: Vec<Warning>,
+}
+
+/// The agent asked, and never with the case's prompt: then no turn of the script was played.
+fn never_begun(lines: &[LogLine]) -> Option<String> {
+    let strangers = lines.iter().filter(|line| line.without_prompt).count();
+    let begun = lines.iter().any(|line| line.turn.is_some() && line.sub_agent.is_none());
+    (strangers > 0 && !begun).then(|| {
+        let requests = if strangers == 1 { "1 request".to_owned() } else { format!("{strangers} requests") };
+        format!("no turn of the script was played, since none of {requests} with tools holds the case's prompt")
+    })
 }
 
 fn problems(lines: &[LogLine]) -> Vec<Warning> {

@@ -68,7 +68,19 @@ def main():
         with open(os.path.join(os.environ["HOME"], os.environ["AGENT_CONFIG"])) as file:
             os.environ.update(json.load(file))
     total = {"input_tokens": 0, "output_tokens": 0}
-    messages = [{"role": "user", "content": sys.argv[1]}]
+    prompt = {"role": "user", "content": sys.argv[1]}
+    messages = [prompt]
+    opening = os.environ.get("AGENT_MODE")
+    if opening == "context":  # words that the program puts into the model's mouth
+        messages = [{"role": "user", "content": "This is where you work."},
+                    {"role": "assistant", "content": "Thanks for the context!"}, prompt]
+    elif opening == "warm-up":  # a first exchange that is real
+        hello = [{"role": "user", "content": "hi"}]
+        messages = [*hello, {"role": "assistant", "content": ask(hello)["content"]}, prompt]
+    elif opening == "title":  # asked beside the conversation, with tools all the same
+        ask([{"role": "user", "content": "Write a short title for this conversation:\n" + sys.argv[1]}])
+    elif opening == "riddle":  # the prompt in a form of its own
+        messages = [{"role": "user", "content": sys.argv[1][::-1]}]
     text = ""
     while True:
         message = ask(messages)

@@ -141,6 +141,7 @@ fn an_empty_answer_holds_nothing() {
 fn refusals_and_answers_that_are_too_long_have_their_words() {
     for (fault, words) in [
         ("refusal", ["refusal", "completed", "content_filter", "SAFETY"]),
+        ("content-filter", ["refusal", "incomplete", "content_filter", "PROHIBITED_CONTENT"]),
         ("max-tokens", ["max_tokens", "incomplete", "length", "MAX_TOKENS"]),
     ] {
         for (key, written) in [("fault", fault), ("stop", fault)] {
@@ -162,6 +163,15 @@ fn refusals_and_answers_that_are_too_long_have_their_words() {
     }
     let (_, refused) = asked_of("turns: [{text: no more, fault: refusal}]", "openai-responses", false);
     assert_eq!(refused.json()["output"][0]["content"][0], json!({"type": "refusal", "refusal": "no more"}));
+}
+
+#[test]
+fn what_a_filter_stopped_is_incomplete_and_says_why() {
+    let script = "turns: [{text: no more, stop: content-filter}]";
+    for stream in [true, false] {
+        let (_, filtered) = asked_of(script, "openai-responses", stream);
+        assert!(filtered.body.contains(r#""incomplete_details":{"reason":"content_filter"}"#), "{filtered:?}");
+    }
 }
 
 #[test]

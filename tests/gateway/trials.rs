@@ -160,6 +160,33 @@ fn several_trials_have_a_server_each() {
     assert!(project.left_over().is_empty());
 }
 
+/// What an agent says to its model before the case's prompt, or beside it, takes no turn of the script.
+#[test]
+fn an_exchange_before_the_prompt_takes_no_turn() {
+    for (mode, asides) in [("context", 0), ("warm-up", 1), ("title", 1)] {
+        let mut project = project(SCRIPT, "graders: [{output: {equals: a.txt holds forty-two.}}]");
+        project.env("AGENT_API_KEY", "the-user's-own-key");
+        project.env("AGENT_MODE", mode);
+        project.evals(&["run", "--interaction", "auto-approve"]).exits(0);
+        let log = lines(&project.of_trial(TRIAL, "model.jsonl"));
+        let turns: Vec<&Value> = log.iter().map(|line| &line["turn"]).filter(|turn| !turn.is_null()).collect();
+        assert_eq!(turns, [0, 1, 2], "{mode}");
+        assert_eq!(log.iter().filter(|line| line["played"] == "aside").count(), asides, "{mode}");
+        assert_eq!(log.iter().any(|line| line["without_prompt"] == true), mode == "warm-up", "{mode}");
+    }
+}
+
+/// A prompt that is not recognised is no reason to fail the agent: nothing of the script was played.
+#[test]
+fn a_script_that_never_began_is_not_judged() {
+    let mut project = project(SCRIPT, "");
+    project.env("AGENT_API_KEY", "the-user's-own-key");
+    project.env("AGENT_MODE", "riddle");
+    project.evals(&["run"]).exits(3).says("none of 1 request with tools holds the case's prompt");
+    let result = project.result(TRIAL);
+    assert_eq!((&result["verdict"], &result["error"]["category"]), (&json!("errored"), &json!("setup")));
+}
+
 #[test]
 fn a_turn_that_the_agent_cannot_be_given_is_not_judged() {
     let project = project("turns: [{calls: [{edit: {path: a, old: b, new: c}}]}, {text: later}]", "");

@@ -214,13 +214,20 @@ impl Translator {
             None => self.setup.take().unwrap_or(Answer::None),
         };
         match answer {
-            Answer::Ended { reason: StopReason::EndTurn, detail } => {
+            // Some word a failed request to the model as a refusal of theirs.
+            Answer::Ended { reason: reason @ (StopReason::EndTurn | StopReason::Refusal), detail } => {
                 let text = recorder.answer().trim();
-                if self.turn.system_error || self.conventions.is_error(text) {
-                    let shown = if text.is_empty() { "the agent's status was systemError" } else { text };
-                    return Answer::Failed { category: errors::by_text(text), detail: shown.to_owned() };
+                let program = self.turn.program_said.as_deref();
+                if self.turn.system_error {
+                    let said = program.unwrap_or(text);
+                    let shown = if said.is_empty() { "the agent's status was systemError" } else { said };
+                    return Answer::Failed { category: errors::by_text(shown), detail: shown.to_owned() };
                 }
-                Answer::Ended { reason: StopReason::EndTurn, detail }
+                let known = program.into_iter().chain([text]).find(|text| self.conventions.is_error(text));
+                if let Some(shown) = known {
+                    return Answer::Failed { category: errors::by_text(shown), detail: shown.to_owned() };
+                }
+                Answer::Ended { reason, detail }
             }
             answer => answer,
         }

@@ -289,6 +289,10 @@ impl Translator {
         if said == Said::Failed && exit_code.is_none() {
             exit_code = output.as_deref().and_then(exit_code_in);
         }
+        // What a file or a search shows is not the agent's word for how a command ended.
+        if exit_code.is_none() && call.kind == Some(ToolKind::Execute) {
+            exit_code = output.as_deref().and_then(|output| self.conventions.exit_code_in(output));
+        }
         let truncated = call.truncated || in_terminals.truncated;
         let result = ResultSaid { outcome, output, diffs: Vec::new(), exit_code, truncated };
         recorder.result(id, result);

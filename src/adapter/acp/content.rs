@@ -176,7 +176,8 @@ pub fn raw_text(raw: &Value) -> Option<String> {
         Value::Bool(_) | Value::Number(_) => Some(raw.to_string()),
         Value::Array(items) if items.is_empty() => None,
         Value::Array(items) => Some(blocks_text(items).unwrap_or_else(|| raw.to_string())),
-        Value::Object(map) if map.is_empty() => None,
+        // How a command ended is no output of it.
+        Value::Object(map) if map.keys().all(|key| EXIT_KEYS.contains(&key.as_str())) => None,
         Value::Object(map) => object_text(map).unwrap_or_else(|| Some(raw.to_string())),
     }
 }
@@ -236,10 +237,12 @@ pub fn is_fenced(shown: &str, raw: &str) -> bool {
     shown == raw.trim() || inner.is_some_and(|inner| inner.trim() == raw.trim())
 }
 
+/// The keys under which agents put an exit code.
+const EXIT_KEYS: [&str; 5] = ["exitCode", "exit_code", "exit", "returncode", "return_code"];
+
 /// The exit code of a command, from wherever agents put one.
 pub fn exit_code(meta: &Value, raw: &Value) -> Option<i64> {
-    const KEYS: [&str; 5] = ["exitCode", "exit_code", "exit", "returncode", "return_code"];
-    let of = |value: &Value| KEYS.iter().find_map(|key| value.get(*key).and_then(Value::as_i64));
+    let of = |value: &Value| EXIT_KEYS.iter().find_map(|key| value.get(*key).and_then(Value::as_i64));
     let terminal = meta.get("terminal_exit").and_then(&of);
     let status = |value: &Value| value.get("exitStatus").or_else(|| value.get("exit_status")).and_then(&of);
     terminal
@@ -305,6 +308,8 @@ mod tests {
             (json!({"error": {"message": "bad"}}), Some("bad")),
             (json!({"stdout": "", "stderr": ""}), None),
             (json!({}), None),
+            (json!({"exit_code": 0}), None),
+            (json!({"exit_code": 0, "n": 1}), Some("{\"exit_code\":0,\"n\":1}")),
             (json!(null), None),
             (json!({"n": 1}), Some("{\"n\":1}")),
         ] {

@@ -13,6 +13,8 @@ pub struct Conventions {
     /// What its usage reports mean.
     pub usage: UsageConvention,
     error_text: Vec<Pattern>,
+    program_text: Vec<Pattern>,
+    exit_text: Vec<Pattern>,
     /// Nobody named a harness: the agent's own name may.
     unnamed: bool,
 }
@@ -24,6 +26,8 @@ impl Conventions {
             tool_kinds: manifest.tool_kinds.clone(),
             usage: manifest.usage,
             error_text: manifest.error_text.clone(),
+            program_text: manifest.program_text.clone(),
+            exit_text: manifest.exit_text.clone(),
             // The manifest of a recording names a file, and says nothing of the agent that it was made with.
             unnamed: *manifest == Manifest::bare(manifest.adapter)
                 || (manifest.adapter == Adapter::Replay
@@ -59,6 +63,16 @@ impl Conventions {
     /// Whether the manifest knows this answer as an error.
     pub fn is_error(&self, answer: &str) -> bool {
         self.error_text.iter().any(|pattern| pattern.is_match(answer))
+    }
+
+    /// Whether the agent's program wrote this chunk of a message, and not its model.
+    pub fn is_program_text(&self, chunk: &str) -> bool {
+        self.program_text.iter().any(|pattern| pattern.is_match(chunk))
+    }
+
+    /// The exit code that the output of a command tells.
+    pub fn exit_code_in(&self, output: &str) -> Option<i64> {
+        self.exit_text.iter().find_map(|pattern| pattern.first_group(output)?.parse().ok())
     }
 }
 

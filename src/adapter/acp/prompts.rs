@@ -22,6 +22,8 @@ pub(super) struct Turn {
     pub(super) answer: Option<Answer>,
     /// The agent showed a status that is an error.
     pub(super) system_error: bool,
+    /// What the agent's program said last, if nothing of the model's came after it.
+    pub(super) program_said: Option<String>,
     /// A prompt's answer told its usage.
     pub(super) told_usage: bool,
 }
@@ -90,6 +92,7 @@ impl Translator {
         self.turn.open += 1;
         self.turn.answer = None;
         self.turn.system_error = false;
+        self.turn.program_said = None;
         // Whatever failed before did not keep anyone from prompting.
         self.setup = None;
         let Value::Object(mut params) = params else { return };

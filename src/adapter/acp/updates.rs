@@ -99,7 +99,16 @@ impl Translator {
             (Some(voice), pieces) => {
                 for piece in pieces {
                     match piece {
-                        Piece::Text(text) => recorder.say(voice, parent.clone(), &text, part.clone()),
+                        Piece::Text(text) if voice == Voice::Agent && self.is_program_text(&text) => {
+                            recorder.notice("program_message", text.trim());
+                            self.turn.program_said = Some(text.trim().to_owned());
+                        }
+                        Piece::Text(text) => {
+                            if voice == Voice::Agent && !text.trim().is_empty() {
+                                self.turn.program_said = None;
+                            }
+                            recorder.say(voice, parent.clone(), &text, part.clone());
+                        }
                         Piece::Attachment(attachment) => recorder.attach(Role::Agent, parent.clone(), attachment),
                         Piece::Unknown(attachment, text) => {
                             recorder.attach(Role::Agent, parent.clone(), attachment);
@@ -110,6 +119,11 @@ impl Translator {
                 }
             }
         }
+    }
+
+    /// Whether the program wrote this text, and not its model. After a status that is an error only the program speaks.
+    fn is_program_text(&self, text: &str) -> bool {
+        self.turn.system_error || self.conventions.is_program_text(text)
     }
 
     fn plan(&mut self, word: &str, plan: Value, meta: &Value, recorder: &mut Recorder) {

@@ -1,0 +1,119 @@
+//! Tells requests that belong to the case's conversation from those that an agent makes beside it or before it.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::Asked;
+use crate::values::Pattern;
+
+/// What agents say where they ask beside their conversation and offer tools all the same, as they were seen to do:
+/// Claude Code and Qwen Code for what the user may type next, Qwen Code for what is worth remembering.
+const SAID_ASIDE: [&str; 2] = ["[SUGGESTION MODE:", "You are now acting as the managed memory extraction subagent"];
+
+/// A request that asks for a title has short instructions; an agent's own are longer, and may mention titles.
+const MAX_TITLE_REQUEST: usize = 4000;
+
+/// Instructions to name a conversation.
+static TITLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let words = r"(?xi)
+        \b(?:generate|write|create|give|suggest|produce|provide|come\s+up\s+with)\s+(?:me\s+)?(?:a|an|the)?\s*
+        (?:[\w-]+[\s,]+){0,5}(?:titles?|names?|headline)\s+(?:for|of|that\s+\w+)\s+(?:this|the|a|an|our)\s+
+        (?:[\w']+\s+){0,4}(?:conversation|session|chat|thread|task|message|request|prompt)
+        | \byou\s+(?:are\s+a\s+title\s+generator|generate\s+(?:\w+\s+){0,2}titles?)\b
+        | \byou\s+name\s+(?:conversations|sessions|chats)\b";
+    Regex::new(words).ok()
+});
+
+/// Whether a request says of itself that it is made beside the conversation: by its words, or because no answer of any
+/// use would fit into what it allows.
+pub(super) fn is_said(asked: &Asked, prompts: &[String], more: &[Pattern]) -> bool {
+    let says = |found: &dyn Fn(&str) -> bool| found(&asked.told) || found(&asked.last);
+    asked.most == Some(1)
+        || SAID_ASIDE.iter().any(|words| says(&|text| text.contains(words)))
+        || more.iter().any(|pattern| says(&|text| pattern.is_match(text)))
+        || asks_for_title(asked, prompts)
+}
+
+/// Whether the request's own words, those of the case's prompts aside, ask for a title.
+fn asks_for_title(asked: &Asked, prompts: &[String]) -> bool {
+    if prompts.is_empty() || asked.model_turns > 0 {
+        return false;
+    }
+    let own = prompts.iter().fold(asked.told.clone(), |told, prompt| told.replace(prompt.trim(), " "));
+    own.len() <= MAX_TITLE_REQUEST && TITLE.as_ref().is_some_and(|title| title.is_match(&own))
+}
+
+/// How many turns the model has had since the case's first prompt in this conversation: what an agent exchanged with
+/// it before, or wrote in its name, is no turn of the script. `None` if the conversation holds no prompt of the case.
+pub(super) fn turns_since_prompt(asked: &Asked, prompts: &[String]) -> Option<usize> {
+    // The ids of calls name their turn, also in a conversation that was shortened.
+    if prompts.is_empty() || asked.numbered {
+        return Some(asked.model_turns);
+    }
+    let holds = |text: &str| prompts.iter().any(|prompt| text.contains(prompt.trim()));
+    let exact = asked.users.iter().find(|(_, text)| holds(text));
+    let words: Vec<String> = prompts.iter().map(|prompt| in_words(prompt)).collect();
+    let found = exact.or_else(|| {
+        asked.users.iter().find(|(_, text)| {
+            let text = in_words(text);
+            words.iter().any(|prompt| text.contains(prompt))
+        })
+    });
+    found.map(|(before, _)| asked.model_turns.saturating_sub(*before))
+}
+
+/// A text's words in lower case with single spaces: agents wrap prompts, escape them and change their white space.
+fn in_words(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words: Vec<String> = words.map(str::to_lowercase).collect();
+    format!(" {} ", words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(users: &[(usize, &str)], model_turns: usize) -> Asked {
+        let users: Vec<(usize, String)> = users.iter().map(|(turns, text)| (*turns, (*text).to_owned())).collect();
+        let opening = users.first().map(|(_, text)| text.clone()).unwrap_or_default();
+        Asked { told: opening.clone(), opening, users, model_turns, ..Asked::default() }
+    }
+
+    #[test]
+    fn turns_count_from_the_prompt() {
+        let prompts = ["Fix the bug, please.".to_owned(), "Now test it.".to_owned()];
+        for (users, model_turns, turns) in [
+            (vec![(0, "Fix the bug, please.")], 0, Some(0)),
+            (vec![(0, "<task>\nFix  the bug,\n please.</task>")], 0, Some(0)),
+            // What the agent wrote in the model's name, and what it exchanged with it, came before.
+            (vec![(0, "This is your context."), (1, "Fix the bug, please.")], 1, Some(0)),
+            (vec![(0, "hi"), (1, "Fix the bug, please."), (2, "Now test it.")], 2, Some(1)),
+            (vec![(0, "hi")], 0, None),
+            (vec![(0, "hi")], 1, None),
+            (vec![], 0, None),
+        ] {
+            assert_eq!(turns_since_prompt(&asked(&users, model_turns), &prompts), turns, "{users:?}");
+        }
+        // Without a case nothing is known of prompts, and a call's id tells more than any count.
+        assert_eq!(turns_since_prompt(&asked(&[(0, "hi")], 3), &[]), Some(3));
+        let numbered = Asked { numbered: true, ..asked(&[(0, "in short")], 3) };
+        assert_eq!(turns_since_prompt(&numbered, &prompts), Some(3));
+    }
+
+    #[test]
+    fn a_request_for_a_title_is_told_by_its_own_words() {
+        let prompts = ["Write a title for the chat page.".to_owned()];
+        for (told, is_aside) in [
+            ("Generate a short title for this conversation:\nWrite a title for the chat page.", true),
+            ("You are a title generator. You output only a title.\nWrite a title for the chat page.", true),
+            ("Write a title for the chat page.", false),
+            ("You are a coding agent.\nWrite a title for the chat page.", false),
+        ] {
+            let asked = Asked { told: told.to_owned(), ..Asked::default() };
+            assert_eq!(is_said(&asked, &prompts, &[]), is_aside, "{told}");
+        }
+        let quota = Asked { most: Some(1), ..Asked::default() };
+        assert!(is_said(&quota, &prompts, &[]));
+    }
+}
