@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::harness::{ExitMeaning, Manifest};
+use crate::harness::{ExitCode, ExitMeaning, Manifest};
 use crate::models;
 use crate::trace::recorder::{Finished, Part, Recorder, Voice};
 use crate::trace::{Body, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
@@ -178,7 +178,7 @@ fn as_the_model_ended(answer: Answer) -> Answer {
 #[derive(Debug, Default)]
 struct Ending {
     /// What the agent's exit codes mean, by its manifest.
-    exits: BTreeMap<i32, ExitMeaning>,
+    exits: BTreeMap<ExitCode, ExitMeaning>,
     not_started: Option<(ErrorCategory, String)>,
     handshake: Option<String>,
     limit: Option<String>,
@@ -357,7 +357,7 @@ impl Ending {
             };
             return (stop(reason, None, Some(key)), true);
         }
-        let exit_means = exit.and_then(|exit| exit.code).and_then(|code| self.exits.get(&code).copied());
+        let exit_means = exit.and_then(|exit| exit.code).and_then(|code| self.exits.get(&ExitCode(code)).copied());
         match (answer, exit_means) {
             // Its exit code says more than words of which nothing is known.
             (Answer::Failed { category: ErrorCategory::Protocol, detail }, Some(ExitMeaning::Error(category))) => {

@@ -101,7 +101,7 @@ pub struct Manifest {
     pub exit_text: Vec<Pattern>,
     /// What the program's own exit codes mean, if it ends without saying how: `{53: max_turns, 41: auth}`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub exit: BTreeMap<i32, ExitMeaning>,
+    pub exit: BTreeMap<ExitCode, ExitMeaning>,
     /// The name by which the agent introduces itself on the wire, so that an imported session is known by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_info: Option<String>,
@@ -229,6 +229,38 @@ impl Manifest {
     /// Whether its model can be chosen.
     pub fn model_selection(&self) -> bool {
         self.model.via != ModelVia::None
+    }
+}
+
+/// An exit code as the key of a map: a number, which formats give as a number or as a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ExitCode(pub i32);
+
+impl<'de> Deserialize<'de> for ExitCode {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let number = text.trim().parse().map(ExitCode);
+        number.map_err(|_| serde::de::Error::custom(format!("`{text}` is no exit code; write a number such as 53")))
+    }
+}
+
+impl Serialize for ExitCode {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl JsonSchema for ExitCode {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ExitCode".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "pattern": "^-?[0-9]+$"})
     }
 }
 

@@ -94,7 +94,11 @@ pub fn play(script: &Script, api: Api, asked: &Asked, scene: Scene<'_>, before: 
         let last = turns.last().filter(|last| last.calls.is_empty()).and_then(|last| last.text.clone());
         let text = last.unwrap_or_else(|| NEUTRAL.to_owned());
         // A model that refuses, or is filtered, goes on so; agents ask once more, with that noted.
-        let stop = turns.last().map(Turn::stop).filter(|stop| matches!(stop, Stop::Refusal | Stop::ContentFilter)).unwrap_or_default();
+        let stop = turns
+            .last()
+            .map(Turn::stop)
+            .filter(|stop| matches!(stop, Stop::Refusal | Stop::ContentFilter))
+            .unwrap_or_default();
         let reply = Reply { model: model(turns.last()), text: Some(text), stop, ..Reply::default() };
         return Played { sub_agent, ..Played::of(What::AfterTheLast, Answer::Whole(reply)) };
     };

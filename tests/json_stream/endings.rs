@@ -95,7 +95,32 @@ fn every_recorded_ending_was_reviewed() {
 }
 
 /// Agents that do not show what happened, by scenario. What they say instead is in the snapshots.
-const SILENT: [(&str, &[&str]); 0] = [];
+const SILENT: [(&str, &[&str]); 5] = [
+    // A plain command shows no calls, and these say that the command was completed, without its exit code.
+    ("failing-tool", &["claude-code", "gemini", "gemini-stream", "vibe", "vibe-stream"]),
+    ("read", &["claude-code"]),
+    // It says that it refused, with what had come of the answer and nothing of the connection.
+    ("cut", &["fast-agent"]),
+    (
+        "output-limit",
+        &["copilot", "copilot-stream", "droid-stream", "gemini", "gemini-stream", "kimi-stream", "opencode"],
+    ),
+    (
+        "refusal",
+        &[
+            "cline-stream",
+            "codex",
+            "codex-acp",
+            "copilot",
+            "copilot-stream",
+            "gemini",
+            "gemini-stream",
+            "kimi-stream",
+            "vibe",
+            "vibe-stream",
+        ],
+    ),
+];
 
 /// What the agents' failures are, whoever tells them: contract, section 5.
 #[test]
@@ -163,5 +188,39 @@ fn an_answer_that_speaks_of_errors_is_an_answer() {
         let chatter = r#"{"at_ms":1,"dir":"stderr","line":"401 Unauthorized: please log in"}"#;
         let events = trace(&harness, &format!("{first}\n{chatter}\n{rest}"));
         assert_eq!(events.last().unwrap()["reason"], "end_turn", "{harness}");
+    }
+}
+
+/// A session of these lines, and the exit that followed.
+fn ends(harness: &str, lines: &[(&str, &str)], exit: i32) -> Value {
+    let line = |(dir, line): &(&str, &str)| serde_json::json!({"at_ms": 1, "dir": dir, "line": line}).to_string();
+    let mut wire: Vec<String> = lines.iter().map(line).collect();
+    wire.push(line(&("exit", &format!(r#"{{"code":{exit},"signal":null}}"#))));
+    trace(harness, &wire.join("\n")).pop().unwrap()
+}
+
+#[test]
+fn exit_codes_that_a_manifest_knows_say_how_a_silent_agent_ended() {
+    let qwen = r#"{"type":"system","subtype":"init","qwen_code_version":"1","model":"m","cwd":"/w"}"#;
+    for (code, reason, category) in
+        [(53, "max_turns", "-"), (41, "error", "auth"), (1, "crashed", "crashed"), (0, "crashed", "crashed")]
+    {
+        let stop = ends("qwen-stream", &[("recv", qwen)], code);
+        assert_eq!((word(&stop, "reason"), word(&stop, "category")), (reason, category), "{code}: {stop}");
+    }
+    // An agent that answered has said how it ended.
+    let done = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","permission_denials":[],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}"#;
+    assert_eq!(ends("qwen-stream", &[("recv", qwen), ("recv", done)], 53)["reason"], "end_turn");
+}
+
+#[test]
+fn a_dying_agents_words_about_code_are_no_refused_login() {
+    for (words, category) in [
+        ("ImportError: unauthorized import of module os", "crashed"),
+        ("Error: No authentication information found.", "auth"),
+        ("HTTP 401 Unauthorized", "auth"),
+    ] {
+        let stop = ends("qwen-stream", &[("stderr", words)], 1);
+        assert_eq!(word(&stop, "category"), category, "{words}: {stop}");
     }
 }
