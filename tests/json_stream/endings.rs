@@ -98,7 +98,8 @@ fn every_recorded_ending_was_reviewed() {
 const SILENT: [(&str, &[&str]); 5] = [
     // A plain command shows no calls, and these say that the command was completed, without its exit code.
     ("failing-tool", &["claude-code", "gemini", "gemini-stream", "vibe", "vibe-stream"]),
-    ("read", &["claude-code"]),
+    // Vibe shows how many lines it read.
+    ("read", &["claude-code", "vibe"]),
     // It says that it refused, with what had come of the answer and nothing of the connection.
     ("cut", &["fast-agent"]),
     (
