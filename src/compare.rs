@@ -6,6 +6,7 @@ use serde::Serialize;
 pub mod arm;
 pub mod behaviour;
 pub mod cases;
+pub mod coverage;
 pub mod doubts;
 pub mod effect;
 pub mod gate;
@@ -23,6 +24,7 @@ use crate::statistics::{Interval, LEVEL, means, paired, permutation, several};
 use arm::{Arm, CaseTrials, Known, Side, Words};
 use behaviour::Behaviour;
 use cases::{CaseRow, Slice};
+use coverage::RestsOn;
 use doubts::{About, Doubt, doubts};
 use effect::{Counts, Effect, Method, Verdict};
 use gate::Gate;
@@ -160,6 +162,8 @@ pub struct Pair {
     pub correlation: Option<f64>,
     /// Cases that could be compared.
     pub cases_compared: usize,
+    /// How much the comparison rests on.
+    pub rests_on: RestsOn,
     /// Trials with a score in the old arm, over those cases.
     pub trials_old: u64,
     /// Trials with a score in the new arm, over those cases.
@@ -250,7 +254,7 @@ pub type ArmPair<'a> = ((&'a Side, &'a Arm), (&'a Side, &'a Arm));
 /// A pair has no case that can be compared: nothing is compared that should not be.
 pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Result<Comparison, CompareError> {
     let mut generator = Generator::seeded(options.seed);
-    let (mut done, mut gates, mut not_compared) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut done, mut gates, mut evidence, mut not_compared) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut refused, mut open) = (None, false);
     for ((old_side, old), (new_side, new)) in pairs {
         let joined = join((old_side, old), (new_side, new));
@@ -262,6 +266,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
         let level = looks::level_of(old_side, new_side);
         let effect = effect::effect(&joined.cases, level);
         gates.extend(gate::of_pair(&options.gates, (old_side, old), (new_side, new), &joined, effect.as_ref()));
+        evidence.push(gate::evidence::of_cases(options.gates.cases(), old, new, &joined));
         let doubts = doubts((old_side, old), (new_side, new), &joined);
         let Some(effect) = effect else { continue };
         done.push(pair(old, new, joined, &effect, doubts, words, level, options, &mut generator));
@@ -276,6 +281,10 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
     let new: Vec<&str> = pairs.iter().map(|(_, (_, new))| &*new.name).collect();
     for (arm, row) in arms.iter().zip(&rows).filter(|(arm, _)| new.contains(&&*arm.name)) {
         gates.extend(gate::of_arm(&options.gates, arm, row));
+    }
+    if options.gates.any() {
+        gates.extend(evidence);
+        gates.extend(arms.iter().map(|arm| gate::evidence::of_trials(options.gates.completed(), arm)));
     }
     let without = not_compared.iter().map(|_| Verdict::Inconclusive);
     let verdict = Verdict::of_all(done.iter().map(|pair| pair.verdict).chain(without));
@@ -392,6 +401,7 @@ fn pair(
         se: effect.se,
         correlation: paired::correlation(&now, &before),
         cases_compared: cases.len(),
+        rests_on: RestsOn::of(old, new, &joined),
         trials_old: trials(|it| it.old.scores.len()),
         trials_new: trials(|it| it.new.scores.len()),
         counts,

@@ -26,6 +26,7 @@ pub mod price;
 pub mod process;
 pub mod report;
 pub mod result;
+pub mod rounding;
 pub mod run;
 pub mod runner;
 pub mod sandbox;

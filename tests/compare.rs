@@ -8,12 +8,16 @@ mod project;
 mod baselines;
 #[path = "compare/commands.rs"]
 mod commands;
+#[path = "compare/evidence.rs"]
+mod evidence;
 #[path = "compare/few.rs"]
 mod few;
 #[path = "compare/gates.rs"]
 mod gates;
 #[path = "compare/refused.rs"]
 mod refused;
+#[path = "compare/rounding.rs"]
+mod rounding;
 #[path = "compare/simulation.rs"]
 mod simulation;
 #[path = "compare/stored.rs"]

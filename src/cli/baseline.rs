@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::compare::comparable;
+use super::compare::{Use, comparable};
 use super::{CliError, RunsFolder};
 use crate::baseline::{self, Baseline};
 use crate::compare::arm::Words;
@@ -66,7 +66,7 @@ pub fn run(args: &BaselineArgs) -> Result<u8, CliError> {
 }
 
 fn set(args: &SetArgs) -> Result<u8, CliError> {
-    let (side, record) = comparable(&args.folder.runs, &args.run, "a baseline", &mut Words::default())?;
+    let (side, record) = comparable(&args.folder.runs, &args.run, Use::Baseline, &mut Words::default())?;
     let baseline = Baseline::of(&record, &side);
     if baseline.arms.iter().all(|arm| arm.cases.values().all(|case| case.scores.is_empty())) {
         return Err(CliError::unreadable(format!("no trial of run {} has a score to be compared with", record.run)));

@@ -7,7 +7,7 @@ use super::grade::of_run::origins;
 use super::{CliError, RunsFolder};
 use crate::baseline::{self, Baseline};
 use crate::compare::arm::{Arm, Side, Words};
-use crate::compare::gate::{self, Margin};
+use crate::compare::gate::{Asked, Demand, NO_REGRESSIONS};
 use crate::compare::{ArmPair, MARGIN, Options, Unmatched, compare};
 use crate::report::commands::run_word;
 use crate::report::compare::{Format, write};
@@ -28,9 +28,11 @@ pub struct CompareArgs {
     /// What the run is compared with: one of its own models, a baseline file, or another run
     #[arg(long, value_name = "MODEL|FILE|RUN")]
     baseline: Option<String>,
-    /// Not worse by more than a margin, one-sided: margin=0.05. The gate alone sets the exit code
-    #[arg(long, value_name = "margin=M")]
-    gate: Option<Margin>,
+    /// The gates alone set the exit code. Repeatable: no-regressions (default of a bare --gate), margin=0.05 (not worse
+    /// by more than that, one-sided), completed=0.9 (share of each side's planned trials), cases=1.0 (share of the old
+    /// side's cases with a score in the new one)
+    #[arg(long, value_name = "DEMAND", num_args = 0..=1, default_missing_value = NO_REGRESSIONS, value_delimiter = ',')]
+    gate: Vec<Demand>,
     /// The new score is at least this
     #[arg(long, value_name = "SCORE")]
     fail_under: Option<Fraction>,
@@ -72,21 +74,19 @@ fn margin(text: &str) -> Result<f64, String> {
 
 pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
     let mut words = Words::default();
-    let (mut old, mut new, seed) = sides(args, &mut words)?;
+    let gates =
+        Asked::of(&args.gate, args.fail_under.map(Fraction::get), args.max_cost).map_err(CliError::unreadable)?;
+    let (mut old, mut new, seed) = sides(args, gates.any(), &mut words)?;
     let sides = old.iter_mut().chain(std::iter::once(&mut new));
     if args.errors == Errors::Fail {
         let cases = sides.flat_map(|side| &mut side.arms).flat_map(|arm| arm.cases.values_mut());
         cases.for_each(crate::compare::arm::CaseTrials::count_errors);
     }
     let options = Options {
-        margin: args.margin.or(args.gate.map(|Margin(margin)| margin)).unwrap_or(MARGIN),
+        margin: args.margin.or(gates.margin).unwrap_or(MARGIN),
         errors_fail: args.errors == Errors::Fail,
         seed: args.seed.or(seed).unwrap_or(SEED),
-        gates: gate::Asked {
-            margin: args.gate,
-            fail_under: args.fail_under.map(Fraction::get),
-            max_cost: args.max_cost,
-        },
+        gates,
     };
     let (pairs, unmatched) = match &mut old {
         Some(old) => matched(old, &mut new)?,
@@ -116,20 +116,22 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
 }
 
 /// The old side, where it is not the new one itself, the new side, and the new run's seed.
-fn sides(args: &CompareArgs, words: &mut Words) -> Result<(Option<Side>, Side, Option<u64>), CliError> {
+fn sides(args: &CompareArgs, gated: bool, words: &mut Words) -> Result<(Option<Side>, Side, Option<u64>), CliError> {
     let runs = &args.folder.runs;
+    // A gate says itself how much of a run it rests on; a figure does not.
+    let what = if gated { Use::Gated } else { Use::Compared };
     if let [old, new] = args.compared.as_slice() {
         if args.baseline.is_some() {
             return Err(CliError::unreadable("two runs are compared with each other; leave --baseline out"));
         }
-        let (new, record) = side_of_run(runs, new, words)?;
-        return Ok((Some(old_side(runs, old, words)?), new, record.options.seed));
+        let (new, record) = comparable(runs, new, what, words)?;
+        return Ok((Some(old_side(runs, old, what, words)?), new, record.options.seed));
     }
     let name = args.compared.first().map_or("latest", String::as_str);
-    let (new, record) = side_of_run(runs, name, words)?;
+    let (new, record) = comparable(runs, name, what, words)?;
     let old = match &args.baseline {
         Some(wanted) if !named(&new, wanted).is_empty() => None,
-        Some(wanted) => Some(old_side(runs, wanted, words).map_err(|error| {
+        Some(wanted) => Some(old_side(runs, wanted, what, words).map_err(|error| {
             // What is there, and cannot be used, says why by itself.
             if Path::new(wanted).is_file() || folder::find(runs, wanted).is_ok() {
                 return error;
@@ -149,24 +151,41 @@ fn sides(args: &CompareArgs, words: &mut Words) -> Result<(Option<Side>, Side, O
 }
 
 /// A baseline file, or a run.
-fn old_side(runs: &Path, name: &str, words: &mut Words) -> Result<Side, CliError> {
+fn old_side(runs: &Path, name: &str, what: Use, words: &mut Words) -> Result<Side, CliError> {
     let path = Path::new(name);
     if path.is_file() {
         return Ok(Baseline::read(path)?.side());
     }
-    Ok(side_of_run(runs, name, words)?.0)
+    Ok(comparable(runs, name, what, words)?.0)
 }
 
-fn side_of_run(runs: &Path, name: &str, words: &mut Words) -> Result<(Side, RunRecord), CliError> {
-    comparable(runs, name, "compared", words)
+/// What a run is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// Figures, so that it has to be finished.
+    Compared,
+    /// Gates, for which a trial that was never run is one that was not completed.
+    Gated,
+    /// A baseline file, so that it has to be finished.
+    Baseline,
 }
 
-/// A run that can be compared or be a baseline, its results condensed one by one: finished, and not one of those that
-/// failed alone.
+impl Use {
+    fn word(self) -> &'static str {
+        match self {
+            Use::Compared | Use::Gated => "compared",
+            Use::Baseline => "a baseline",
+        }
+    }
+}
+
+/// A run that can be compared or be a baseline, its results condensed one by one: finished, unless it is gated, and not
+/// one of those that failed alone.
 ///
 /// # Errors
 /// It is not there, or not such a run.
-pub fn comparable(runs: &Path, name: &str, what: &str, words: &mut Words) -> Result<(Side, RunRecord), CliError> {
+pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Words) -> Result<(Side, RunRecord), CliError> {
+    let what = usage.word();
     let folder = folder::find(runs, name)?;
     let record = folder.record()?;
     if let Some(from) = record.derived_from.as_ref().filter(|_| !record.graded) {
@@ -189,7 +208,7 @@ pub fn comparable(runs: &Path, name: &str, what: &str, words: &mut Words) -> Res
     })?;
     let origins = origins(&folder, &record).into_iter().filter_map(|origin| origin.record().ok());
     let side = Side { origins: origins.map(|origin| origin.run).collect(), ..side };
-    if missing > 0 {
+    if missing > 0 && usage != Use::Gated {
         let word = run_word(&record, &folder.path);
         let go_on =
             if record.graded { String::new() } else { format!("; `evals run --resume {word}` goes on with it") };

@@ -156,6 +156,9 @@ pub struct CaseTrials {
     /// Those of them in which the agent crashed or broke the protocol.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub broke: u64,
+    /// Trials that were planned and never run.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_run: u64,
     /// Errored trials that count as failures because the comparison was asked for so.
     #[serde(skip)]
     pub counted_errors: u64,
@@ -185,12 +188,13 @@ impl CaseTrials {
         (all > 0.0).then(|| self.scores.iter().sum::<f64>() / all)
     }
 
-    /// The verdict on the cell, by how many of its trials must pass; errored and ungraded trials keep it open.
+    /// The verdict on the cell, by how many of its trials must pass; trials that were errored, ungraded or never run keep
+    /// it open.
     pub fn verdict(&self, pass: PassTrials) -> Verdict {
         let counts = [
             (Verdict::Pass, self.passed),
             (Verdict::Fail, self.failed),
-            (Verdict::Ungraded, self.ungraded),
+            (Verdict::Ungraded, self.ungraded + self.not_run),
             (Verdict::Errored, self.errored),
         ];
         let trials = counts.into_iter().flat_map(|(verdict, count)| std::iter::repeat_n(verdict, count as usize));
@@ -201,6 +205,21 @@ impl CaseTrials {
     pub fn verdict_of_judged(&self, pass: PassTrials) -> Verdict {
         let judged = Self { passed: self.passed, failed: self.failed, ..Self::default() };
         judged.verdict(pass)
+    }
+
+    /// Trials that were planned and not skipped.
+    pub fn planned(&self) -> u64 {
+        self.trials() + self.not_run
+    }
+
+    /// Trials that ran and came to a score of their own. One that crashed was not completed, whatever it counts as.
+    pub fn completed(&self) -> u64 {
+        (self.passed + self.failed).saturating_sub(self.counted_errors)
+    }
+
+    /// Trials of which nobody knows whether they would have passed.
+    pub fn unknown(&self) -> u64 {
+        self.ungraded + self.errored + self.not_run
     }
 
     /// Trials that ran.
@@ -218,12 +237,16 @@ impl CaseTrials {
             let scores = self.scores.len();
             return Some(format!("{} passed and {} failed, and there are {scores} scores", self.passed, self.failed));
         }
-        if self.broke > self.errored || self.errored.checked_add(self.ungraded).is_none_or(|open| open > MOST_TRIALS) {
+        if self.broke > self.errored || self.open().is_none_or(|open| open > MOST_TRIALS) {
             return Some(format!("{} errored trials, of which {} broke, cannot be", self.errored, self.broke));
         }
         let sums = [("cost", self.cost), ("tokens", self.tokens), ("duration", self.duration)];
         let wrong = sums.into_iter().find(|(_, known)| !(known.sum.is_finite() && known.sum >= 0.0));
         wrong.map(|(what, known)| format!("{} is no sum of its {what}", known.sum))
+    }
+
+    fn open(&self) -> Option<u64> {
+        self.errored.checked_add(self.ungraded)?.checked_add(self.not_run)
     }
 
     /// Counts what crashed or broke the protocol as failed.
@@ -309,7 +332,7 @@ pub struct Told {
 }
 
 impl Side {
-    /// The side of a run, without its results.
+    /// The side of a run, without its results: every trial of its plan that is not skipped is one that was not run.
     pub fn of_run(record: &RunRecord) -> Self {
         let cases = record.cases.iter().map(|case| {
             let facts = CaseFacts {
@@ -340,6 +363,7 @@ impl Side {
             let arm = side.arm(&trial.harness, &trial.arm);
             if trial.skip.is_none() {
                 arm.made.sandboxes.insert(trial.sandbox.word().to_owned());
+                arm.cases.entry(trial.case.clone()).or_default().not_run += 1;
             }
         }
         for harness in record.harnesses.iter().filter(|harness| harness.mixed) {
@@ -365,9 +389,14 @@ impl Side {
         let arm = self.arm(&result.harness, &result.arm);
         if result.verdict == Verdict::Skipped {
             arm.skipped.insert(result.case.clone());
+            if let Some(case) = arm.cases.get_mut(&result.case) {
+                case.not_run = case.not_run.saturating_sub(1);
+            }
+            arm.cases.retain(|id, case| *id != result.case || case.planned() > 0);
             return;
         }
         let case = arm.cases.entry(result.case.clone()).or_default();
+        case.not_run = case.not_run.saturating_sub(1);
         case.add(result);
         if let Some(agent) = &result.agent {
             let version = agent.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();

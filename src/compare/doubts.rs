@@ -71,6 +71,8 @@ pub enum About {
     Errors,
     /// Trials could not be judged.
     Ungraded,
+    /// Trials of the plan were never run.
+    NotRun,
     /// Cases have different numbers of trials.
     Trials,
     /// Cases are left out.
@@ -83,7 +85,7 @@ impl About {
         match self {
             About::Errors | About::Ungraded | About::Trials | About::Retries => true,
             About::Prices | About::OtherHarness | About::Graded => true,
-            About::SameRun | About::Unmatched | About::Unpaired | About::Played => false,
+            About::NotRun | About::SameRun | About::Unmatched | About::Unpaired | About::Played => false,
             About::Harness | About::Sandbox | About::Agent | About::Judges | About::Version | About::Model => false,
         }
     }
@@ -218,8 +220,9 @@ fn asked_for(column: &str) -> &str {
 /// Trials of an arm that are in no score, or whose cost its agent did not tell.
 fn of_trials(arm: &Arm) -> Vec<Doubt> {
     let count = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
-    let all = count(CaseTrials::trials);
+    let all = count(CaseTrials::planned);
     let told = [
+        (About::NotRun, count(|it| it.not_run), "never run"),
         (About::Errors, count(|it| it.errored), "errored and in no score"),
         (About::Errors, count(|it| it.counted_errors), "crashed or broke the protocol, and count as failures"),
         (About::Retries, count(|it| it.tried_again), "tried again after an attempt that is in no score"),

@@ -1,6 +1,5 @@
-//! Gates: not worse by more than a margin, a score that is reached, a cost that is kept, no critical case lost.
-
-use std::str::FromStr;
+//! Gates: not worse by more than a margin, a score that is reached, a cost that is kept, no critical case lost; and how
+//! much all of that rests on.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,49 +9,18 @@ use super::effect::Effect;
 use super::join::{Joined, Paired, Reason};
 use super::not_worse::not_worse_than;
 use super::summary::ArmSummary;
+use crate::rounding::{percent, percent_beside, points_figure};
 use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
 
+mod asked;
+pub mod evidence;
+mod regressions;
+
+pub use asked::{Asked, Demand, NO_REGRESSIONS, usual_completed};
+
 /// The error that a gate's bound may have, one-sided.
 pub const ALPHA: f64 = 0.05;
-
-/// What is asked for by `--gate`: `margin=0.05`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Margin(pub f64);
-
-impl FromStr for Margin {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a gate; write margin=NUMBER, such as margin=0.05");
-        let number = text.strip_prefix("margin=").ok_or_else(wrong)?;
-        let number: f64 = number.parse().map_err(|_| wrong())?;
-        // Without a margin no number of cases would ever pass.
-        if number > 0.0 && number < 1.0 {
-            Ok(Self(number))
-        } else {
-            Err(format!("{}; it lies between 0 and 1", wrong()))
-        }
-    }
-}
-
-/// The gates that are asked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Asked {
-    /// The new arm is not worse by more than this.
-    pub margin: Option<Margin>,
-    /// The new arm scores at least this.
-    pub fail_under: Option<f64>,
-    /// The new arm costs at most this, in US dollars.
-    pub max_cost: Option<f64>,
-}
-
-impl Asked {
-    /// Whether there is a gate at all.
-    pub fn any(&self) -> bool {
-        *self != Self::default()
-    }
-}
 
 /// A gate and what it says.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -63,9 +31,10 @@ pub struct Gate {
     pub kind: Kind,
     /// What it says.
     pub verdict: GateVerdict,
-    /// The margin, the least score or the highest cost.
+    /// The margin, the least score, the highest cost, or the least share of trials or cases.
     pub bound: Option<f64>,
-    /// What was found: the one-sided lower bound of new less old, the score, or the cost.
+    /// What was found: the one-sided lower bound of new less old, the score, the cost, the number of cases lost, or the
+    /// share of trials or cases.
     pub found: Option<f64>,
     /// The p that the new arm is worse by more than the margin.
     pub p: Option<f64>,
@@ -85,12 +54,18 @@ pub enum Kind {
     FailUnder,
     /// A cost that is not exceeded.
     MaxCost,
+    /// No case that passed before is lost.
+    NoRegressions,
+    /// Enough of the planned trials came to a score.
+    Completed,
+    /// Enough of the old arm's cases have a score in the new one.
+    Cases,
 }
 
 /// What the gates say of a pair of arms.
 pub fn of_pair(
     asked: &Asked,
-    (old_side, _): (&Side, &Arm),
+    (old_side, old): (&Side, &Arm),
     (new_side, new): (&Side, &Arm),
     joined: &Joined<'_>,
     effect: Option<&Effect>,
@@ -98,22 +73,29 @@ pub fn of_pair(
     if !asked.any() {
         return Vec::new();
     }
+    let enough = evidence::of_cases(asked.cases(), old, new, joined).verdict == GateVerdict::Pass;
     let mut gates: Vec<Gate> =
-        asked.margin.iter().map(|Margin(margin)| of_margin(*margin, new, joined, effect)).collect();
-    gates.extend(of_critical(new, &joined.cases));
+        asked.margin.iter().map(|margin| of_margin(*margin, new, joined, effect, enough)).collect();
+    if asked.no_regressions {
+        gates.push(regressions::of_regressions((old_side, old), new, joined));
+    }
+    // `no-regressions` looks at critical cases itself.
+    if asked.margin.is_some() || asked.fail_under.is_some() || asked.max_cost.is_some() {
+        gates.extend(of_critical(new, &joined.cases));
+    }
     gates.extend(of_critical_left_out(old_side, new_side, new, joined));
     gates
 }
 
-fn of_margin(margin: f64, new: &Arm, joined: &Joined<'_>, effect: Option<&Effect>) -> Gate {
+fn of_margin(margin: f64, new: &Arm, joined: &Joined<'_>, effect: Option<&Effect>, enough_cases: bool) -> Gate {
     let said = effect.map(|effect| (effect, not_worse_than(&joined.cases, effect, margin, ALPHA)));
     let verdict = said.map_or(GateVerdict::Inconclusive, |(_, said)| said.verdict);
     // A case that the new one never came to a score in may be lost.
     let open = joined.unpaired.iter().filter(|it| it.reason.is_open_in_new()).count();
-    let passed_but = verdict == GateVerdict::Pass && open > 0;
+    let passed_but = verdict == GateVerdict::Pass && open > 0 && !enough_cases;
     let verdict = if passed_but { GateVerdict::Inconclusive } else { verdict };
     let (found, p) = (said.and_then(|(_, it)| it.lower), said.and_then(|(_, it)| it.p));
-    let points = |share: f64| format!("{:+.1} pp", share * 100.0);
+    let points = |share: f64| format!("{} pp", points_figure(share));
     let bound = found.map_or_else(|| "there is no bound".to_owned(), |it| format!("at worst {}", points(it)));
     let allowed = points(-margin);
     let text = match verdict {
@@ -186,6 +168,13 @@ fn of_critical_left_out(old: &Side, new: &Side, arm: &Arm, joined: &Joined<'_>) 
     })
 }
 
+/// The first names of a list, and how many more there are.
+fn some_of(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
+}
+
 fn trials(count: u64) -> String {
     if count == 1 { "1 trial".to_owned() } else { format!("{count} trials") }
 }
@@ -218,13 +207,15 @@ pub fn of_score(least: f64, arm: String, score: Option<f64>, open: bool) -> Gate
     let (verdict, text) = match score {
         // Summing up makes rounding; 0.8 of five cases is 0.8.
         Some(score) if score < least - 1e-9 => {
-            (GateVerdict::Fail, format!("scores {:.1} %, below {:.1} %", score * 100.0, least * 100.0))
+            (GateVerdict::Fail, format!("scores {}, below {}", percent_beside(score, least), percent(least)))
         }
         Some(score) if open => (
             GateVerdict::Inconclusive,
-            format!("scores {:.1} % in the cases that could be judged, and some could not", score * 100.0),
+            format!("scores {} in the cases that could be judged, and some could not", percent(score)),
         ),
-        Some(score) => (GateVerdict::Pass, format!("scores {:.1} % of at least {:.1} %", score * 100.0, least * 100.0)),
+        Some(score) => {
+            (GateVerdict::Pass, format!("scores {} of at least {}", percent_beside(score, least), percent(least)))
+        }
         None => (GateVerdict::Inconclusive, "has no score".to_owned()),
     };
     Gate { arm, kind: Kind::FailUnder, verdict, bound: Some(least), found: score, p: None, text }

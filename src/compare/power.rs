@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::effect::{Effect, Method};
 use super::join::Paired;
+use crate::rounding;
 use crate::statistics::distributions::t_quantile;
 use crate::statistics::means;
 use crate::statistics::power::{self, Spread};
@@ -62,7 +63,7 @@ pub fn power_of(cases: &[Paired<'_>], effect: &Effect, target: f64, level: f64) 
     let cases_needed = ((apart * apart * of_case) / (target * target)).ceil().max(2.0);
     let cases_needed = (cases.len() > 1).then_some(cases_needed);
     let trials_needed = spread.and_then(|(spread, _)| power::trials_needed(target / apart_here, n, spread));
-    let points = |share: f64| format!("{:.1} pp", share * 100.0);
+    let points = |share: f64| format!("{} pp", rounding::percent_figure(share));
     let found = if smallest_effect < 1.0 {
         format!("a difference of {} is found four times in five", points(smallest_effect))
     } else {

@@ -33,7 +33,7 @@ pub struct ArmSummary {
     pub interval_method: Option<IntervalMethod>,
     /// The score with errored trials as 0; absent where there were none.
     pub score_with_errors: Option<f64>,
-    /// Share of the trials that were not errored.
+    /// Share of the planned trials that ran and were not errored.
     pub completion: Option<f64>,
     /// How many attempts the next two are about: the fewest trials with a score that any of its cases has.
     pub k: u64,
@@ -65,6 +65,8 @@ pub struct ArmSummary {
     pub errored_as_failures: u64,
     /// Trials that could not be judged.
     pub ungraded: u64,
+    /// Trials that were planned and never run.
+    pub not_run: u64,
     /// Names of the arms that score no less, cost no more, and are better in one of both. Empty: nothing beats it.
     /// Absent where a score or a cost is not known.
     pub dominated_by: Option<Vec<String>>,
@@ -91,11 +93,10 @@ pub fn summaries(arms: &[&Arm]) -> Vec<ArmSummary> {
 fn summary(arm: &Arm) -> ArmSummary {
     let scored: Vec<&CaseTrials> = arm.cases.values().filter(|case| !case.scores.is_empty()).collect();
     let means: Vec<f64> = scored.iter().filter_map(|case| case.score()).collect();
-    let single = scored.iter().all(|case| case.scores.len() == 1);
-    let (interval, interval_method) = score_interval(&means, single, LEVEL).unzip();
+    let (interval, interval_method) = score_interval(&means, LEVEL).unzip();
     let total = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
     let known = |of: fn(&CaseTrials) -> Known| arm.cases.values().map(of).fold(Known::default(), Known::and);
-    let (trials, passed) = (total(CaseTrials::trials), total(|it| it.passed));
+    let (trials, passed, planned) = (total(CaseTrials::trials), total(|it| it.passed), total(CaseTrials::planned));
     // Those that count as failures were errored all the same.
     let errored = total(|it| it.errored + it.counted_errors);
     let with_errors: Vec<f64> = arm.cases.values().filter_map(CaseTrials::score_with_errors).collect();
@@ -120,7 +121,7 @@ fn summary(arm: &Arm) -> ArmSummary {
         interval,
         interval_method,
         score_with_errors: (errored > 0).then(|| mean(&with_errors)).flatten(),
-        completion: (trials > 0).then(|| (trials - errored) as f64 / trials as f64),
+        completion: (planned > 0).then(|| (trials - errored) as f64 / planned as f64),
         k,
         pass_at_k: over(attempts::pass_at_k),
         pass_hat_k: over(attempts::pass_hat_k),
@@ -138,6 +139,7 @@ fn summary(arm: &Arm) -> ArmSummary {
         errored,
         errored_as_failures: total(|it| it.counted_errors),
         ungraded: total(|it| it.ungraded),
+        not_run: total(|it| it.not_run),
         dominated_by: None,
     }
 }

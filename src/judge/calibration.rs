@@ -10,6 +10,7 @@ use super::JudgeRecord;
 use super::criteria::Said;
 use super::paired::Pairs;
 use crate::model_client::ModelName;
+use crate::rounding;
 use crate::statistics::agreement::{self, Judged};
 use crate::statistics::{Interval, LEVEL, rates};
 
@@ -248,7 +249,10 @@ impl Calibration {
                 match rate {
                     None => return Some(format!("`{id}` has no {what}: its labels are all of one kind")),
                     Some(rate) if rate.value + 1e-9 < least => {
-                        return Some(format!("`{id}` has {what} {:.2}, and the floor is {least}", rate.value));
+                        return Some(format!(
+                            "`{id}` has {what} {}, and the floor is {least}",
+                            rounding::coefficient_beside(rate.value, least)
+                        ));
                     }
                     Some(_) => {}
                 }
@@ -287,7 +291,7 @@ fn standing(wanted: &Wanted<'_>, judges: &[ModelName], case_folder: &Path) -> Re
     if let Some(below) = calibration.below(wanted) {
         return Err(format!("{shown} is below the floor: {below}"));
     }
-    let share = |rate: Option<Rate>| rate.map_or("unknown".to_owned(), |rate| format!("{:.2}", rate.value));
+    let share = |rate: Option<Rate>| rate.map_or("unknown".to_owned(), |rate| rounding::coefficient(rate.value));
     let all = &calibration.all;
     Ok(format!("{} labels of {}: tpr {}, tnr {}", calibration.labels, calibration.date, share(all.tpr), share(all.tnr)))
 }

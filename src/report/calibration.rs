@@ -6,6 +6,7 @@ use super::grid::Grid;
 use super::text::Look;
 use crate::judge::calibration::{Calibration, Measured, Rate};
 use crate::judge::paired::{Orders, Pairs};
+use crate::rounding::coefficient;
 
 /// Writes it for people.
 ///
@@ -61,14 +62,14 @@ fn of_pairs(pairs: &Pairs, look: &Look, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn rate(rate: Option<Rate>, look: &Look) -> String {
-    let shown = |it: Rate| format!("{:.2} [{:.2}, {:.2}]", it.value, it.low, it.high);
+    let shown = |it: Rate| format!("{} [{}, {}]", coefficient(it.value), coefficient(it.low), coefficient(it.high));
     rate.map_or_else(|| look.unknown().to_owned(), shown)
 }
 
 fn row(name: &str, measured: &Measured, look: &Look) -> Vec<super::grid::GridCell> {
     let counts = measured.counts;
     let rate = |it: Option<Rate>| rate(it, look);
-    let plain = measured.judged_rate.map_or_else(|| look.unknown().to_owned(), |rate| format!("{rate:.2}"));
+    let plain = measured.judged_rate.map_or_else(|| look.unknown().to_owned(), |rate| coefficient(rate));
     let cells = [
         name.to_owned(),
         counts.tp.to_string(),

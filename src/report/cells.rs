@@ -109,8 +109,7 @@ pub struct ScoreInterval {
 impl ScoreInterval {
     fn of(cells: &[&Cell]) -> Option<Self> {
         let scores: Vec<f64> = cells.iter().filter_map(|cell| cell.score).collect();
-        let one_trial_each = cells.iter().all(|cell| cell.tally.passed + cell.tally.failed <= 1);
-        let (interval, method) = means::score_interval(&scores, one_trial_each, LEVEL)?;
+        let (interval, method) = means::score_interval(&scores, LEVEL)?;
         Some(Self { low: interval.low, high: interval.high, level: LEVEL, method })
     }
 }

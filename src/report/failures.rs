@@ -129,7 +129,7 @@ pub fn grade(grade: &GradeRecord, look: &Look, out: &mut dyn Write) -> io::Resul
         marks.push("diagnostic, not counted".to_owned());
     }
     if let Some(value) = grade.value.map(crate::values::Fraction::get).filter(|value| *value > 0.0 && *value < 1.0) {
-        marks.push(format!("value {value:.2}"));
+        marks.push(format!("value {}", crate::rounding::share(value)));
     }
     let marks = if marks.is_empty() { String::new() } else { format!(" [{}]", marks.join(", ")) };
     let name = one_line(&format!("{}{kind}{marks}", grade.name), look.columns().saturating_sub(word.len() + 3), look);

@@ -2,17 +2,18 @@
 
 use super::cells::{Column, Figures, ScoreInterval};
 use super::text::{Look, count, duration, money};
+use crate::rounding;
 
 /// A score.
 pub fn score(score: Option<f64>, look: &Look) -> String {
-    score.map_or_else(|| look.unknown().to_owned(), |score| format!("{score:.2}"))
+    score.map_or_else(|| look.unknown().to_owned(), rounding::share)
 }
 
 /// An interval, such as `0.62–0.93`.
 pub fn interval(interval: Option<ScoreInterval>, look: &Look) -> String {
     interval.map_or_else(
         || look.unknown().to_owned(),
-        |it| format!("{:.2}{}{:.2}", it.low, look.sign("–", " to "), it.high),
+        |it| format!("{}{}{}", rounding::share(it.low), look.sign("–", " to "), rounding::share(it.high)),
     )
 }
 
@@ -26,9 +27,12 @@ pub fn completion(column: &Column, look: &Look) -> String {
     column.completion.map_or_else(
         || look.unknown().to_owned(),
         |share| {
-            // Only everything is 100 %.
-            let percent = if share < 1.0 { (share * 100.0).floor() } else { 100.0 };
-            format!("{}/{} ({percent:.0}%)", column.tally.completed(), column.tally.trials)
+            // Only everything is 100 %, and only nothing is 0 %.
+            let percent = match (share * 100.0).floor() {
+                0.0 if share > 0.0 => "<1".to_owned(),
+                percent => format!("{percent:.0}"),
+            };
+            format!("{}/{} ({percent}%)", column.tally.completed(), column.tally.trials)
         },
     )
 }

@@ -2,6 +2,7 @@
 
 use super::cells::{Cell, Column};
 use super::problems;
+use crate::compare::coverage::Trials;
 use crate::compare::gate::{self, Gate, Kind};
 use crate::run::RunRecord;
 use crate::statistics::gates::GateVerdict;
@@ -16,10 +17,22 @@ pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> 
         let mut cells = cells.iter().filter(|cell| cell.harness == column.harness && cell.arm == column.arm);
         let open = cells.any(|cell| cell.score.is_none() && cell.verdict != Some(Verdict::Skipped));
         gates.push(gate::of_score(least, column.name(), column.score, open || column.tally.not_run > 0));
+        gates.extend(of_trials(column));
     }
     let critical = |cell: &&Cell| run.cases.iter().any(|case| case.id == cell.case && case.critical);
     gates.extend(cells.iter().filter(critical).filter_map(of_critical));
     gates
+}
+
+/// A score that rests on too few of the planned trials is no evidence that the demanded one is reached.
+fn of_trials(column: &Column) -> Option<Gate> {
+    let tally = &column.tally;
+    let (planned, completed) = (tally.trials as u64, (tally.passed + tally.failed) as u64);
+    let lost = [(tally.errored, "errored"), (tally.ungraded, "ungraded"), (tally.not_run, "never run")];
+    let lost = lost.map(|(count, how)| (count as u64, how));
+    let trials = Trials { planned, completed };
+    let gate = gate::evidence::of_counts(gate::usual_completed(), column.name(), trials, &lost);
+    (planned > 0 && gate.verdict != GateVerdict::Pass).then_some(gate)
 }
 
 /// A critical case that fails is lost; of one whose verdict is open nobody knows that it is not.

@@ -16,6 +16,7 @@ use super::text::one_line;
 use super::{Report, figures, problems, snapshots, stored};
 use crate::compare::gate::Gate;
 use crate::result::{TrialResult, Warning};
+use crate::rounding;
 use crate::snapshot::compare::Compared;
 use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
@@ -275,7 +276,7 @@ fn before(report: &Report, result: &TrialResult) -> Vec<TestRerun> {
 
 /// What a trial came to, what its agent answered at the end, and where its trace is.
 fn told_of(out: &mut String, report: &Report, result: &TrialResult) {
-    let score = result.score.map(|score| format!(", score {:.2}", score.get())).unwrap_or_default();
+    let score = result.score.map(|score| format!(", score {}", rounding::share(score.get()))).unwrap_or_default();
     out.push_str(&format!("trial {}: {}{score}\n", result.trial, result.verdict.word()));
     let Some(folder) = report.trial_folder(result) else { return };
     if let Some(answer) = stored::answer(&folder) {

@@ -283,6 +283,6 @@ fn in_table(cell: &Cell) -> String {
     let word = cell.verdict.map_or("not run", |verdict| verdict.word());
     let passed =
         if cell.tally.trials == 0 { String::new() } else { format!(" {}/{}", cell.tally.passed, cell.tally.trials) };
-    let score = cell.score.map(|score| format!(" {score:.2}")).unwrap_or_default();
+    let score = cell.score.map(|score| format!(" {}", crate::rounding::share(score))).unwrap_or_default();
     format!("{word}{passed}{score}")
 }

@@ -76,7 +76,7 @@ pub fn trace<R: BufRead>(
 pub fn result(result: &TrialResult, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)?;
     failures::title(result, look, out)?;
-    let score = result.score.map(Fraction::get).map(|score| format!("score {score:.2}"));
+    let score = result.score.map(Fraction::get).map(|score| format!("score {}", crate::rounding::share(score)));
     let error = result.error.as_ref().map(|error| format!("{}: {}", error.category.word(), error.message));
     let warnings = result.warnings.iter().map(|warning| format!("warning: {warning}"));
     for text in score.into_iter().chain(error).chain(result.skipped.clone()).chain(warnings) {

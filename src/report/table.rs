@@ -129,7 +129,7 @@ fn side_by_side(report: &Report, columns: &[Column], look: &Look) -> Grid {
             let cell = cells.get(&(case, &*column.harness, &*column.arm));
             row.push(cell.map_or_else(GridCell::default, |cell| {
                 let (word, style) = verdict(cell);
-                let score = cell.score.map(|score| format!(" {score:.2}")).unwrap_or_default();
+                let score = cell.score.map(|score| format!(" {}", crate::rounding::share(score))).unwrap_or_default();
                 with_figures(GridCell::styled(style, word + &score), &cell.figures, look)
             }));
         }

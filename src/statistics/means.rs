@@ -233,15 +233,16 @@ pub enum IntervalMethod {
 }
 
 /// The interval of a suite's score from the means of its cases, by the rule that held up in simulation (adr/0024):
-/// Wilson on the cases where each has one trial or none differs, or where the cases are fewer than 50 and the score
-/// is outside 0.1 to 0.9; Student's t otherwise, kept within 0 and 1. Trials are never pooled. Absent without a case.
-pub fn score_interval(case_means: &[f64], one_trial_each: bool, level: f64) -> Option<(Interval, IntervalMethod)> {
+/// Wilson on the cases where each scores 0 or 1, however many trials it has, or none differs, or where the cases are
+/// fewer than 50 and the score is outside 0.1 to 0.9; Student's t otherwise, kept within 0 and 1. Trials are never
+/// pooled. Absent without a case.
+pub fn score_interval(case_means: &[f64], level: f64) -> Option<(Interval, IntervalMethod)> {
     let (middle, n) = (mean(case_means)?, case_means.len());
     let wilson = || (super::rates::wilson_of_share(middle, n as f64, level), IntervalMethod::Wilson);
     let shares = case_means.iter().all(|score| *score == 0.0 || *score == 1.0);
     let Some(over_cases) = of_cases(case_means, level).filter(|it| it.se > 0.0) else { return Some(wilson()) };
     let at_the_edge = n < 50 && !(0.1..=0.9).contains(&middle);
-    if (one_trial_each && shares) || at_the_edge {
+    if shares || at_the_edge {
         return Some(wilson());
     }
     Some((over_cases.t.within(0.0, 1.0), IntervalMethod::T))

@@ -135,8 +135,10 @@ fn a_gate_does_not_pass_what_was_skipped_and_tells_over_what_it_passes() {
     of_cases("old", &[(80, "p")]).write(&project, 0);
     of_cases("part", &[(60, "p")]).write(&project, 0);
     let gate = ["--gate", "margin=0.05"];
-    let ran = project.evals(&["compare", "old", "part", gate[0], gate[1]]).exits(0);
+    let ran = project.evals(&["compare", "old", "part", gate[0], gate[1]]).exits(3);
     ran.says("not worse by more than the margin").says("over 60 of the old one's 80 cases");
+    let ran = project.evals(&["compare", "old", "part", gate[0], gate[1], "--gate", "cases=0.75"]).exits(0);
+    ran.says("has a comparable score in 60 of the old one's 80 cases (75.0 %), and 75.0 % is wanted");
     let skips = |it: &mut serde_json::Value| {
         if it["verdict"] == "ungraded" {
             it["verdict"] = "skipped".into();

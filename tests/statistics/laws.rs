@@ -41,8 +41,8 @@ proptest! {
     }
 
     #[test]
-    fn a_score_lies_in_its_interval(scores in scores(), one in any::<bool>()) {
-        let (interval, _) = means::score_interval(&scores, one, 0.95).unwrap();
+    fn a_score_lies_in_its_interval(scores in scores()) {
+        let (interval, _) = means::score_interval(&scores, 0.95).unwrap();
         let mean = means::mean(&scores).unwrap();
         prop_assert!(interval.low <= mean + 1e-12 && mean <= interval.high + 1e-12);
         prop_assert!(0.0 <= interval.low && interval.high <= 1.0);
@@ -197,5 +197,5 @@ fn what_cannot_be_known_is_absent() {
     assert!(figures::cost_of_success(3.0, 0).is_none());
     assert!(attempts::pass_at_k(2, 2, 3).is_none());
     assert!(tables::cochran_mantel_haenszel(&[]).is_none());
-    assert!(means::score_interval(&[], true, 0.95).is_none());
+    assert!(means::score_interval(&[], 0.95).is_none());
 }

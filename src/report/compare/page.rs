@@ -5,11 +5,13 @@ use anstyle::Style;
 use super::words::{chance, p_value, percent, percent_interval, points, points_interval, ratio};
 use crate::compare::behaviour::{Behaviour, Parting};
 use crate::compare::cases::{CaseRow, Flag};
+use crate::compare::coverage::{RestsOn, Trials};
 use crate::compare::effect::{Method, Verdict};
 use crate::compare::summary::ArmSummary;
 use crate::compare::{Comparison, Gates, Pair, gate};
 use crate::report::some_of;
 use crate::report::text::{GREEN, RED, YELLOW, count, duration, money, plural};
+use crate::rounding;
 use crate::statistics::gates::GateVerdict;
 
 /// Cases that are shown; the JSON form has them all.
@@ -49,6 +51,18 @@ pub enum Block {
     },
 }
 
+impl Block {
+    /// Whether there is nothing to show in it.
+    fn is_empty(&self) -> bool {
+        match self {
+            Block::Verdict { .. } | Block::Heading(_) => false,
+            Block::Lines(lines) => lines.is_empty(),
+            Block::Table { rows, .. } => rows.is_empty(),
+            Block::Folded { blocks, .. } => blocks.iter().all(Block::is_empty),
+        }
+    }
+}
+
 /// The page: verdict, validity, arms, then each pair.
 pub fn blocks(comparison: &Comparison, plus_minus: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
@@ -70,7 +84,7 @@ pub fn blocks(comparison: &Comparison, plus_minus: &str) -> Vec<Block> {
         if several {
             blocks.push(Block::Heading(format!("{} vs {}", pair.new, pair.old)));
         }
-        blocks.extend(details(pair));
+        blocks.extend(details(pair).into_iter().filter(|block| !block.is_empty()));
     }
     blocks.push(Block::Lines(vec![how_it_was_made(comparison)]));
     blocks
@@ -118,6 +132,7 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
         let begin = if same { "valid, but" } else { "look before you trust it" };
         lines.push(format!("{begin}: {}", validity.join("; ")));
     }
+    lines.push(rests_on(pair));
     if let Some(worst) = pair.delta_at_worst {
         lines.push(format!("with the new one's errors as failures the difference is {}", points(worst)));
     }
@@ -128,15 +143,16 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     let counts = pair.counts;
     let holm = pair.p_holm.map(|p| format!("; {} by Holm for all comparisons here", p_value(p))).unwrap_or_default();
     let how = if pair.sign_flip_exact { "exact" } else { "drawn" };
-    let correlation = pair.correlation.map(|it| format!("; correlation {it:.2}")).unwrap_or_default();
+    let correlation =
+        pair.correlation.map(|it| format!("; correlation {}", rounding::coefficient(it))).unwrap_or_default();
     lines.push(format!(
-        "wins {}, losses {}, ties {}; sign-flip {} ({how}){holm}; standard error {plus_minus}{:.1} pp{correlation}; \
+        "wins {}, losses {}, ties {}; sign-flip {} ({how}){holm}; standard error {plus_minus}{} pp{correlation}; \
          the new one is the better one with a chance {}",
         counts.wins,
         counts.losses,
         counts.ties,
         p_value(pair.sign_flip_p),
-        pair.se * 100.0,
+        rounding::percent_figure(pair.se),
         chance(pair.new_is_better)
     ));
     if let Some(method @ (Method::Newcombe | Method::Welch)) = pair.method {
@@ -169,11 +185,26 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     }
     if pair.verdict == Verdict::Equivalent {
         lines.push(format!(
-            "equivalent: the whole interval lies within {plus_minus}{:.1} pp",
-            comparison.margin * 100.0
+            "equivalent: the whole interval lies within {plus_minus}{} pp",
+            rounding::percent_figure(comparison.margin)
         ));
     }
     lines
+}
+
+/// How much the comparison rests on.
+fn rests_on(pair: &Pair) -> String {
+    let RestsOn { old, new, cases_of_old, cases } = pair.rests_on;
+    let of = |trials: Trials, name: &str| {
+        let share = trials.share().map(|share| format!(" ({})", percent(share))).unwrap_or_default();
+        format!("{} of {} planned trials{share} of {name}", trials.completed, trials.planned)
+    };
+    format!(
+        "rests on {}, {}, and {cases} of the old one's {}",
+        of(old, &pair.old),
+        of(new, &pair.new),
+        plural(cases_of_old, "case")
+    )
 }
 
 /// Where the interval and the p beside it do not say the same: with few cases that differ both are approximations.
@@ -221,6 +252,9 @@ fn gate_name(kind: gate::Kind) -> &'static str {
         gate::Kind::Critical => "critical cases",
         gate::Kind::FailUnder => "score",
         gate::Kind::MaxCost => "cost",
+        gate::Kind::NoRegressions => "regressions",
+        gate::Kind::Completed => "completed trials",
+        gate::Kind::Cases => "cases",
     }
 }
 
@@ -345,7 +379,7 @@ fn cases(pair: &Pair) -> Block {
             format!("{}/{}", row.old.passed, row.old.judged),
             format!("{}/{}", row.new.passed, row.new.judged),
             points(row.delta),
-            or_unknown(row.p_adjusted.map(|p| format!("{p:.3}"))),
+            or_unknown(row.p_adjusted.map(|p| rounding::p_figure(p, 3))),
             flags.join(", "),
         ]
     };
@@ -420,8 +454,8 @@ fn how_it_was_made(comparison: &Comparison) -> String {
         "are in no score"
     };
     format!(
-        "each case counts once; differences are new less old, and up to {:.1} pp are none (--margin); errors {errors}; seed {}",
-        comparison.margin * 100.0,
+        "each case counts once; differences are new less old, and up to {} pp are none (--margin); errors {errors}; seed {}",
+        rounding::percent_figure(comparison.margin),
         comparison.seed
     )
 }

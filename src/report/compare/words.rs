@@ -1,31 +1,27 @@
 //! Figures of a comparison in words: shares, points, p-values, ratios.
 
 use crate::compare::Ratio;
+use crate::rounding;
 use crate::statistics::Interval;
 
 /// A share.
 pub fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
+    rounding::percent(share)
 }
 
 /// A difference of shares, in percentage points.
 pub fn points(difference: f64) -> String {
-    format!("{:+.1} pp", cleaned(difference * 100.0))
+    format!("{} pp", rounding::points_figure(difference))
 }
 
 /// An interval of a difference.
 pub fn points_interval(interval: Interval) -> String {
-    format!("[{:+.1}, {:+.1}]", cleaned(interval.low * 100.0), cleaned(interval.high * 100.0))
+    format!("[{}, {}]", rounding::points_figure(interval.low), rounding::points_figure(interval.high))
 }
 
 /// An interval of a share.
 pub fn percent_interval(interval: Interval) -> String {
-    format!("[{:.1}, {:.1}]", cleaned(interval.low * 100.0), cleaned(interval.high * 100.0))
-}
-
-/// No figure is shown as minus nothing.
-fn cleaned(value: f64) -> f64 {
-    if value.abs() < 0.05 { 0.0 } else { value }
+    format!("[{}, {}]", rounding::percent_figure(interval.low), rounding::percent_figure(interval.high))
 }
 
 /// A p-value; never 0.
@@ -33,7 +29,7 @@ pub fn p_value(p: f64) -> String {
     match p {
         p if p < 0.0001 => "p < 0.0001".to_owned(),
         p if p < 0.1 => format!("p = {p:.4}"),
-        p => format!("p = {p:.2}"),
+        p => format!("p = {}", rounding::p_figure(p, 2)),
     }
 }
 
@@ -50,9 +46,17 @@ pub fn chance(p: f64) -> String {
 pub fn ratio(ratio: &Ratio, compared: usize) -> String {
     let over =
         if ratio.cases < compared { format!(" over {} of {compared} cases", ratio.cases) } else { String::new() };
-    let interval = ratio.interval.map(|it| format!(" [{}, {}]", factor(it.low), factor(it.high))).unwrap_or_default();
+    // With two or three cases that differ widely the interval is of no use, and its ends are no figures to be read.
+    let interval = match ratio.interval {
+        Some(it) if it.low < 1.0 / WIDEST || it.high > WIDEST => " (interval unknown)".to_owned(),
+        Some(it) => format!(" [{}, {}]", factor(it.low), factor(it.high)),
+        None => String::new(),
+    };
     format!("{}{interval}{over}", factor(ratio.ratio))
 }
+
+/// Ends of an interval beyond this factor say nothing.
+const WIDEST: f64 = 1000.0;
 
 fn factor(value: f64) -> String {
     match value {

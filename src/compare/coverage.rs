@@ -1,0 +1,66 @@
+//! How much a comparison rests on: the share of planned trials that came to a score, and the cases of the old arm that
+//! have a comparable score in the new one. Pure.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::arm::{Arm, CaseTrials};
+use super::join::{Joined, Reason};
+
+/// How much a comparison of two arms rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RestsOn {
+    /// The old arm's trials.
+    pub old: Trials,
+    /// The new arm's trials.
+    pub new: Trials,
+    /// The old arm's cases, without those that it skipped.
+    pub cases_of_old: usize,
+    /// Those of them that are no gap: they have a comparable score in the new arm.
+    pub cases: usize,
+}
+
+/// The trials of an arm.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Trials {
+    /// Trials of the plan, without those that were skipped.
+    pub planned: u64,
+    /// Those of them that came to a score. A trial that was errored, ungraded or never run did not.
+    pub completed: u64,
+}
+
+impl Trials {
+    /// Counts the trials of an arm.
+    pub fn of(arm: &Arm) -> Self {
+        let count = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum();
+        Self { planned: count(CaseTrials::planned), completed: count(CaseTrials::completed) }
+    }
+
+    /// The completed share of the planned trials. Absent if none was planned.
+    pub fn share(self) -> Option<f64> {
+        (self.planned > 0).then(|| self.completed as f64 / self.planned as f64)
+    }
+}
+
+impl RestsOn {
+    /// What a comparison of these arms rests on.
+    pub fn of(old: &Arm, new: &Arm, joined: &Joined<'_>) -> Self {
+        let cases_of_old = old.cases.len();
+        let cases = cases_of_old - missing(old, new, joined).len();
+        Self { old: Trials::of(old), new: Trials::of(new), cases_of_old, cases }
+    }
+}
+
+/// The cases of the old arm without a comparable score in the new one, each with the reason.
+pub fn missing<'a>(old: &Arm, new: &Arm, joined: &'a Joined<'_>) -> Vec<(&'a str, &'a str)> {
+    let scored = |arm: &Arm, case: &str| arm.cases.get(case).is_some_and(|case| !case.scores.is_empty());
+    let is_missing = |case: &str, reason: Reason| match reason {
+        Reason::OnlyInNew | Reason::SkippedInOld => false,
+        // What never had a score before cannot be lost, if it has one now.
+        Reason::NoScoreInOld => !scored(new, case),
+        _ => true,
+    };
+    let missing =
+        joined.unpaired.iter().filter(|it| old.cases.contains_key(&it.case) && is_missing(&it.case, it.reason));
+    missing.map(|it| (&*it.case, &*it.text)).collect()
+}

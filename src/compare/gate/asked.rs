@@ -1,0 +1,167 @@
+//! The gates that are asked for on the command line: `--gate`, `--gate margin=0.05`, `--gate completed=0.9`.
+
+use std::str::FromStr;
+
+/// The share of planned trials that must be completed. Default of `--gate completed=`.
+const COMPLETED: f64 = 0.9;
+/// The share of the old side's cases that must have a score in the new one. Default of `--gate cases=`.
+const CASES: f64 = 1.0;
+
+/// The word of a bare `--gate`.
+pub const NO_REGRESSIONS: &str = "no-regressions";
+
+/// One value of `--gate`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Demand {
+    /// No case that passed before is lost.
+    NoRegressions,
+    /// The new arm is not worse by more than this.
+    Margin(f64),
+    /// At least this share of each side's planned trials is completed.
+    Completed(f64),
+    /// At least this share of the old side's cases has a score in the new one.
+    Cases(f64),
+}
+
+impl FromStr for Demand {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == NO_REGRESSIONS {
+            return Ok(Self::NoRegressions);
+        }
+        let Some((key, figure)) = text.split_once('=') else {
+            return Err(format!("{}; a bare --gate stands after the runs or before another option", wrong(text)));
+        };
+        let number = || figure.parse::<f64>().map_err(|_| wrong(text));
+        match key {
+            // Without a margin no number of cases would ever pass.
+            "margin" => match number()? {
+                margin if margin > 0.0 && margin < 1.0 => Ok(Self::Margin(margin)),
+                _ => Err(format!("{}; it lies between 0 and 1", wrong(text))),
+            },
+            "completed" => within(number()?, text).map(Self::Completed),
+            "cases" => within(number()?, text).map(Self::Cases),
+            _ => Err(wrong(text)),
+        }
+    }
+}
+
+fn wrong(text: &str) -> String {
+    format!(
+        "`{text}` is not a gate; write margin=NUMBER, such as margin=0.05, completed=SHARE, cases=SHARE or {NO_REGRESSIONS}"
+    )
+}
+
+fn within(share: f64, text: &str) -> Result<f64, String> {
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(format!("{}; a share lies from 0 to 1", wrong(text))) }
+}
+
+/// The gates that are asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Asked {
+    /// No case that passed before is lost.
+    pub no_regressions: bool,
+    /// The new arm is not worse by more than this.
+    pub margin: Option<f64>,
+    /// The new arm scores at least this.
+    pub fail_under: Option<f64>,
+    /// The new arm costs at most this, in US dollars.
+    pub max_cost: Option<f64>,
+    completed: Option<f64>,
+    cases: Option<f64>,
+}
+
+impl Asked {
+    /// Collects the values of `--gate`, `--fail-under` and `--max-cost`. Values that only say how much evidence is
+    /// wanted ask for `no-regressions`.
+    ///
+    /// # Errors
+    /// A gate is given twice.
+    pub fn of(demands: &[Demand], fail_under: Option<f64>, max_cost: Option<f64>) -> Result<Self, String> {
+        let mut asked = Self { fail_under, max_cost, ..Self::default() };
+        for demand in demands {
+            let (place, figure, key) = match demand {
+                Demand::NoRegressions => {
+                    asked.no_regressions = true;
+                    continue;
+                }
+                Demand::Margin(figure) => (&mut asked.margin, figure, "margin"),
+                Demand::Completed(figure) => (&mut asked.completed, figure, "completed"),
+                Demand::Cases(figure) => (&mut asked.cases, figure, "cases"),
+            };
+            if place.replace(*figure).is_some() {
+                return Err(format!("--gate {key} is given twice; keep one of them"));
+            }
+        }
+        let of_result = asked.margin.is_some() || fail_under.is_some() || max_cost.is_some();
+        asked.no_regressions |= !demands.is_empty() && !of_result;
+        Ok(asked)
+    }
+
+    /// Whether there is a gate at all.
+    pub fn any(&self) -> bool {
+        *self != Self::default()
+    }
+
+    /// The share of each side's planned trials that must be completed.
+    pub fn completed(&self) -> f64 {
+        self.completed.unwrap_or(COMPLETED)
+    }
+
+    /// The share of the old side's cases that must have a score in the new one.
+    pub fn cases(&self) -> f64 {
+        self.cases.unwrap_or(CASES)
+    }
+}
+
+/// The share of a run's planned trials that its own gates want completed.
+pub fn usual_completed() -> f64 {
+    COMPLETED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(texts: &[&str]) -> Result<Asked, String> {
+        let demands: Result<Vec<Demand>, String> = texts.iter().map(|text| text.parse()).collect();
+        Asked::of(&demands?, None, None)
+    }
+
+    #[test]
+    fn what_asks_for_no_result_asks_for_no_regressions() {
+        for (texts, no_regressions) in [
+            (&[][..], false),
+            (&["no-regressions"], true),
+            (&["margin=0.05"], false),
+            (&["margin=0.05", "no-regressions"], true),
+            (&["completed=0.5"], true),
+            (&["cases=0.5", "completed=0.5"], true),
+            (&["cases=0.5", "margin=0.1"], false),
+        ] {
+            assert_eq!(asked(texts).unwrap().no_regressions, no_regressions, "{texts:?}");
+        }
+        assert_eq!((asked(&[]).unwrap().completed(), asked(&["completed=0.5"]).unwrap().completed()), (0.9, 0.5));
+        assert_eq!((asked(&[]).unwrap().cases(), asked(&["cases=0"]).unwrap().cases()), (1.0, 0.0));
+    }
+
+    #[test]
+    fn what_is_no_gate_is_refused() {
+        for text in [
+            "",
+            "0.05",
+            "margin",
+            "margin=",
+            "margin=0",
+            "margin=NaN",
+            "completed=90",
+            "completed=-1",
+            "cases=2",
+            "x=1",
+        ] {
+            assert!(text.parse::<Demand>().is_err(), "{text}");
+        }
+        assert!(asked(&["margin=0.1", "margin=0.2"]).unwrap_err().contains("given twice"));
+    }
+}

@@ -1,0 +1,62 @@
+//! Gates about how much a comparison rests on: completed trials, and cases of the old arm with a score in the new one.
+
+use super::{Gate, Kind};
+use crate::compare::arm::{Arm, CaseTrials};
+use crate::compare::coverage::{Trials, missing};
+use crate::compare::join::Joined;
+use crate::rounding::{percent, percent_beside};
+use crate::statistics::gates::GateVerdict;
+
+/// Shares that differ by less are the same: rounding.
+const SAME: f64 = 1e-9;
+
+/// Whether enough of an arm's planned trials came to a score.
+pub fn of_trials(least: f64, arm: &Arm) -> Gate {
+    let count = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
+    let lost = [
+        (count(|it| it.errored + it.counted_errors), "errored"),
+        (count(|it| it.ungraded), "ungraded"),
+        (count(|it| it.not_run), "never run"),
+    ];
+    of_counts(least, arm.name.clone(), Trials::of(arm), &lost)
+}
+
+/// The same by counts, with how many trials were lost in which way.
+pub fn of_counts(least: f64, arm: String, trials: Trials, lost: &[(u64, &str)]) -> Gate {
+    let Trials { planned, completed } = trials;
+    let enough = trials.share().is_some_and(|share| share + SAME >= least);
+    let verdict = if enough { GateVerdict::Pass } else { GateVerdict::Inconclusive };
+    let lost: Vec<String> = lost.iter().filter(|(n, _)| *n > 0).map(|(n, how)| format!("{n} {how}")).collect();
+    let lost = if lost.is_empty() { String::new() } else { format!(": {}", lost.join(", ")) };
+    let text = match trials.share() {
+        Some(share) => {
+            let share = percent_beside(share, least);
+            format!(
+                "completed {completed} of {planned} planned trials ({share}{lost}), and {} is wanted",
+                percent(least)
+            )
+        }
+        None => "has no planned trial that was not skipped".to_owned(),
+    };
+    Gate { arm, kind: Kind::Completed, verdict, bound: Some(least), found: trials.share(), p: None, text }
+}
+
+/// Whether enough of the old arm's cases have a comparable score in the new one.
+pub fn of_cases(least: f64, old: &Arm, new: &Arm, joined: &Joined<'_>) -> Gate {
+    let (missing, all) = (missing(old, new, joined), old.cases.len());
+    let share = (all > 0).then(|| (all - missing.len()) as f64 / all as f64);
+    let enough = share.is_some_and(|share| share + SAME >= least);
+    let verdict = if enough { GateVerdict::Pass } else { GateVerdict::Inconclusive };
+    let names: Vec<String> = missing.iter().map(|(case, why)| format!("{case} ({why})")).collect();
+    let gone = if names.is_empty() { String::new() } else { format!("; without: {}", super::some_of(&names)) };
+    let text = match share {
+        Some(share) => format!(
+            "has a comparable score in {} of the old one's {all} cases ({}), and {} is wanted{gone}",
+            all - missing.len(),
+            percent_beside(share, least),
+            percent(least)
+        ),
+        None => "the old one has no case that was not skipped".to_owned(),
+    };
+    Gate { arm: new.name.clone(), kind: Kind::Cases, verdict, bound: Some(least), found: share, p: None, text }
+}

@@ -1,0 +1,115 @@
+//! Shares, differences and p-values as text: no figure is rounded to a bound that it does not reach. Pure.
+
+/// Shares closer to a bound than this are the bound: sums of floats leave such rests.
+const SAME: f64 = 1e-12;
+
+/// Returns a share between 0 and 1, such as a score, with two decimals or as many more as it needs: `0.83`, `0.9996`.
+pub fn share(share: f64) -> String {
+    apart(share, &[0.0, 1.0], 2, 4, false)
+}
+
+/// Returns a share as a percentage: `83.3 %`, `99.96 %`.
+pub fn percent(share: f64) -> String {
+    format!("{} %", percent_figure(share))
+}
+
+/// Returns a share as a percentage without the sign: `83.3`, `99.96`.
+pub fn percent_figure(share: f64) -> String {
+    apart(share * 100.0, &[0.0, 100.0], 1, 3, false)
+}
+
+/// Returns a difference of shares in percentage points, signed and without the unit: `+13.1`, `-0.04`.
+pub fn points_figure(difference: f64) -> String {
+    apart(difference * 100.0, &[0.0, 100.0, -100.0], 1, 3, true)
+}
+
+/// Returns a figure from -1 to 1, such as a correlation or kappa, with two decimals or as many more as it needs.
+pub fn coefficient(value: f64) -> String {
+    apart(value, &[0.0, 1.0, -1.0], 2, 4, false)
+}
+
+/// Returns a figure from -1 to 1 that differs from another one whenever the two differ: `0.796` beside `0.8`.
+pub fn coefficient_beside(value: f64, other: f64) -> String {
+    apart(value, &[0.0, 1.0, -1.0, other], 2, 4, false)
+}
+
+/// Returns a p-value's figure with at least `places` decimals.
+pub fn p_figure(p: f64, places: usize) -> String {
+    apart(p, &[0.0, 1.0], places, places.max(4), false)
+}
+
+/// Returns a share as a percentage that differs from another one whenever the two shares differ: `79.96 %` beside
+/// `80.0 %`.
+pub fn percent_beside(share: f64, other: f64) -> String {
+    format!("{} %", apart(share * 100.0, &[0.0, 100.0, other * 100.0], 1, 3, false))
+}
+
+/// Returns a figure with the fewest decimals, from `places` to `most`, by which it is told apart from every bound; one
+/// that is still closer to a bound is written as an inequality.
+fn apart(value: f64, bounds: &[f64], places: usize, most: usize, signed: bool) -> String {
+    let written = |value: f64, places: usize| {
+        // No figure is shown as minus nothing.
+        let value = if value.abs() <= SAME { 0.0 } else { value };
+        if signed { format!("{value:+.places$}") } else { format!("{value:.places$}") }
+    };
+    let same = SAME * bounds.iter().fold(1.0_f64, |most, bound| most.max(bound.abs()));
+    if !value.is_finite() || bounds.iter().any(|bound| (value - bound).abs() <= same) {
+        return written(value, places);
+    }
+    let meets = |text: &str, bound: f64| text.parse::<f64>().is_ok_and(|shown| (shown - bound).abs() <= same);
+    for places in places..=most {
+        let text = written(value, places);
+        if !bounds.iter().any(|bound| meets(&text, *bound)) {
+            return text;
+        }
+    }
+    let nearest = bounds.iter().copied().min_by(|a, b| (value - a).abs().total_cmp(&(value - b).abs()));
+    let (bound, step) = (nearest.unwrap_or_default(), 0.1_f64.powi(i32::try_from(most).unwrap_or(i32::MAX)));
+    if value > bound {
+        format!("<{}", written(bound + step, most))
+    } else {
+        format!(">{}", written(bound - step, most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn figures_are_rounded_and_bounds_are_kept_for_what_reaches_them() {
+        assert_eq!([0.0, 1.0, 0.5, 59.0 / 60.0].map(share), ["0.00", "1.00", "0.50", "0.98"]);
+        assert_eq!([0.9996, 0.995, 0.004, 0.999_999].map(share), ["0.9996", "0.99", "0.004", ">0.9999"]);
+        assert_eq!([1e-9, 0.1 + 0.2 + 0.7].map(share), ["<0.0001", "1.00"]);
+        assert_eq!([0.9996, 1.0, 0.0003, 0.5].map(percent), ["99.96 %", "100.0 %", "0.03 %", "50.0 %"]);
+        assert_eq!([0.999_999_9, 1e-7].map(percent), [">99.999 %", "<0.001 %"]);
+        assert_eq!(
+            [0.0, -0.0, 0.0004, -0.0004, -0.9997].map(points_figure),
+            ["+0.0", "+0.0", "+0.04", "-0.04", "-99.97"]
+        );
+        assert_eq!([1e-7, -1e-7].map(points_figure), ["<+0.001", ">-0.001"]);
+        assert_eq!([0.998, -0.998, -0.25].map(coefficient), ["0.998", "-0.998", "-0.25"]);
+        assert_eq!(
+            (p_figure(0.998, 2), p_figure(0.9996, 3), p_figure(0.0004, 3)),
+            ("0.998".into(), "0.9996".into(), "0.0004".into())
+        );
+        assert_eq!((percent_beside(0.7996, 0.8), percent_beside(0.8, 0.8)), ("79.96 %".into(), "80.0 %".into()));
+    }
+
+    proptest! {
+        /// No share that is not a bound is shown as one, and what is shown is near.
+        #[test]
+        fn nothing_is_shown_as_a_bound_that_it_is_not(exponent in 0.0..11.0f64, above in any::<bool>()) {
+            let near = 10f64.powf(-exponent);
+            let value = if above { near } else { 1.0 - near };
+            prop_assume!(value > 0.0 && value < 1.0);
+            let (text, hundred) = (share(value), percent_figure(value));
+            let figure = |text: &str| text.trim_start_matches(['<', '>']).parse::<f64>().unwrap();
+            prop_assert!(figure(&text) > 0.0 && figure(&text) < 1.0, "{value} {text}");
+            prop_assert!((figure(&text) - value).abs() <= 0.0051, "{value} {text}");
+            prop_assert!(figure(&hundred) > 0.0 && figure(&hundred) < 100.0, "{value} {hundred}");
+        }
+    }
+}
