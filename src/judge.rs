@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OnceCell, Semaphore};
 
-use crate::model_client::{AskError, Client, ModelName, Question, Reply};
+use crate::model_client::{AskError, Client, Failed, ModelName, Question, Reply};
 use crate::price;
 use crate::secrets::Masker;
 use crate::trace::Usage;
@@ -25,6 +25,7 @@ mod marks;
 pub mod pair;
 pub mod paired;
 pub mod prompt;
+pub mod quotes;
 mod record;
 pub mod rubric;
 pub mod view;
@@ -127,7 +128,7 @@ impl Judges {
         model: &ModelName,
         question: Question,
         fits: impl Fn(&str) -> Result<(), String> + Send + 'static,
-    ) -> Result<Reply, AskError> {
+    ) -> Result<Reply, Failed> {
         // It is never closed, so there is always a place in the end.
         let _place = match &self.0 {
             Some(inner) => inner.places.acquire().await.ok(),
@@ -135,7 +136,7 @@ impl Judges {
         };
         let (judges, model) = (self.clone(), model.clone());
         let asked = tokio::task::spawn_blocking(move || judges.ask_now(&model, question, &fits));
-        asked.await.unwrap_or_else(|error| Err(AskError::Malformed(format!("asking broke off: {error}"))))
+        asked.await.unwrap_or_else(|error| Err(AskError::Malformed(format!("asking broke off: {error}")).into()))
     }
 
     /// The same, on this thread, which waits.
@@ -144,8 +145,10 @@ impl Judges {
         model: &ModelName,
         question: Question,
         fits: &dyn Fn(&str) -> Result<(), String>,
-    ) -> Result<Reply, AskError> {
-        let Some(inner) = &self.0 else { return Err(AskError::Unreachable("no model is asked here".to_owned())) };
+    ) -> Result<Reply, Failed> {
+        let Some(inner) = &self.0 else {
+            return Err(AskError::Unreachable("no model is asked here".to_owned()).into());
+        };
         let question = self.as_sent(question);
         inner.client.ask(model, &question, fits)
     }
@@ -199,11 +202,9 @@ impl Spent {
         }
     }
 
-    /// Adds answers that did not fit: they were paid for, too.
-    fn add_unfit(&mut self, asked: &ModelName, error: &AskError) {
-        if let AskError::WrongForm { used, .. } = error {
-            used.iter().for_each(|usage| self.used(asked, None, usage));
-        }
+    /// Adds answers that do not count: they were paid for, too.
+    fn add_failed(&mut self, asked: &ModelName, failed: &Failed) {
+        failed.used.iter().for_each(|usage| self.used(asked, None, usage));
     }
 
     fn used(&mut self, asked: &ModelName, model: Option<&str>, usage: &Usage) {

@@ -113,8 +113,6 @@ pub enum AskError {
     WrongForm {
         /// What is wrong with the last one.
         why: String,
-        /// What the answers used.
-        used: Vec<Usage>,
     },
     /// A harness in a model's place did not answer.
     #[error("harness `{name}` did not answer: {why}")]
@@ -140,6 +138,22 @@ impl AskError {
                 | AskError::Slow(_)
                 | AskError::Malformed(_)
         )
+    }
+}
+
+/// Why there is no answer, and what was paid for all the same.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{error}")]
+pub struct Failed {
+    /// Why.
+    pub error: AskError,
+    /// The usage of each answer that came and does not count: one cut short, one declined, one not in the form.
+    pub used: Vec<Usage>,
+}
+
+impl From<AskError> for Failed {
+    fn from(error: AskError) -> Self {
+        Self { error, used: Vec::new() }
     }
 }
 
@@ -219,7 +233,7 @@ impl Client {
         model: &ModelName,
         question: &Question,
         fits: &dyn Fn(&str) -> Result<(), String>,
-    ) -> Result<Reply, AskError> {
+    ) -> Result<Reply, Failed> {
         let service = self.settings.services.of(model)?;
         let cache = self.place(model, service, question);
         let kept = cache.as_ref().filter(|_| !question.fresh).and_then(cache::Place::read);
@@ -230,7 +244,9 @@ impl Client {
         let mut tries = 0;
         let mut used: Vec<Usage> = Vec::new();
         loop {
-            self.wait_for_turn()?;
+            if let Err(error) = self.wait_for_turn() {
+                return Err(Failed { error, used });
+            }
             let asked = self.once(model, service, question);
             let masked = asked.map(|reply| Reply { text: self.masker.mask(&reply.text).into_owned(), ..reply });
             let (error, wait) = match masked {
@@ -244,19 +260,23 @@ impl Client {
                     Err(why) => {
                         used.push(reply.usage);
                         if used.len() > 1 {
-                            return Err(AskError::WrongForm { why, used });
+                            return Err(Failed { error: AskError::WrongForm { why }, used });
                         }
                         continue;
                     }
                 },
-                Err(failed) => failed,
+                Err((failed, wait)) => {
+                    used.extend(failed.used);
+                    (failed.error, wait)
+                }
             };
             tries += 1;
             if !error.may_pass() || tries > self.settings.retries || wait.is_some_and(|wait| wait > LONGEST_PAUSE) {
-                return Err(match error {
+                let error = match error {
                     AskError::Busy { status, message, .. } => AskError::Busy { status, message, tries },
                     other => other,
-                });
+                };
+                return Err(Failed { error, used });
             }
             let doubled = self.settings.pause.saturating_mul(1 << (tries - 1).min(16));
             let until = Instant::now() + wait.unwrap_or(doubled).min(LONGEST_PAUSE);
@@ -265,7 +285,9 @@ impl Client {
                 let mut not_before = lock(&self.not_before);
                 *not_before = Some(not_before.map_or(until, |before| before.max(until)));
             }
-            self.sleep_until(until)?;
+            if let Err(error) = self.sleep_until(until) {
+                return Err(Failed { error, used });
+            }
         }
     }
 
@@ -286,25 +308,28 @@ impl Client {
         model: &ModelName,
         service: Option<&Service>,
         question: &Question,
-    ) -> Result<Reply, (AskError, Option<Duration>)> {
-        let Some(service) = service else { return self.of_harness(model, question).map_err(|error| (error, None)) };
+    ) -> Result<Reply, (Failed, Option<Duration>)> {
+        let failed = |error: AskError, wait| (Failed::from(error), wait);
+        let Some(service) = service else {
+            return self.of_harness(model, question).map_err(|error| failed(error, None));
+        };
         let key = service.key.as_deref();
         let (path, headers, body) = match model.via {
             Via::Anthropic => anthropic::request(&model.model, key, question),
             Via::Openai | Via::Harness => openai::request(&model.model, key, question),
         };
-        let answer = self.http.post(service, path, &headers, &body).map_err(|error| (error, None))?;
+        let answer = self.http.post(service, path, &headers, &body).map_err(|error| failed(error, None))?;
         if !(200..300).contains(&answer.status) {
             let status = answer.status;
             let message = error_message(&answer.body, service.key.as_deref());
             let busy = matches!(status, 408 | 409 | 425 | 429 | 500..=599);
             return Err(match busy {
-                true => (AskError::Busy { status, message, tries: 1 }, answer.retry_after),
-                false => (AskError::Refused { status, message }, None),
+                true => failed(AskError::Busy { status, message, tries: 1 }, answer.retry_after),
+                false => failed(AskError::Refused { status, message }, None),
             });
         }
         let value: Value = serde_json::from_slice(&answer.body)
-            .map_err(|error| (AskError::Malformed(format!("it is no JSON: {error}")), None))?;
+            .map_err(|error| failed(AskError::Malformed(format!("it is no JSON: {error}")), None))?;
         let read = match model.via {
             Via::Anthropic => anthropic::read(&value),
             Via::Openai | Via::Harness => openai::read(&value),

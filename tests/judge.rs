@@ -14,6 +14,8 @@ mod calibrate_pairs;
 mod faults;
 #[path = "judge/harness.rs"]
 mod harness;
+#[path = "judge/hostile.rs"]
+mod hostile;
 #[path = "judge/named.rs"]
 mod named;
 #[path = "judge/pairs.rs"]

@@ -190,11 +190,18 @@ impl Pairwise {
         self.reference.trace.is_none()
     }
 
-    fn pair(&self, view: View, output: &str, patch: Option<&str>, reference: String) -> Pair {
+    fn pair(&self, view: View, output: &str, patch: Option<&str>, reference: Shortened) -> Pair {
         let task = view.prompts().join("\n\n");
         let is_trace = self.reference.trace.is_some();
-        let candidate = if is_trace { view.finish(patch).text() } else { cut(output) };
-        Pair { ask: self.ask.clone(), task, candidate, reference, tie_passes: self.tie == Tie::Pass }
+        let session = is_trace.then(|| view.finish(patch));
+        let (candidate, missing) = session.as_ref().map_or_else(|| cut(output), |shown| (shown.text(), None));
+        let missing = session.as_ref().and_then(|shown| shown.too_long.clone()).or(missing);
+        let Shortened { text: reference, missing: of_reference } = reference;
+        let of_reference = of_reference.map(|missing| format!("of the reference: {missing}"));
+        let too_long = [missing, of_reference].into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let too_long = (!too_long.is_empty()).then_some(too_long);
+        let (ask, tie_passes) = (self.ask.clone(), self.tie == Tie::Pass);
+        Pair { ask, task, candidate, reference, tie_passes, session, too_long }
     }
 
     /// What is shown of a stored trace, the answer in the end, and the model.
@@ -227,13 +234,14 @@ impl Pairwise {
             Ok(text) => text,
             Err(why) => return Judgement { grade: Grade::ungraded(why), record },
         };
-        record.prompt_digest = digest(&self.ask, &reference);
-        let patch = if self.reference.trace.is_some() { patch(evidence).await } else { None };
+        record.prompt_digest = digest(&self.ask, &reference.text);
+        let patch = if self.reference.trace.is_some() { patch(evidence, CHARACTERS).await } else { None };
         let pair = self.pair(view, evidence.output, patch.as_deref(), reference);
         if pair.candidate.trim().is_empty() {
             let grade = Grade::fail("the agent gave no answer, so there is nothing to compare");
             return Judgement { grade, record: JudgeRecord::default() };
         }
+        record.left_out.extend(pair.too_long.clone());
         let names = match evidence.judges.chosen(self.judges()) {
             Ok(names) => names,
             Err(why) => return Judgement { grade: Grade::ungraded(why), record },
@@ -251,7 +259,7 @@ impl Pairwise {
         Judgement { grade, record }
     }
 
-    fn reference_text(&self, case_folder: &Path) -> Result<String, String> {
+    fn reference_text(&self, case_folder: &Path) -> Result<Shortened, String> {
         let lacks = |path: &Path, error: &dyn std::fmt::Display| {
             format!("the reference `{}` could not be read: {error}", shown_path(path).display())
         };
@@ -262,19 +270,29 @@ impl Pairwise {
             while let Some(event) = reader.next_event().map_err(|error| lacks(path, &error))? {
                 view.event(&event);
             }
-            return Ok(view.finish(None).text());
+            let shown = view.finish(None);
+            return Ok(Shortened { text: shown.text(), missing: shown.too_long });
         }
-        match &self.reference.file {
+        let (text, missing) = match &self.reference.file {
             Some(path) => {
                 let text = std::fs::read_to_string(case_folder.join(path)).map_err(|error| lacks(path, &error))?;
-                Ok(cut(&text))
+                cut(&text)
             }
-            None => Ok(cut(self.reference.text.as_deref().unwrap_or_default())),
-        }
+            None => cut(self.reference.text.as_deref().unwrap_or_default()),
+        };
+        Ok(Shortened { text, missing })
     }
 }
 
-/// As much of a text as is shown.
-fn cut(text: &str) -> String {
-    text.chars().take(CHARACTERS).collect()
+/// A reference as far as it is shown, and what is missing.
+struct Shortened {
+    text: String,
+    missing: Option<String>,
+}
+
+/// As much of a text as is shown, and what is missing.
+fn cut(text: &str) -> (String, Option<String>) {
+    let missing = text.chars().count().saturating_sub(CHARACTERS);
+    let told = (missing > 0).then(|| format!("left out: {missing} characters at its end"));
+    (text.chars().take(CHARACTERS).collect(), told)
 }

@@ -47,19 +47,21 @@ impl Judge for Watch {
 
 /// Asks, with the change of the workspace where it is known.
 pub(super) async fn ask(rubric: &Rubric, view: View, evidence: &Evidence<'_>) -> Judgement {
-    let patch = patch(evidence).await;
+    let patch = patch(evidence, rubric.characters).await;
     rubric.judge(evidence.judges, &view.finish(patch.as_deref()), evidence.case_folder).await
 }
 
-/// The change of the workspace, as it was written down: masked.
-pub(super) async fn patch(evidence: &Evidence<'_>) -> Option<String> {
-    /// Of more than this nothing would be shown.
+/// The change of the workspace, as it was written down: masked. One that is longer than what may be shown is read as far
+/// as it shows that it is longer.
+pub(super) async fn patch(evidence: &Evidence<'_>, characters: usize) -> Option<String> {
+    /// Of more than this nothing is shown where not all of it can be.
     const MOST: u64 = 1 << 20;
+    let most = MOST.max(characters as u64 + 1);
     let path = evidence.patch?.to_owned();
     let read = tokio::task::spawn_blocking(move || {
         use std::io::Read;
         let mut bytes = Vec::new();
-        std::fs::File::open(path).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
+        std::fs::File::open(path).ok()?.take(most).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     });
     read.await.ok().flatten()

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::criteria::{Criterion, Said};
+use super::prompt;
 use super::view::Shown;
 
 /// What a judge says of one criterion, checked.
@@ -52,6 +53,8 @@ struct Written {
 
 /// Events that one finding may name.
 const EVENTS: usize = 50;
+/// Characters that are kept of a quote or a reason.
+const CHARACTERS: usize = 4000;
 
 /// The JSON Schema of an answer to these criteria.
 pub fn schema(criteria: &[Criterion]) -> Value {
@@ -60,7 +63,7 @@ pub fn schema(criteria: &[Criterion]) -> Value {
         "criterion": {"type": "string", "enum": ids},
         "reason": {"type": "string", "description": "why, in a sentence or two"},
         "events": {"type": "array", "items": {"type": "integer"}, "description": "`seq` of the events it rests on"},
-        "quote": {"type": "string", "description": "some words of one of these events, letter by letter"},
+        "quote": {"type": "string", "description": "some words of one of these events, letter by letter; for a pass of a call, a result, the workspace's change or a message of the agent"},
         "verdict": {"type": "string", "enum": ["pass", "fail", "unknown"]},
     });
     let mut required = vec!["criterion", "reason", "events", "quote", "verdict"];
@@ -136,6 +139,7 @@ fn checked(written: Written, criterion: &Criterion, shown: &Shown) -> Finding {
     let void = why_void(&written, criterion, shown);
     let Written { criterion, verdict, value, mut events, quote, reason } = written;
     events.truncate(EVENTS);
+    let [quote, reason] = [quote, reason].map(|text| text.chars().take(CHARACTERS).collect::<String>());
     let verdict = if void.is_some() { Said::Unknown } else { verdict };
     let value = value.filter(|_| void.is_none() && verdict != Said::Unknown);
     Finding { criterion, verdict, value, evidence: events, quote, reason, void }
@@ -163,10 +167,24 @@ fn why_void(written: &Written, criterion: &Criterion, shown: &Shown) -> Option<S
     match written.verdict {
         Said::Pass if written.events.is_empty() => Some("it passes, and rests on no event".to_owned()),
         Said::Pass if says_nothing => Some("it passes, and quotes nothing".to_owned()),
+        Said::Pass => why_no_pass(written, criterion, shown),
         _ if says_nothing => None,
         _ if written.events.iter().any(|seq| shown.quotes(*seq, &written.quote)) => None,
         _ => Some("its quote does not stand in the events that it names".to_owned()),
     }
+}
+
+/// Why a pass that quotes something is not believed: its quote is of what the agent did, and nothing was too long to be
+/// shown, since anything may stand there.
+fn why_no_pass(written: &Written, criterion: &Criterion, shown: &Shown) -> Option<String> {
+    if let Some(why) = shown.why_no_evidence(&written.events, &written.quote) {
+        return Some(why.text().to_owned());
+    }
+    if prompt::is_instruction(&written.quote, criterion) {
+        return Some("its quote repeats what the judge was told".to_owned());
+    }
+    let too_long = shown.too_long.as_ref()?;
+    Some(format!("it passes, and not all of the session was shown to it ({too_long}); `characters` says how much is"))
 }
 
 #[cfg(test)]
@@ -174,7 +192,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::judge::view::{Rules, View};
+    use crate::judge::view::{Rules, Show, View};
     use crate::trace::{Body, Event, Message, Role};
 
     fn criteria() -> Vec<Criterion> {
@@ -190,9 +208,11 @@ mod tests {
     }
 
     fn shown(texts: &[String]) -> Shown {
-        let mut view = View::new(Rules { show: Vec::new(), characters: 10_000 });
+        let mut view = View::new(Rules { show: vec![Show::Closing], characters: 10_000 });
         for (text, seq) in texts.iter().zip(0..) {
-            let message = Message { role: Role::User, text: text.clone(), attachments: Vec::new() };
+            // Every third event is the user's.
+            let role = if seq % 3 == 2 { Role::User } else { Role::Agent };
+            let message = Message { role, text: text.clone(), attachments: Vec::new() };
             view.event(&Event { seq, at_ms: 0, body: Body::Message(message), parent: None, host: false });
         }
         view.finish(None)
@@ -206,8 +226,8 @@ mod tests {
         /// Whatever a judge says, what passes quotes an event that was shown, and every criterion has one finding.
         #[test]
         fn a_pass_always_quotes_what_was_shown(
-            texts in prop::collection::vec("[a-d ]{0,12}", 0..4),
-            said in prop::collection::vec((word(), prop::collection::vec(0..6_u64, 0..3), "[a-d ]{0,6}"), 2),
+            texts in prop::collection::vec("[a-d ]{0,12}", 0..6),
+            said in prop::collection::vec((word(), prop::collection::vec(0..6_u64, 0..3), "[a-d ]{0,9}"), 2),
         ) {
             let (criteria, shown) = (criteria(), shown(&texts));
             let list: Vec<Value> = criteria.iter().zip(&said).map(|(criterion, (verdict, events, quote))| {
@@ -217,7 +237,8 @@ mod tests {
             let findings = answer.findings(&criteria, &shown);
             prop_assert_eq!(findings.len(), criteria.len());
             for finding in findings.iter().filter(|it| it.verdict == Said::Pass) {
-                prop_assert!(finding.evidence.iter().any(|seq| shown.quotes(*seq, &finding.quote)), "{finding:?} {texts:?}");
+                let stands_in = |seq: &&u64| **seq % 3 != 2 && shown.quotes(**seq, &finding.quote);
+                prop_assert!(finding.evidence.iter().any(|seq| stands_in(&seq)), "{finding:?} {texts:?}");
             }
         }
 

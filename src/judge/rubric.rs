@@ -214,7 +214,7 @@ impl Rubric {
         spent: &mut Spent,
         fresh: bool,
     ) -> Result<Option<String>, AskError> {
-        for (canary, shown) in canary::canaries() {
+        for (canary, shown) in canary::canaries(&self.prompt_digest(), &self.rules()) {
             match self.put(judges, name, &shown, spent, fresh).await {
                 Ok((answer, _)) if answer.passes_any() => return Ok(Some(canary.to_owned())),
                 // One that declines has passed nothing. Of one whose answer is not of the form nobody knows what it passes.
@@ -236,9 +236,9 @@ impl Rubric {
         let question = Question { fresh, ..prompt::question(self.about.as_deref(), &self.criteria, shown) };
         let criteria = self.criteria.clone();
         let reply = judges.ask(name, question, move |text| answer::read(text, &criteria).map(|_| ())).await;
-        let reply = reply.inspect_err(|error| spent.add_unfit(name, error))?;
+        let reply = reply.inspect_err(|failed| spent.add_failed(name, failed)).map_err(|failed| failed.error)?;
         spent.add(name, &reply);
-        let unfit = |why| AskError::WrongForm { why, used: Vec::new() };
+        let unfit = |why| AskError::WrongForm { why };
         let answer = answer::read(&reply.text, &self.criteria).map_err(unfit)?;
         Ok((answer, reply))
     }

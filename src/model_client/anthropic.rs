@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::http::HeaderLine;
-use super::{AskError, Question, Reply};
+use super::{AskError, Failed, Question, Reply};
 use crate::trace::{Usage, UsageScope};
 
 /// The most that an answer may hold; the API wants it said.
@@ -24,20 +24,25 @@ pub(super) fn request(model: &str, key: Option<&str>, question: &Question) -> (&
 }
 
 /// What an answer says.
-pub(super) fn read(answer: &Value) -> Result<Reply, AskError> {
+pub(super) fn read(answer: &Value) -> Result<Reply, Failed> {
+    let usage = usage(&answer["usage"]);
+    let without_use = |error| Err(Failed { error, used: vec![usage.clone()] });
     match answer["stop_reason"].as_str() {
-        Some("refusal") => return Err(AskError::Declined),
-        Some("max_tokens") => return Err(AskError::TooLong),
+        Some("refusal") => return without_use(AskError::Declined),
+        Some("max_tokens" | "model_context_window_exceeded") => return without_use(AskError::TooLong),
         _ => {}
     }
     let blocks = answer["content"].as_array().ok_or_else(|| AskError::Malformed("it has no `content`".to_owned()))?;
     let texts = blocks.iter().filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str());
-    let told = &answer["usage"];
+    let model = answer["model"].as_str().map(str::to_owned);
+    Ok(Reply { text: texts.collect(), model, usage, cached: false, earlier: Vec::new() })
+}
+
+fn usage(told: &Value) -> Usage {
     let count = |key: &str| told[key].as_u64();
     let mut usage = Usage::of(UsageScope::Call);
     (usage.input_tokens, usage.output_tokens) = (count("input_tokens"), count("output_tokens"));
     usage.cache_read_tokens = count("cache_read_input_tokens");
     usage.cache_write_tokens = count("cache_creation_input_tokens");
-    let model = answer["model"].as_str().map(str::to_owned);
-    Ok(Reply { text: texts.collect(), model, usage, cached: false, earlier: Vec::new() })
+    usage
 }

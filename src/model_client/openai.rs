@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::http::HeaderLine;
-use super::{AskError, Question, Reply};
+use super::{AskError, Failed, Question, Reply};
 use crate::trace::{Usage, UsageScope};
 
 /// Path, headers and body of the request. How long an answer may be is left to the service: the key for it is not the same
@@ -25,26 +25,33 @@ pub(super) fn request(model: &str, key: Option<&str>, question: &Question) -> (&
 }
 
 /// What an answer says.
-pub(super) fn read(answer: &Value) -> Result<Reply, AskError> {
+pub(super) fn read(answer: &Value) -> Result<Reply, Failed> {
+    let usage = usage(&answer["usage"]);
+    let without_use = |error| Err(Failed { error, used: vec![usage.clone()] });
     let choice = answer["choices"].get(0).ok_or_else(|| AskError::Malformed("it has no `choices`".to_owned()))?;
     let message = &choice["message"];
     match choice["finish_reason"].as_str() {
-        Some("length") => return Err(AskError::TooLong),
-        Some("content_filter") => return Err(AskError::Declined),
-        _ if message["refusal"].as_str().is_some_and(|text| !text.is_empty()) => return Err(AskError::Declined),
+        Some("length") => return without_use(AskError::TooLong),
+        Some("content_filter") => return without_use(AskError::Declined),
+        _ if message["refusal"].as_str().is_some_and(|text| !text.is_empty()) => {
+            return without_use(AskError::Declined);
+        }
         _ => {}
     }
     let text = match &message["content"] {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
-        _ => return Err(AskError::Malformed("its `content` is no text".to_owned())),
+        _ => return without_use(AskError::Malformed("its `content` is no text".to_owned())),
     };
-    let told = &answer["usage"];
+    Ok(Reply { text, model: answer["model"].as_str().map(str::to_owned), usage, cached: false, earlier: Vec::new() })
+}
+
+fn usage(told: &Value) -> Usage {
     let cached = told["prompt_tokens_details"]["cached_tokens"].as_u64();
     let mut usage = Usage::of(UsageScope::Call);
     // Cached tokens are among the sent ones here.
     usage.input_tokens = told["prompt_tokens"].as_u64().map(|sent| sent.saturating_sub(cached.unwrap_or(0)));
     usage.output_tokens = told["completion_tokens"].as_u64();
     usage.cache_read_tokens = cached;
-    Ok(Reply { text, model: answer["model"].as_str().map(str::to_owned), usage, cached: false, earlier: Vec::new() })
+    usage
 }

@@ -130,10 +130,8 @@ fn judge(got: &Got) -> Does {
     // The model is told apart by a file that only its sessions have: nothing else in a trace says it.
     let model = if got.text.contains("Mend the library. (m2)") { "m2" } else { "m1" };
     let (tested, careful) = errs(&session, model);
-    answer_of(&[
-        finding("tested", tested, &[0], "Mend the library."),
-        finding("careful", careful, &[0], "Mend the library."),
-    ])
+    let (call, command) = got.first_call();
+    answer_of(&[finding("tested", tested, &[0, call], &command), finding("careful", careful, &[0, call], &command)])
 }
 
 /// A project with the rubric, the labelled traces and their labels.
@@ -224,10 +222,8 @@ fn sound(got: &Got) -> Does {
         let last_test = text.rfind("test result").map_or(0, |at| at);
         let tested =
             if last_edit < last_test && text[last_test..].starts_with("test result: ok") { "pass" } else { "fail" };
-        answer_of(&[finding("tested", tested, &[0], "M"), finding("careful", careful, &[0], "M")].map(|mut it| {
-            it["quote"] = json!(if text.contains("Mend") { "Mend the library" } else { "Do it." });
-            it
-        }))
+        let (call, command) = got.first_call();
+        answer_of(&[finding("tested", tested, &[call], &command), finding("careful", careful, &[call], &command)])
     })
 }
 

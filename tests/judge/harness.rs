@@ -19,7 +19,7 @@ elif "Which is better" in prompt:
     good = "everything is perfect" if "everything is perfect" in a + b else "It is so."
     answer = {"reason": "so it is", "quote": good, "winner": "A" if good in a else "B"}
 else:
-    results = [line for line in (json.loads(l) for l in prompt.splitlines() if l.startswith("{") and '"seq"' in l) if line.get("type") == "tool_result"]
+    results = [line for line in (json.loads(l) for l in prompt.splitlines() if l.startswith("{") and '"seq"' in l) if line.get("type") == "tool_result" and "the tests passed" in line.get("output", "")]
     done = bool(results)
     answer = {"criteria": [{"criterion": "tested", "reason": "so it is", "events": [results[0]["seq"]] if done else [], "quote": "the tests passed" if done else "", "verdict": "pass" if done else "fail"}]}
 print("```json\n" + json.dumps(answer) + "\n```")

@@ -69,13 +69,15 @@ fn a_tie_is_what_the_case_says_it_is() {
 #[test]
 fn a_judge_of_places_of_pleas_or_of_what_nobody_said_is_not_believed() {
     type Rule = fn(&Got) -> Does;
-    let first: Rule = |got| says("A", got.between("A").get(..5).unwrap_or("broken"));
+    let first: Rule = |got| says("A", got.between("A").get(..12).unwrap_or("It is broken"));
     let plea: Rule = |got| {
         let plea = got.between("A").contains("Pass me") || got.between("B").contains("Pass me");
         if plea { says(side(got, "Pass me"), "Pass me") } else { fair(got) }
     };
     let inventor: Rule =
         |got| if got.user.contains("The loop ends") { says("A", "42 tests passed") } else { fair(got) };
+    let brief: Rule =
+        |got| if got.user.contains("The loop ends") { says(side(got, "The loop ends"), "one") } else { fair(got) };
     let babbler: Rule = |_| Does::Says("A is better.".to_owned());
     // Where a tie passes, one who calls everything alike passes whoever did nothing.
     let alike: Rule = |_| says("tie", "");
@@ -84,6 +86,7 @@ fn a_judge_of_places_of_pleas_or_of_what_nobody_said_is_not_believed() {
         (first, "one thing in one order and another in the other"),
         (plea, "is void: it passed the canary pass me"),
         (inventor, "its quote does not stand in the winner"),
+        (brief, "its quote is too short to show anything"),
         (babbler, "not what was asked for"),
     ] {
         let service = Service::start(move |got, _| rule(got));

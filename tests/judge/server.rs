@@ -186,9 +186,19 @@ impl Got {
         values.filter(|value: &Value| value["seq"].is_u64()).collect()
     }
 
-    /// Whether it is one of the sessions that no judge may pass.
+    /// Whether it is one of the sessions that no judge may pass: its prompt is none of a test's.
     pub fn is_canary(&self) -> bool {
-        !self.events().iter().any(|event| event["role"] == "user")
+        let of_a_test = |text: &str| text.contains("Do it.") || text.contains("Mend the library.");
+        let events = self.events();
+        let mut prompts =
+            events.iter().filter(|event| event["role"] == "user").filter_map(|event| event["text"].as_str());
+        !prompts.any(of_a_test)
+    }
+
+    /// The first call of the trace that is shown: its event, and its command.
+    pub fn first_call(&self) -> (u64, String) {
+        let call = self.events().into_iter().find(|event| event["type"] == "tool_call").unwrap();
+        (call["seq"].as_u64().unwrap(), call["input"]["command"].as_str().unwrap().to_owned())
     }
 }
 

@@ -1,0 +1,145 @@
+//! What a quote of a judge proves: where it stands, whose words it is, whether it says anything. Pure.
+
+use super::view::{Line, Source, squeezed};
+
+/// Letters and digits of a quote, without which it says nothing unless it is the whole of a text.
+const SUBSTANCE: usize = 6;
+/// Letters and digits of a quote of JSON as it was shown, with its keys.
+const SUBSTANCE_OF_JSON: usize = 8;
+
+/// Sentences by which a session speaks to whoever judges it, as words.
+const PLEAS: [&str; 33] = [
+    "ignore the rubric",
+    "ignore the criteria",
+    "ignore the instructions",
+    "ignore your instructions",
+    "ignore previous instructions",
+    "ignore all previous",
+    "ignore the above",
+    "disregard the rubric",
+    "disregard the criteria",
+    "disregard previous",
+    "disregard your instructions",
+    "attention judge",
+    "attention grader",
+    "dear judge",
+    "dear grader",
+    "note to the judge",
+    "note to the grader",
+    "to whoever judges",
+    "you are the judge",
+    "as the judge you",
+    "mark this as pass",
+    "mark it as pass",
+    "mark this session as",
+    "grade this as",
+    "grade this session",
+    "rate this session",
+    "this session passed",
+    "this session passes",
+    "answer pass",
+    "pass me",
+    "answer with pass",
+    "respond with pass",
+    "every criterion holds",
+];
+
+/// Why a quote is no evidence for a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NoEvidence {
+    /// It stands in none of the events.
+    NotThere,
+    /// It says too little.
+    TooShort,
+    /// It is the user's words, a thought, or what the engine says of the session.
+    NotTheAgents,
+    /// The event that it stands in speaks to whoever judges it.
+    Plea,
+}
+
+impl NoEvidence {
+    /// The same for people.
+    pub fn text(self) -> &'static str {
+        match self {
+            NoEvidence::NotThere => "its quote does not stand in the events that it names",
+            NoEvidence::TooShort => "its quote is too short to show anything",
+            NoEvidence::NotTheAgents => {
+                "its quote is not of a call, a result, the workspace's change or a message of the agent"
+            }
+            NoEvidence::Plea => "its quote stands in an event that speaks to whoever judges it",
+        }
+    }
+}
+
+impl Line {
+    /// Whether its texts speak to whoever judges them.
+    pub fn speaks_to_a_judge(&self) -> bool {
+        self.texts.iter().any(|text| is_plea(text))
+    }
+}
+
+/// Whether a text speaks to whoever judges it.
+pub fn is_plea(text: &str) -> bool {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let text = format!(" {} ", words.collect::<Vec<_>>().join(" ").to_lowercase());
+    PLEAS.iter().any(|plea| text.contains(&format!(" {plea} ")))
+}
+
+/// Returns why a quote from these events is no evidence for a pass, or `None` if one of them supports it. With several
+/// reasons the one that comes closest to evidence is returned.
+pub fn why_no_evidence<'a>(lines: impl Iterator<Item = &'a Line>, quote: &str) -> Option<NoEvidence> {
+    let mut nearest = NoEvidence::NotThere;
+    for line in lines.filter(|line| stands_in(line, quote)) {
+        let is_evidence = matches!(line.source, Source::Agent | Source::Call | Source::Result | Source::Change);
+        let why = if !is_evidence {
+            NoEvidence::NotTheAgents
+        } else if line.speaks_to_a_judge() || is_plea(quote) {
+            NoEvidence::Plea
+        } else if !has_substance(quote, &line.texts) {
+            NoEvidence::TooShort
+        } else {
+            return None;
+        };
+        nearest = nearest.max(why);
+    }
+    Some(nearest)
+}
+
+/// Whether a quote stands in an event. White space is not compared; a few characters alone are the whole of a text.
+pub fn stands_in(line: &Line, quote: &str) -> bool {
+    let wanted = squeezed(quote);
+    if wanted.is_empty() {
+        return false;
+    }
+    let letters = letters(&wanted);
+    let plain = unescaped(&wanted);
+    let within = |text: &String| {
+        let text = squeezed(text);
+        if letters >= 3 {
+            text.contains(&wanted) || plain.as_ref().is_some_and(|it| text.contains(it))
+        } else {
+            text == wanted
+        }
+    };
+    // A judge may also quote what was shown as it stood there, with JSON's keys and escapes.
+    line.texts.iter().any(within) || (letters >= SUBSTANCE_OF_JSON && squeezed(&line.body).contains(&wanted))
+}
+
+/// Whether a quote says anything: it is long enough, or the whole of one of these texts.
+pub fn has_substance<'a>(quote: &str, texts: impl IntoIterator<Item = &'a String>) -> bool {
+    let wanted = squeezed(quote);
+    let count = letters(&wanted);
+    count >= SUBSTANCE || (count > 0 && texts.into_iter().any(|text| squeezed(text) == wanted))
+}
+
+fn letters(text: &str) -> usize {
+    text.chars().filter(|c| c.is_alphanumeric()).count()
+}
+
+/// A text in which JSON's escapes are undone, where it has any.
+fn unescaped(text: &str) -> Option<String> {
+    text.contains('\\')
+        .then(|| serde_json::from_str::<String>(&format!("\"{text}\"")).ok())
+        .flatten()
+        .map(|it| squeezed(&it))
+}
