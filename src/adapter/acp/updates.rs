@@ -99,7 +99,7 @@ impl Translator {
             (Some(voice), pieces) => {
                 for piece in pieces {
                     match piece {
-                        Piece::Text(text) if voice == Voice::Agent && self.is_program_text(&text) => {
+                        Piece::Text(text) if voice == Voice::Agent && self.is_program_text(&text, &part) => {
                             recorder.notice("program_message", text.trim());
                             self.turn.program_said = Some(text.trim().to_owned());
                         }
@@ -121,9 +121,10 @@ impl Translator {
         }
     }
 
-    /// Whether the program wrote this text, and not its model. After a status that is an error only the program speaks.
-    fn is_program_text(&self, text: &str) -> bool {
-        self.turn.system_error || self.conventions.is_program_text(text)
+    /// Whether the program wrote this text, and not its model. After a status that is an error only the program speaks;
+    /// a chunk that names its message is otherwise the model's, whatever it says.
+    fn is_program_text(&self, text: &str, part: &Part) -> bool {
+        self.turn.system_error || (*part == Part::Chunk && self.conventions.is_program_text(text))
     }
 
     fn plan(&mut self, word: &str, plan: Value, meta: &Value, recorder: &mut Recorder) {

@@ -127,6 +127,27 @@ fn several_prompts_are_several_turns() {
 }
 
 #[test]
+fn what_the_program_writes_is_a_notice_and_a_message_by_its_id_is_the_models() {
+    let manifest: Manifest =
+        serde_yaml::from_str(r"{name: m, adapter: acp, program-text: ['^\*\*Warning:\*\* ']}").unwrap();
+    let text = "**Warning:** the selected model does not support Auto mode.";
+    for (id, notices) in [(None, 1), (Some("msg_1"), 0)] {
+        let mut script = Script::of(&manifest);
+        script.open();
+        script.prompt(3, "do it");
+        let mut update = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
+        if let Some(id) = id {
+            update["messageId"] = json!(id);
+        }
+        script.update(update);
+        script.say("Done.");
+        let done = script.done();
+        assert_eq!(done.notices().iter().filter(|code| **code == "program_message").count(), notices);
+        assert_eq!(done.ended(), (StopReason::EndTurn, None));
+    }
+}
+
+#[test]
 fn an_error_shown_as_an_answer_is_an_error() {
     let mut script = Script::prompted();
     script.update(json!({"sessionUpdate": "session_info_update",
