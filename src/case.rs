@@ -439,6 +439,7 @@ pub enum SnapshotText {
 pub struct Normalise {
     /// What is replaced.
     pub regex: Pattern,
-    /// What stands in its place.
+    /// What stands in its place. `$1`, `$name` and `${name}` are groups of the regex, `$$` is a dollar. A word in braces, such
+    /// as `{n}`, is numbered by the order of use.
     pub with: String,
 }

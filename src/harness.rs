@@ -464,6 +464,10 @@ pub struct UsageConvention {
     /// Output tokens leave the tokens of thought out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_excludes_thoughts: Option<bool>,
+    /// The agent sends a `usage_update` after each message of the model and the results of its calls, so that the calls
+    /// between two updates share a step (`acp` only). Default: `false`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_each_message: Option<bool>,
 }
 
 /// What the usage in an answer to a prompt covers.

@@ -10,6 +10,8 @@ mod grader;
 mod laws;
 #[path = "snapshot/many.rs"]
 mod many;
+#[path = "snapshot/pairs.rs"]
+mod pairs;
 #[path = "snapshot/review.rs"]
 mod review;
 #[path = "snapshot/runs.rs"]

@@ -66,6 +66,8 @@ pub struct Translator {
     /// The agent speaks another version of the protocol: nothing mends that.
     version: Option<Answer>,
     told: HashSet<String>,
+    /// Messages of the model so far, where the agent marks their ends.
+    messages: u64,
 }
 
 impl Translator {
@@ -85,6 +87,7 @@ impl Translator {
             setup: None,
             version: None,
             told: HashSet::new(),
+            messages: 0,
         }
     }
 

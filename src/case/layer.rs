@@ -160,7 +160,7 @@ pub struct RetriesLayer {
 pub struct SnapshotLayer {
     /// How texts are kept.
     pub text: Option<SnapshotText>,
-    /// Replacements made before it is kept or compared.
+    /// What differs by chance beyond what the environment shows: replaced before it is kept or compared.
     pub normalise: Option<Vec<Normalise>>,
     /// What several trials come to: `set`, each of their Shapes, or `core`, what they have in common.
     pub several: Option<Several>,

@@ -202,7 +202,7 @@ impl Cell {
     /// What is accepted from now on.
     pub fn accepted(&self, before: Option<Accepted>, beside: bool) -> Accepted {
         let shapes: Vec<Shape> = self.shapes.iter().map(|(_, shape)| shape.clone()).collect();
-        let same_kind = before.filter(|it| (it.text, it.several) == (self.text, self.several));
+        let same_kind = before.filter(|it| !it.outdated && (it.text, it.several) == (self.text, self.several));
         let blank = Accepted { text: self.text, several: self.several, ..Accepted::default() };
         let base = same_kind.filter(|_| beside).unwrap_or(blank);
         let (case, harness, model) = (self.case.clone(), self.harness.clone(), self.model.clone());

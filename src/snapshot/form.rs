@@ -11,7 +11,7 @@ mod read;
 pub use read::{FormError, read};
 
 /// The version of the form; a higher one is refused.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The whole file.
 pub fn write(accepted: &Accepted) -> String {

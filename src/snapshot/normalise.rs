@@ -1,8 +1,11 @@
-//! From a Trace to its Shape: the events go by, and what differs by chance is replaced when all of them are known.
+//! From a Trace to its Shape: the events go by, and chance is replaced when all of them are known.
 
 use std::collections::HashMap;
 
-use super::replace::{Replacing, names_in};
+use serde_json::Value;
+
+use super::provenance::{Form, Id, Moment, Provenance, is_generated};
+use super::redactions::{Numbering, Redactions};
 use super::{Body, Call, Item, Range, Shape, value};
 use crate::case::{SnapshotSettings, SnapshotText};
 use crate::trace::usage::UsageTotal;
@@ -15,22 +18,29 @@ use crate::trace::{
 /// Sub-agents of sub-agents further down than this stand at the end.
 const DEEPEST: usize = 16;
 
-/// So many names of temporary files are kept from what programs told.
-const MOST_TOLD: usize = 200;
+/// Bytes of an input that are searched for how its output was produced.
+const LONGEST_COMMAND: usize = 1 << 16;
 
 /// Watches a Trace go by, and keeps what a Shape needs of it.
 #[derive(Debug, Default)]
 pub struct Watching {
-    speakers: HashMap<Option<String>, Vec<Seen>>,
+    speakers: HashMap<Option<String>, Speaker>,
     /// Speakers in the order in which they were first heard.
     order: Vec<Option<String>>,
     calls: Vec<SeenCall>,
     by_id: HashMap<String, usize>,
-    ids: Vec<String>,
-    /// Names of temporary files that programs told, with how many calls there were by then.
-    told: Vec<(String, usize)>,
+    requests: Vec<String>,
+    provenance: Provenance,
     usage: UsageTotal,
     stop: Option<(Stop, u64)>,
+}
+
+/// What one speaker did, in order.
+#[derive(Debug, Default)]
+struct Speaker {
+    seen: Vec<Seen>,
+    /// The last step, and where it stands.
+    step: Option<(u64, usize)>,
 }
 
 #[derive(Debug)]
@@ -38,7 +48,7 @@ enum Seen {
     Message(Role, String, u64),
     Thought(String, u64),
     Plan(Vec<PlanEntry>, u64),
-    Step(u64, Vec<usize>),
+    Step(Vec<usize>),
 }
 
 #[derive(Debug)]
@@ -48,7 +58,16 @@ struct SeenCall {
     exit_code: Option<i64>,
     changes: Vec<FileDiff>,
     asked: Vec<PermissionOutcome>,
+    /// When the first call of its step was announced: no result of the step was known to the agent then.
+    said: Moment,
+    /// The values that its result holds.
+    produced: Vec<Id>,
     events: Vec<u64>,
+}
+
+/// The moment of an event. Between two events there is room for what was there before the second.
+fn moment(seq: u64) -> Moment {
+    seq.saturating_add(1).saturating_mul(2)
 }
 
 impl Watching {
@@ -59,41 +78,48 @@ impl Watching {
             EventBody::Message(message) => {
                 // What a sub-agent is told stands in the call that starts it.
                 if message.role == Role::Agent || event.parent.is_none() {
-                    self.of(event).push(Seen::Message(message.role, message.text.clone(), seq));
+                    self.of(event).seen.push(Seen::Message(message.role, message.text.clone(), seq));
                 }
             }
             EventBody::Thought { text } => {
                 let text = text.clone();
-                self.of(event).push(Seen::Thought(text, seq));
+                self.of(event).seen.push(Seen::Thought(text, seq));
             }
             EventBody::Plan { entries } => {
                 let entries = entries.clone();
-                self.of(event).push(Seen::Plan(entries, seq));
+                self.of(event).seen.push(Seen::Plan(entries, seq));
             }
             EventBody::ToolCall(call) => {
                 let number = self.calls.len();
-                let seen = self.of(event);
-                let open = seen.iter_mut().rev().find_map(|it| match it {
-                    Seen::Step(step, calls) if *step == call.step => Some(calls),
-                    _ => None,
-                });
-                match open {
-                    Some(calls) => calls.push(number),
-                    None => seen.push(Seen::Step(call.step, vec![number])),
-                }
+                let speaker = self.of(event);
+                let open =
+                    speaker.step.filter(|(step, _)| *step == call.step).and_then(|(_, at)| speaker.seen.get_mut(at));
+                let first = match open {
+                    Some(Seen::Step(calls)) => {
+                        calls.push(number);
+                        calls.first().copied()
+                    }
+                    _ => {
+                        speaker.step = Some((call.step, speaker.seen.len()));
+                        speaker.seen.push(Seen::Step(vec![number]));
+                        None
+                    }
+                };
+                let said = first.and_then(|first| self.calls.get(first)).map_or(moment(seq), |first| first.said);
                 self.by_id.insert(call.call.clone(), number);
-                self.ids.push(call.call.clone());
                 self.calls.push(SeenCall {
                     call: call.clone(),
                     status: CallStatus::Unfinished,
                     exit_code: None,
                     changes: Vec::new(),
                     asked: Vec::new(),
+                    said,
+                    produced: Vec::new(),
                     events: vec![seq],
                 });
             }
             EventBody::PermissionRequest(request) => {
-                self.ids.push(request.request.clone());
+                self.requests.push(request.request.clone());
                 if let Some(call) = self.call(&request.call) {
                     call.events.push(seq);
                 }
@@ -108,15 +134,26 @@ impl Watching {
                 }
             }
             EventBody::ToolResult(result) => {
-                let room = MOST_TOLD.saturating_sub(self.told.len());
-                let names = names_in(result.output.as_deref().unwrap_or_default()).take(room);
-                self.told.extend(names.map(|name| (name.to_owned(), self.calls.len())));
-                if let Some(call) = self.call(&result.call) {
-                    (call.status, call.exit_code) = (result.status, result.exit_code);
-                    call.events.push(seq);
-                    if call.call.input.is_none() {
-                        call.changes.clone_from(&result.diffs);
-                    }
+                let Some(call) = self.by_id.get(&result.call).and_then(|number| self.calls.get_mut(*number)) else {
+                    return;
+                };
+                (call.status, call.exit_code) = (result.status, result.exit_code);
+                call.events.push(seq);
+                if call.call.input.is_none() {
+                    call.changes.clone_from(&result.diffs);
+                }
+                // What a changed file held before was there before the call. A failed change may be of a text that no file has.
+                let old = result
+                    .diffs
+                    .iter()
+                    .filter(|_| result.status == CallStatus::Ok)
+                    .filter_map(|diff| diff.old.as_deref());
+                for text in old {
+                    call.produced.extend(self.provenance.produced(text, "", call.said - 1));
+                }
+                if let Some(output) = &result.output {
+                    let command = command_of(&call.call);
+                    call.produced.extend(self.provenance.produced(output, &command, moment(seq)));
                 }
             }
             EventBody::Usage(usage) => self.usage.add(usage),
@@ -126,7 +163,7 @@ impl Watching {
         }
     }
 
-    fn of(&mut self, event: &Event) -> &mut Vec<Seen> {
+    fn of(&mut self, event: &Event) -> &mut Speaker {
         let speaker = event.parent.clone();
         if !self.speakers.contains_key(&speaker) {
             self.order.push(speaker.clone());
@@ -139,41 +176,54 @@ impl Watching {
         self.calls.get_mut(number)
     }
 
-    /// The names that programs told before the user or the agent did.
-    fn told_first(&self) -> Vec<&str> {
-        if self.told.is_empty() {
-            return Vec::new();
+    /// Which values the environment produced first: all that was said is held against what was produced.
+    fn provenance(&mut self, header: &Header) -> Provenance {
+        let mut provenance = std::mem::take(&mut self.provenance);
+        for call in &mut self.calls {
+            if is_generated(&call.call.call) {
+                call.produced.extend(provenance.given(Form::Call, &call.call.call));
+            }
         }
-        let inputs: Vec<String> =
-            self.calls.iter().map(|seen| seen.call.input.as_ref().map(view::canonical).unwrap_or_default()).collect();
-        let prompts: Vec<&str> = self
-            .speakers
-            .get(&None)
-            .into_iter()
-            .flatten()
-            .filter_map(|seen| match seen {
-                Seen::Message(Role::User, text, _) => Some(text.as_str()),
-                _ => None,
-            })
-            .collect();
-        let was_named = |name: &str, calls: usize| {
-            inputs.iter().take(calls).any(|input| input.contains(name)) || prompts.iter().any(|it| it.contains(name))
-        };
-        self.told.iter().filter(|(name, calls)| !was_named(name, *calls)).map(|it| it.0.as_str()).collect()
+        for request in self.requests.iter().filter(|request| is_generated(request)) {
+            provenance.given(Form::Call, request);
+        }
+        // Agents are told the day.
+        if let Some(day) = header.started.as_deref().and_then(|started| started.get(..10)) {
+            provenance.given(Form::Date, day);
+        }
+        for seen in self.speakers.values().flat_map(|speaker| &speaker.seen) {
+            match seen {
+                // A prompt is the case's, so it is the same in each trial, whenever it comes.
+                Seen::Message(Role::User, text, _) => provenance.said(text, "", 0),
+                Seen::Message(_, text, seq) | Seen::Thought(text, seq) => provenance.said(text, "", moment(*seq)),
+                Seen::Plan(entries, seq) => entries.iter().for_each(|it| provenance.said(&it.text, "", moment(*seq))),
+                Seen::Step(..) => {}
+            }
+        }
+        for seen in &self.calls {
+            match &seen.call.input {
+                Some(input) => said_in(input, "", 0, &mut |key, text| provenance.said(text, key, seen.said)),
+                None => {
+                    let title = seen.call.title.iter().map(String::as_str);
+                    let places = seen.call.locations.iter().map(|place| place.path.as_str());
+                    let changes = seen.changes.iter().flat_map(|it| [Some(it.path.as_str()), it.new.as_deref()]);
+                    title.chain(places).chain(changes.flatten()).for_each(|text| provenance.said(text, "", seen.said));
+                }
+            }
+        }
+        provenance.complete();
+        provenance
     }
 
     /// The Shape of what went by.
     pub fn shape(mut self, header: &Header, settings: &SnapshotSettings) -> Shape {
-        let ids = std::mem::take(&mut self.ids);
-        let inputs = self.calls.iter().filter_map(|seen| seen.call.input.as_ref());
-        let told = self.told_first();
-        let told = told.into_iter();
-        let replacing = Replacing::new(header, ids.iter().map(String::as_str), inputs, told, &settings.normalise);
+        let provenance = self.provenance(header);
+        let redactions = Redactions::new(header, provenance, &settings.normalise);
         let workspace = header.cwd.clone();
         let stop = self.stop.take();
         let (tokens, output_tokens) = (self.usage.tokens(), self.usage.output_tokens());
         let order = std::mem::take(&mut self.order);
-        let mut making = Making { seen: self, replacing, text: settings.text, workspace };
+        let mut making = Making { seen: self, redactions, text: settings.text, workspace };
         let mut items = making.items(&None, 0);
         // Of these nobody knows the call that started them.
         for speaker in order {
@@ -184,6 +234,39 @@ impl Watching {
         }
         let range = |figure: Option<u64>| figure.map(Range::of);
         Shape { items, tokens: range(tokens), output_tokens: range(output_tokens) }
+    }
+}
+
+/// What produced a call's output, as far as the agent shows it.
+fn command_of(call: &ToolCall) -> String {
+    let command = view::command(call.input.as_ref()).or_else(|| call.input.as_ref().map(view::canonical));
+    let mut text = command.unwrap_or_default();
+    if text.len() > LONGEST_COMMAND {
+        let end = (0..=LONGEST_COMMAND).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.truncate(end);
+    }
+    if let Some(title) = &call.title {
+        text.push('\n');
+        text.push_str(title);
+    }
+    text
+}
+
+/// Deeper values are taken as one text.
+const DEEPEST_INPUT: usize = 32;
+
+/// Each text of an input, with the key that it stands under; keys are texts, too.
+fn said_in(input: &Value, key: &str, depth: usize, said: &mut impl FnMut(&str, &str)) {
+    match input {
+        Value::String(text) => said(key, text),
+        Value::Array(list) if depth < DEEPEST_INPUT => list.iter().for_each(|it| said_in(it, key, depth + 1, said)),
+        Value::Object(map) if depth < DEEPEST_INPUT => {
+            for (key, value) in map {
+                said("", key);
+                said_in(value, key, depth + 1, said);
+            }
+        }
+        other => said(key, &view::canonical(other)),
     }
 }
 
@@ -198,7 +281,7 @@ pub fn shows_nothing(header: &Header, settings: &SnapshotSettings) -> Option<&'s
 
 struct Making<'a> {
     seen: Watching,
-    replacing: Replacing<'a>,
+    redactions: Redactions<'a>,
     text: SnapshotText,
     workspace: Option<String>,
 }
@@ -207,18 +290,14 @@ impl Making<'_> {
     /// What one speaker did; each is taken once.
     fn items(&mut self, speaker: &Option<String>, depth: usize) -> Vec<Item> {
         let mut items = Vec::new();
-        for seen in self.seen.speakers.remove(speaker).unwrap_or_default() {
+        for seen in self.seen.speakers.remove(speaker).unwrap_or_default().seen {
             let (body, events) = match seen {
                 Seen::Message(Role::User, text, seq) => (Some(Body::User(self.kept(&text))), vec![seq]),
                 Seen::Message(Role::Agent, text, seq) => (self.kept(&text).map(Body::Says), vec![seq]),
                 Seen::Thought(text, seq) => (self.kept(&text).map(Body::Thinks), vec![seq]),
                 Seen::Plan(entries, seq) => (self.plan(&entries), vec![seq]),
-                Seen::Step(_, calls) => {
-                    let mut calls: Vec<Call> = calls.into_iter().filter_map(|n| self.made(n, depth)).collect();
-                    // They were made at once, so their order means nothing.
-                    calls.sort_by_cached_key(|call| {
-                        format!("{}\n{:?}\n{:?}", call.label(), call.details, bodies(&call.inner))
-                    });
+                Seen::Step(calls) => {
+                    let calls = self.step(&calls, depth);
                     let events = calls.iter().flat_map(|call| call.events.iter().copied()).collect();
                     (Some(Body::Step(calls)), events)
                 }
@@ -226,6 +305,37 @@ impl Making<'_> {
             items.extend(body.map(|body| Item { body, events }));
         }
         items
+    }
+
+    /// The calls of a step, sorted: they were made at once, so their order means nothing. Numbers follow that order, and so
+    /// do not depend on which call ended first.
+    fn step(&mut self, calls: &[usize], depth: usize) -> Vec<Call> {
+        let sketch = |n: &usize| {
+            let seen = self.seen.calls.get(*n)?;
+            Some((format!("{} {:?} {:?}", seen.call.kind, seen.call.name, self.details(seen, Numbering::Later)), *n))
+        };
+        let mut order: Vec<(String, usize)> = calls.iter().filter_map(sketch).collect();
+        order.sort();
+        let mut made: Vec<Call> = Vec::new();
+        for (_, n) in &order {
+            let Some(seen) = self.seen.calls.get(*n) else { continue };
+            let details = self.details(seen, Numbering::Next);
+            let (kind, name) = (seen.call.kind, seen.call.name.clone());
+            made.push(Call { kind, name, details, inner: Vec::new(), events: seen.events.clone() });
+        }
+        for (call, (_, n)) in made.iter_mut().zip(&order) {
+            let id = self.seen.calls.get(*n).map(|seen| seen.call.call.clone());
+            call.inner = if depth < DEEPEST { self.items(&id, depth + 1) } else { Vec::new() };
+        }
+        for equal in order.chunk_by(|a, b| a.0 == b.0) {
+            let of = |n: &usize| self.seen.calls.get(*n).map(|seen| seen.produced.as_slice()).unwrap_or_default();
+            match equal {
+                [(_, only)] => self.redactions.take(of(only)),
+                several => self.redactions.take_equal(several.iter().map(|(_, n)| of(n).to_vec()).collect()),
+            }
+        }
+        made.sort_by_cached_key(|call| format!("{}\n{:?}\n{:?}", call.label(), call.details, bodies(&call.inner)));
+        made
     }
 
     fn plan(&self, entries: &[PlanEntry]) -> Option<Body> {
@@ -239,13 +349,13 @@ impl Making<'_> {
         lines.filter(|lines| !lines.is_empty()).map(Body::Plan)
     }
 
-    fn made(&mut self, number: usize, depth: usize) -> Option<Call> {
-        let seen = self.seen.calls.get(number)?;
+    /// The arguments of a call, and what became of it.
+    fn details(&self, seen: &SeenCall, numbering: Numbering) -> Vec<(String, String)> {
         let mut details = Vec::new();
-        let argument = |text: &str| self.replacing.argument(text);
+        let argument = |text: &str| self.redactions.argument("", text, numbering);
         match &seen.call.input {
             Some(input) => {
-                let leaves = value::leaves(input, &|key, text| self.replacing.argument_of(key, text));
+                let leaves = value::leaves(input, &|key, text| self.redactions.argument(key, text, numbering));
                 details.extend(leaves.into_iter().filter(|leaf| leaf.1 != "{}" || leaf.0 != "@input"));
             }
             None => {
@@ -275,10 +385,7 @@ impl Making<'_> {
         if let Some(code) = seen.exit_code.filter(|code| *code != 0) {
             details.push(("@exit".to_owned(), code.to_string()));
         }
-        let (kind, name) = (seen.call.kind, seen.call.name.as_deref().map(argument));
-        let (id, events) = (seen.call.call.clone(), seen.events.clone());
-        let inner = if depth < DEEPEST { self.items(&Some(id), depth + 1) } else { Vec::new() };
-        Some(Call { kind, name, details, inner, events })
+        details
     }
 
     fn stop(&self, stop: &Stop) -> Body {
@@ -286,14 +393,14 @@ impl Making<'_> {
         // The limit that was reached, or the agent's own word; an error's text is prose.
         let says = matches!(stop.reason, MaxTurns | MaxBudget | TimedOut | Idle | Other);
         let detail = stop.detail.as_deref().filter(|_| says);
-        Body::Stop(stop.reason.word().to_owned(), detail.map(|text| value::on_one_line(&self.replacing.prose(text))))
+        Body::Stop(stop.reason.word().to_owned(), detail.map(|text| value::on_one_line(&self.redactions.prose(text))))
     }
 
     fn kept(&self, text: &str) -> Option<String> {
         match self.text {
             SnapshotText::None => None,
-            SnapshotText::Full => Some(value::of_text(self.replacing.prose(text).trim())),
-            SnapshotText::Digest => Some(digest(self.replacing.prose(text).trim())),
+            SnapshotText::Full => Some(value::of_text(self.redactions.prose(text).trim())),
+            SnapshotText::Digest => Some(digest(self.redactions.prose(text).trim())),
         }
     }
 }

@@ -22,6 +22,8 @@ pub struct Accepted {
     pub several: Several,
     /// The Shapes; of a core there is one.
     pub shapes: Vec<Known>,
+    /// An older form of the file, in which replaced values had no numbers: it cannot be compared with.
+    pub outdated: bool,
 }
 
 /// The cell that something accepted has to belong to, and how its case keeps it.
@@ -110,6 +112,13 @@ impl Accepted {
                 of.harness,
                 model(of.model),
             ));
+        }
+        if self.outdated {
+            return Some(
+                "it was accepted by an older version of evals, which replaced values without numbers; look at the run with \
+                 `evals snapshot review`, or accept it again with `evals snapshot accept`"
+                    .to_owned(),
+            );
         }
         ((self.text, self.several) != (of.text, of.several)).then(|| {
             "the case keeps `text` or `several` otherwise than when it was accepted; accept it again with \

@@ -220,6 +220,20 @@ impl Making<'_> {
         }
     }
 
+    /// A call whose result holds values of the environment.
+    fn facts(&mut self, facts: &str) {
+        let (call, step) = (self.id(), self.steps);
+        self.steps += 1;
+        let (kind, name, input) = (ToolKind::Execute, Some("facts".to_owned()), None);
+        let made = ToolCall { call: call.clone(), step, kind, name, title: None, input, locations: Vec::new() };
+        self.push(Body::ToolCall(made), None);
+        let output = Some(self.filled(facts));
+        self.push(
+            Body::ToolResult(ToolResult { status: CallStatus::Ok, output, ..ToolResult::unfinished(&call) }),
+            None,
+        );
+    }
+
     fn id(&mut self) -> String {
         self.calls += 1;
         format!("call-{}-{:08x}", self.calls, self.random(self.calls + 5) & 0xffff_ffff)
@@ -228,6 +242,9 @@ impl Making<'_> {
 
 fn shape(session: &Session, chance: &Chance, text: SnapshotText) -> Shape {
     let mut making = Making { chance, events: Vec::new(), calls: 0, steps: 0 };
+    // What the environment made is used from here on.
+    let facts = "id: {ID}\nnow {TIME}\nlistening on http://localhost:{PORT}/ as {UUID}, after {DURATION}";
+    making.facts(facts);
     for parts in &session.turns {
         let message = |role, text: String| Body::Message(Message { role, text, attachments: Vec::new() });
         making.push(message(Role::User, "Do it.".to_owned()), None);
@@ -372,7 +389,7 @@ fn long_sessions_are_compared_in_no_time() {
     let wide = Session { turns: vec![vec![Part::Step((0..3_000).map(read).collect())]], tokens: 0 };
     let wider = Session { turns: vec![vec![Part::Step((1_000..4_000).map(read).collect())]], tokens: 0 };
     let found = differences(&shape(&wide, &SAME, SnapshotText::None), &shape(&wider, &SAME, SnapshotText::None));
-    assert!(found.same == 2_002, "{}", found.same);
+    assert!(found.same == 2_003, "{}", found.same);
     assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
 }
 
@@ -400,7 +417,7 @@ fn a_core_is_what_all_trials_have_in_common() {
     let accepted = cell.accepted(None, false);
     let steps: Vec<&Item> =
         accepted.shapes[0].shape.items.iter().filter(|it| matches!(it.body, Did::Step(_))).collect();
-    assert_eq!((accepted.shapes.len(), accepted.shapes[0].of, steps.len()), (1, 3, 2), "{}", form::write(&accepted));
+    assert_eq!((accepted.shapes.len(), accepted.shapes[0].of, steps.len()), (1, 3, 3), "{}", form::write(&accepted));
     // Whatever else a trial does, it shows the core; one that leaves a part of it out does not.
     assert_eq!(accepted.compared(&trial(&[&["y"], &["a"], &["b", "z"], &["y"]])).differences, []);
     let found = accepted.compared(&trial(&[&["a"], &["z"]])).differences;

@@ -35,8 +35,9 @@ graders: [{snapshot: {gate: true}}, {stop: {reason: [end_turn]}}]";
     );
 }
 
-/// An agent whose arguments and words hold whatever differs by chance: names of temporary files as mktemp, Python and
-/// Node make them, processes, short hashes (each third of figures alone), dates in every form, and names made of its folder's path.
+/// An agent whose tools print whatever environments make at random, and which uses it in arguments and words: names of
+/// temporary files as mktemp, Python and Node make them, processes, short hashes (each third of figures alone), dates in every
+/// form, and names made of its folder's path.
 const OF_CHANCES: &str = r#"
 import json, os, sys, time
 digits, lower = "0123456789", "abcdefghijklmnopqrstuvwxyz"
@@ -47,27 +48,28 @@ def sha(): return some(["0123456789abcdef", "0123456789abcdef", digits][below(3)
 def now(form): return time.strftime(form, time.gmtime(1700000000 + below(200000000)))
 made, job = f"{folder}/tmp.{some(everything, 10)}", f"{folder}/job.{some(everything, 4)}"
 python, node = f"{folder}/tmp{some(lower + digits + '_', 8)}", f"{folder}/work-{some(everything, 6)}"
-seen = f"{folder}/seen-test{10 + below(89)}"
 cwd, home = os.getcwd(), os.environ["HOME"]
 slug, encoded = "".join(c if c.isalnum() else "-" for c in cwd), cwd.replace("/", "%2F")
-stranger = f"/tmp/evals-run-{below(90000)}-{below(9)}/trial-{some(everything, 6)}"
 uuid = "-".join(os.urandom(n).hex() for n in (4, 2, 2, 2, 6))
-pid = os.getpid()
+pid, port, shas = 1000 + below(60000), 32768 + below(28000), [sha() for _ in range(4)]
+at, stamp, iso, mail = 1700000000 + below(200000000), now("%Y%m%d-%H%M%S"), now("%Y-%m-%dT%H:%M:%SZ"), now("%a %b %d %H:%M:%S UTC %Y")
+took = f"{1 + below(8)}m{10 + below(50)}.{below(9)}s"
 calls = [
-    {"command": "mktemp -d; mktemp $TMPDIR/job.XXXX; node -e \"fs.mkdtempSync(os.tmpdir() + '/work-')\""},
-    {"command": f"cp 42.txt {made}/out-42 && cat {job} {python}/a.py {node}/b.js"},
-    {"command": f"git show {sha()} && git diff {sha()}..{sha()} -n 1234567"},
-    {"command": f"git commit -m 'fix 1234567'; git describe --always v1.2-3-g{sha()}"},
-    {"command": f"kill {pid}; kill -9 {pid} %1; ps -p {pid} -o rss="},
-    {"command": f"tar cf b-{now('%Y%m%d-%H%M%S')}.tar b_{now('%Y%m%d_%H%M%S')} {now('%Y%m%dT%H%M%SZ')} v1.2.3"},
-    {"commit": sha(), "pid": pid, "id": uuid, "at": time.time(), "seed": 42},
-    {"text": f"index {sha()}..{sha()} 100644\n[main {sha()}] Fix it\nHEAD is now at {sha()} Fix it\n"},
-    {"text": f"commit {sha()}\nDate:   {now('%a %b %d %H:%M:%S %Y')} +0000\n\n    Fix 1234567\n"},
-    {"text": now("%a %b %d %H:%M:%S UTC %Y") + " and " + now("%a, %d %b %Y %H:%M:%S GMT")},
-    {"command": f"ls {seen}"},
-    {"path": f"{home}/.claude/projects/{slug}/memory/MEMORY.md", "beside": f"{stranger.replace('/', '-')}-workspace/a"},
-    {"command": f"ls /tmp/claude/{slug}/x {cwd.replace('/', '_')} {stranger}/home/a /home/anna/a", "uri": f"x:{encoded}%2Fa"},
-    {"url": f"http://localhost:{32768 + below(28000)}/42"},
+    ({"command": "mktemp -d; mktemp $TMPDIR/job.XXXX; python -c 'import tempfile; print(tempfile.mkdtemp())'; node -e \"fs.mkdtempSync(os.tmpdir() + '/work-')\""}, "\n".join([made, job, python, node])),
+    ({"command": f"cp 42.txt {made}/out-42 && cat {job} {python}/a.py {node}/b.js"}, ""),
+    ({"command": "git log --oneline"}, "\n".join(f"{it} Fix 1234567 of {n}" for n, it in enumerate(shas))),
+    ({"command": f"git show {shas[0]} && git diff {shas[2]}..{shas[1]} -n 1234567"}, ""),
+    ({"command": f"git commit -m 'fix 1234567'; git describe --always v1.2-3-g{shas[3]}"}, ""),
+    ({"command": "./server & echo $!"}, f"{pid}\nListening on http://localhost:{port}/"),
+    ({"command": f"kill {pid}; kill -9 {pid} %1; ps -p {pid} -o rss="}, ""),
+    ({"command": "date +%s; ./backup; date -u"}, f"{at}\nwrote b-{stamp}.tar at {iso}\n{mail}\nreal {took}"),
+    ({"command": f"tar cf b-{stamp}.tar {iso} v1.2.3"}, ""),
+    ({"command": "uuidgen"}, uuid),
+    ({"commit": shas[1], "pid": pid, "id": uuid, "at": at, "seed": 42}, ""),
+    ({"text": f"index {shas[0]}..{shas[1]} 100644\n[main {shas[2]}] Fix it\nDate: {mail}\n"}, ""),
+    ({"path": f"{home}/.claude/projects/{slug}/memory/MEMORY.md", "beside": "/tmp/a /home/anna/a"}, ""),
+    ({"command": f"ls /tmp/claude/{slug}/x {cwd.replace('/', '_')}", "uri": f"x:{encoded}%2Fa"}, ""),
+    ({"url": f"http://localhost:{port}/42"}, ""),
 ]
 def say(**message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 def update(**update): say(method="session/update", params={"sessionId": "s", "update": update})
@@ -76,13 +78,12 @@ for line in sys.stdin:
     if asked["method"] == "initialize": say(id=asked["id"], result={"protocolVersion": 1})
     elif asked["method"] == "session/new": say(id=asked["id"], result={"sessionId": "s"})
     else:
-        for call in calls:
+        for call, output in calls:
             name = f"call_{some(everything, 11)}7"
             update(sessionUpdate="tool_call", toolCallId=name, title="run", kind="execute", status="pending", rawInput=call)
-            said = [{"type": "content", "content": {"type": "text", "text": f"It is {seen}."}}]
+            said = [{"type": "content", "content": {"type": "text", "text": output}}]
             update(sessionUpdate="tool_call_update", toolCallId=name, status="completed", content=said)
-        words = f"Process {pid} exited after {below(900) / 100:.2f}s on port {32768 + below(28000)}; commit {sha()} has 42 files, v2.{pid}.1."
-        words += f" It took {below(9)}m{below(60)}s until 42, elapsed: 00:{10 + below(50)}, and ended {now('%m/%d/%Y')} at {now('%H:%M')}."
+        words = f"Process {pid} ran {took} on port {port}; commit {shas[3]} has 42 files, at {iso}, v2.1.1."
         update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": words})
         say(id=asked["id"], result={"stopReason": "end_turn"})
 "#;

@@ -204,11 +204,7 @@ fn what_the_case_says_is_kept_and_replaced() {
     let steps = "steps: [{thought: I think.}, {run: {command: 'make BUILD=b4711 all'}}, {say: Built b4711 in 2.5s.}]";
     for (keys, holds, lacks) in [
         ("snapshot: {text: none}", vec!["BUILD=b4711"], vec!["Built", "thinks", "digest"]),
-        (
-            "snapshot: {text: full}",
-            vec!["says: Built b4711 in {duration}.", "thinks: I think.", "user: Do it."],
-            vec![],
-        ),
+        ("snapshot: {text: full}", vec!["says: Built b4711 in 2.5s.", "thinks: I think.", "user: Do it."], vec![]),
         ("snapshot: {text: digest}", vec!["says: digest ", "user: digest "], vec!["Built"]),
         (
             "snapshot: {text: full, normalise: [{regex: 'b(\\d)\\d{3}', with: 'b$1…'}]}",
@@ -283,17 +279,17 @@ fn wrong_words_and_damaged_files_are_told() {
     project.evals(&["snapshot", "check", "--harness", "demo"]).exits(2).says("--harness is for traces");
     let good = project.read(SNAP);
     for (text, says) in [
-        ("", "line 1: a snapshot begins with `evals-snapshot: 1`"),
+        ("", "line 1: a snapshot begins with `evals-snapshot: 2`"),
         ("shape: 1 of 1 trials\n  user\n", "line 1: a snapshot begins with"),
-        ("evals-snapshot: 2\n", "has version 2, this program reads up to 1"),
-        ("evals-snapshot: 1\ntext: all\n", "line 2: `all` is not `none`, `full` or `digest`"),
-        ("evals-snapshot: 1\nharness: demo\n", "no shape follows"),
-        ("evals-snapshot: 1\nshape: one\n", "is not `shape: N of M trials`"),
-        ("evals-snapshot: 1\nshape: 1 of 1 trials\n   user\n", "odd number of blanks"),
-        ("evals-snapshot: 1\nshape: 1 of 1 trials\n  step\n    jump High\n", "`jump` is no kind of tool"),
-        ("evals-snapshot: 1\nshape: 1 of 1 trials\n  step\n    read\n          x: 1\n", "belongs to nothing above it"),
-        ("evals-snapshot: 1\nshape: 1 of 1 trials\n  says:\n", "`says:` has no value"),
-        ("evals-snapshot: 1\nshape: 1 of 1 trials\n  says:x\n", "has no blank after its `:`"),
+        ("evals-snapshot: 3\n", "has version 3, this program reads up to 2"),
+        ("evals-snapshot: 2\ntext: all\n", "line 2: `all` is not `none`, `full` or `digest`"),
+        ("evals-snapshot: 2\nharness: demo\n", "no shape follows"),
+        ("evals-snapshot: 2\nshape: one\n", "is not `shape: N of M trials`"),
+        ("evals-snapshot: 2\nshape: 1 of 1 trials\n   user\n", "odd number of blanks"),
+        ("evals-snapshot: 2\nshape: 1 of 1 trials\n  step\n    jump High\n", "`jump` is no kind of tool"),
+        ("evals-snapshot: 2\nshape: 1 of 1 trials\n  step\n    read\n          x: 1\n", "belongs to nothing above it"),
+        ("evals-snapshot: 2\nshape: 1 of 1 trials\n  says:\n", "`says:` has no value"),
+        ("evals-snapshot: 2\nshape: 1 of 1 trials\n  says:x\n", "has no blank after its `:`"),
     ] {
         project.write(SNAP, text);
         project.evals(&["snapshot", "check"]).exits(2).says(says).says("demo.snap");
@@ -317,4 +313,27 @@ fn wrong_words_and_damaged_files_are_told() {
     let ran = project.evals(&["snapshot", "check"]).exits(3);
     let ran = ran.says("case `a` is gone; name where it is now with --case FILE");
     ran.says("cases/a.snapshots/demo.snap: there is no case");
+}
+
+#[test]
+fn a_file_of_the_older_form_is_compared_or_refused_with_the_way_out() {
+    let project = accepted();
+    let new = project.read(SNAP);
+    // Nothing in it was replaced: it means the same.
+    project.write(SNAP, &new.replace("evals-snapshot: 2", "evals-snapshot: 1"));
+    project.evals(&["run"]).exits(0);
+    project.evals(&["snapshot", "check"]).exits(0).says("1 same");
+    // A replaced value had no number.
+    project
+        .write(SNAP, &new.replace("evals-snapshot: 2", "evals-snapshot: 1").replacen("path: a.txt", "path: {hash}", 1));
+    let says = "it was accepted by an older version of evals, which replaced values without numbers";
+    project.evals(&["run"]).exits(1).says(says).says("or accept it again with `evals snapshot accept`");
+    project.evals(&["snapshot", "check"]).exits(1).says(says);
+    project.evals(&["snapshot", "accept"]).exits(0).says("accepted a/demo");
+    assert_eq!(project.read(SNAP), new);
+    // A new file may hold such a word: the agent wrote it.
+    project.case("a", KEYS, &READS.replace("new: two", "new: \"{hash} {hash:1}\""));
+    project.evals(&["run", "--snapshot", "update"]).exits(0);
+    assert!(project.read(SNAP).contains("new: {hash} \\{hash:1}"), "{}", project.read(SNAP));
+    project.evals(&["run"]).exits(0);
 }

@@ -97,3 +97,59 @@ fn a_trace_is_named_by_its_header_or_the_command_line() {
     let text = project.read("cases/a.snapshots/claude-agent-acp.snap");
     assert!(text.contains("[redacted:MY_API_KEY]") && !text.contains("answer.txt holds"), "{text}");
 }
+
+#[test]
+fn calls_between_two_usage_reports_share_a_step_where_the_manifest_says_so() {
+    let project = project("none");
+    project.harness("marks", "adapter: acp\ncommand: [x]\nusage: {after-each-message: true}");
+    project.harness("plain", "adapter: acp\ncommand: [x]");
+    let update = |update: &str| {
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{{\"sessionId\":\"s\",\"update\":{update}}}}}\n"
+        )
+    };
+    let begins = |name: &str| {
+        update(&format!(
+            "{{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"{name}\",\"title\":\"run\",\"kind\":\"execute\",\"status\":\"pending\",\"rawInput\":{{\"command\":\"{name}\"}}}}"
+        ))
+    };
+    let ends = |name: &str| {
+        update(&format!(
+            "{{\"sessionUpdate\":\"tool_call_update\",\"toolCallId\":\"{name}\",\"status\":\"completed\"}}"
+        ))
+    };
+    let usage = update("{\"sessionUpdate\":\"usage_update\",\"used\":10,\"size\":100}");
+    let answer = "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"stopReason\":\"end_turn\"}}\n";
+    let message = |order: &[(&str, bool)]| -> String {
+        order.iter().map(|(name, begin)| if *begin { begins(name) } else { ends(name) }).collect()
+    };
+    // Three sessions of one agent: a and b are made in one message, c in the next.
+    let side_by_side = message(&[("a", true), ("b", true), ("b", false), ("a", false)]);
+    let one_by_one = message(&[("b", true), ("b", false), ("a", true), ("a", false)]);
+    let other = message(&[("a", true), ("a", false), ("b", true), ("b", false)]);
+    let then = message(&[("c", true), ("c", false)]);
+    let prompt = "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"session/prompt\",\"params\":{\"sessionId\":\"s\",\"prompt\":[{\"type\":\"text\",\"text\":\"Do it.\"}]}}";
+    let wire = |lines: &str| -> String {
+        let line = |dir: &str, line: &str| format!("{}\n", serde_json::json!({"at_ms": 1, "dir": dir, "line": line}));
+        let received: String = lines.lines().map(|text| line("recv", text)).collect();
+        format!("{}{received}", line("send", prompt))
+    };
+    let mut shown = Vec::new();
+    for (n, first) in [side_by_side, one_by_one, other].iter().enumerate() {
+        project.write("session.wire.jsonl", &wire(&format!("{first}{usage}{then}{usage}{answer}")));
+        let marked = project.evals(&["import", "--harness", "marks", "session.wire.jsonl"]).exits(0).out;
+        let verb = if n == 0 { "accept" } else { "check" };
+        piped(&project, &["snapshot", verb, "-", "--case", "cases/a.yaml"], &marked).exits(0);
+        let plain = project.evals(&["import", "--harness", "plain", "session.wire.jsonl"]).exits(0).out;
+        let steps = |trace: &str| trace.matches("\"step\":0").count();
+        shown.push((steps(&marked), steps(&plain)));
+    }
+    assert_eq!(shown, [(2, 2), (2, 1), (2, 1)]);
+    // Without a report between them c shares the step: that is a difference.
+    project.write(
+        "session.wire.jsonl",
+        &wire(&format!("{}{then}{usage}{answer}", message(&[("a", true), ("b", true), ("a", false), ("b", false)]))),
+    );
+    let marked = project.evals(&["import", "--harness", "marks", "session.wire.jsonl"]).exits(0).out;
+    piped(&project, &["snapshot", "check", "-", "--case", "cases/a.yaml"], &marked).exits(1);
+}

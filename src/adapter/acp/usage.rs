@@ -159,10 +159,18 @@ mod tests {
 
     use super::*;
 
-    const UNSAID: UsageConvention =
-        UsageConvention { scope: None, input_includes_cache: None, output_excludes_thoughts: None };
-    const GEMINI: UsageConvention =
-        UsageConvention { scope: None, input_includes_cache: Some(true), output_excludes_thoughts: Some(true) };
+    const UNSAID: UsageConvention = UsageConvention {
+        scope: None,
+        input_includes_cache: None,
+        output_excludes_thoughts: None,
+        after_each_message: None,
+    };
+    const GEMINI: UsageConvention = UsageConvention {
+        scope: None,
+        input_includes_cache: Some(true),
+        output_excludes_thoughts: Some(true),
+        after_each_message: None,
+    };
 
     fn told(report: Value, convention: &UsageConvention) -> [Option<u64>; 6] {
         let usage = Figures::read(&report).unwrap().told(UsageScope::Turn, convention);

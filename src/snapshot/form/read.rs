@@ -22,6 +22,24 @@ pub enum FormError {
     Newer(u32),
 }
 
+/// The words of version 1 that stood for values without a number, or for more than now.
+const OLD_WORDS: [&str; 14] = [
+    "{uuid}",
+    "{hash}",
+    "{id}",
+    "{time}",
+    "{date}",
+    "{port}",
+    "{pid}",
+    "{made}",
+    "{tmp}",
+    "{home}",
+    "{user-home}",
+    "{other-trial}",
+    "{duration}",
+    "{version}",
+];
+
 /// A line without its indentation.
 #[derive(Debug, Clone, Copy)]
 struct Line<'a> {
@@ -49,7 +67,8 @@ pub fn read(text: &str) -> Result<Accepted, FormError> {
         lines.push(Line { number, depth: blanks / 2, text: inner });
     }
     let mut reading = Reading { lines, next: 0 };
-    let accepted = reading.head()?;
+    let mut accepted = reading.head()?;
+    accepted.outdated &= OLD_WORDS.iter().any(|word| text.contains(word));
     match reading.peek() {
         Some(line) => wrong(line.number, format!("`{}` belongs to nothing above it", short(line.text))),
         None => Ok(accepted),
@@ -92,10 +111,15 @@ impl<'a> Reading<'a> {
             match key {
                 "evals-snapshot" => match text.parse::<u32>() {
                     Ok(number) if number > VERSION => return Err(FormError::Newer(number)),
-                    Ok(number) => version = Some(number),
+                    Ok(number) => {
+                        version = Some(number);
+                        accepted.outdated = number < VERSION;
+                    }
                     Err(_) => return wrong(line.number, format!("`{text}` is not a version")),
                 },
-                _ if version.is_none() => return wrong(line.number, "a snapshot begins with `evals-snapshot: 1`"),
+                _ if version.is_none() => {
+                    return wrong(line.number, format!("a snapshot begins with `evals-snapshot: {VERSION}`"));
+                }
                 "case" => accepted.case = one(),
                 "harness" => accepted.harness = one(),
                 "model" => accepted.model = Some(one()),
@@ -120,7 +144,7 @@ impl<'a> Reading<'a> {
             }
         }
         if version.is_none() {
-            return wrong(last, "a snapshot begins with `evals-snapshot: 1`");
+            return wrong(last, format!("a snapshot begins with `evals-snapshot: {VERSION}`"));
         }
         if shapes.is_empty() {
             return wrong(last, "no shape follows");

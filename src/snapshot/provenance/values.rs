@@ -1,0 +1,214 @@
+//! Finds the values of random forms in the output of a tool: what each is, in the order in which they stand.
+//!
+//! What a bare number or a plain word is follows from the words around it, or from the command that produced the output: a
+//! number that `echo $!` prints is a process, a name that `docker ps` prints may be made up.
+
+use std::ops::Range;
+
+use regex::Regex;
+
+use super::forms::Form;
+use super::temporary;
+use super::times::{self, Span};
+use super::words::{is_hash, is_hex, is_number, is_random, is_ulid, may_be_random, segments, words};
+
+patterns! {
+    UUID = r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
+    ADDRESS = r"\b0x[0-9a-fA-F]{5,16}\b";
+    /// Words with which git says that a hash follows.
+    COMMIT = r"(?m)(?:\b(?i:commits?|sha1?|sha256|HEAD is now at|HEAD detached at|HEAD position was|switching to)['\x22]?[ =:(]{1,3}['\x22`(]?|\(was |\bMerge: |\b(?:index|Updating) |^\[[\w./-]+(?: HEAD)?(?: \(root-commit\))? |\b[0-9a-f]{7,40}\.{2,3}|-\d+-g)(?P<hash>[0-9a-f]{7,40}|[0-9a-f]{64})\b";
+    /// What stands before the dots of a range of commits.
+    RANGE = r"\b(?P<hash>[0-9a-f]{7,40})\.{2,3}[0-9a-f]{7,40}\b";
+    /// An address of a server with its port.
+    HOST_PORT = r"(?:\b(?:localhost|host\.docker\.internal|\d{1,3}(?:\.\d{1,3}){3})|\[[0-9a-f:]*\]|\*|::):(?P<port>\d{4,5})\b";
+    PORT = r#"(?i)\bports?["']?(?:\s?[=:#]\s?|\s)["']?(?P<port>\d{4,5})\b"#;
+    LISTENING = r"(?i)\b(?:listen|serv|bound|bind)\w*[^\n]{0,60}?(?:[: ]|on )(?P<port>\d{4,5})\b";
+    PID = r#"(?i)\bp{1,2}id["'`]?\s{0,2}(?:[=:#(]\s{0,2})?["']?(?P<pid>\d{1,10})\b"#;
+    PROCESS = r"(?i)\bprocess(?: id)?[ =:#(]{1,2}(?P<pid>\d{1,10})\b";
+    OF_PROCESS = r"/proc/(?P<pid>\d{1,10})\b";
+    /// What a shell says of a job in the background.
+    JOB = r"(?m)^\[\d+\][+-]?\s+(?P<pid>\d{1,10})\s*$";
+    /// A key that says that an id follows.
+    KEYED = r#"(?i)\b(?:[\w-]*(?:id|token|key|session|job|task|request|run|build|name|container|handle|cursor))["']?(?:\s?[:=#]\s?|\s)["'`]?(?P<id>[A-Za-z0-9][A-Za-z0-9_-]{5,63})"#;
+    /// A long number under the key of an id.
+    LONG_NUMBER = r#"(?i)\b[\w-]*id["']?\s?[:=#]\s?["']?(?P<id>\d{15,20})\b"#;
+    /// The last word of a line, or a value, as container engines make names up: `sleepy_turing`, `sleepy_turing3`.
+    CONTAINER_NAME = r#"(?m)(?:^|[\s"'/])(?P<name>[a-z]{3,20}_[a-z]{3,20}\d?)["']?,?[ \t\r]*$"#;
+    /// Where git prints a hash without a word before it: at the beginning of a line of a log, behind the name of a branch, or
+    /// before a mark in brackets.
+    GIT_LINE = r"(?m)(?:^[*|/\\ _<>+-]*|^[*+ ] \S+[ \t]+|^\S+[ \t]+)(?P<hash>[0-9a-f]{7,40})(?:[ \t\r]|$)";
+    USES_GIT = r"\b(?:git|hg|jj|svn)\b";
+    USES_CONTAINERS = r"\b(?:docker|podman|nerdctl)\b";
+    SHOWS_PIDS = r"\$!|\$\$|\$BASHPID|\b(?:pgrep|pidof|fuser|getpid|ps)\b|\blsof\b[^;|&\n]*\s-\w*t|\.pid\b|\bpid\b";
+    SHOWS_PORTS = r"(?i)port|\bbind\b|socket|listen";
+}
+
+/// A value that an output holds.
+pub type Value<'t> = (Form, &'t str);
+
+/// The values of an output, in order; a value may stand in it several times. `command` is what produced it, as far as that is
+/// known.
+pub fn in_output<'t>(output: &'t str, command: &str) -> Vec<Value<'t>> {
+    let spans = spans(output, command);
+    let mut values = Vec::with_capacity(spans.len());
+    let mut end = 0;
+    for (range, form) in spans {
+        if range.start < end {
+            continue;
+        }
+        end = range.end;
+        let text = &output[range];
+        values.push((form, text));
+        if form == Form::Time {
+            // An agent may take the day or the clock alone.
+            let mut parts = Vec::new();
+            times::parts(text, &mut parts);
+            values.extend(parts.into_iter().map(|(range, form)| (form, &text[range])));
+        }
+    }
+    values
+}
+
+/// What stands where; what begins first and is found first covers what overlaps with it.
+fn spans(output: &str, command: &str) -> Vec<Span> {
+    let mut spans: Vec<Span> = Vec::new();
+    let mut all =
+        |pattern: &Regex, form: Form| spans.extend(pattern.find_iter(output).map(|found| (found.range(), form)));
+    all(&UUID, Form::Uuid);
+    all(&ADDRESS, Form::Address);
+    times::times(output, &mut spans);
+    temporary::names(output, command, &mut spans);
+    by_context(output, &mut spans);
+    by_command(output, command, &mut spans);
+    times::seconds_since_1970(output, &mut spans);
+    if USES_GIT.is_match(command) {
+        of_git(output, &mut spans);
+    }
+    by_themselves(output, USES_CONTAINERS.is_match(command), &mut spans);
+    times::durations(output, &mut spans);
+    // Stable: of two that begin at one place the first that was found counts.
+    spans.sort_by_key(|span| span.0.start);
+    spans
+}
+
+fn by_context(output: &str, spans: &mut Vec<Span>) {
+    let patterns: [(&Regex, &str, Form); 11] = [
+        (&COMMIT, "hash", Form::Hash),
+        (&RANGE, "hash", Form::Hash),
+        (&HOST_PORT, "port", Form::Port),
+        (&PORT, "port", Form::Port),
+        (&LISTENING, "port", Form::Port),
+        (&JOB, "pid", Form::Pid),
+        (&PID, "pid", Form::Pid),
+        (&PROCESS, "pid", Form::Pid),
+        (&OF_PROCESS, "pid", Form::Pid),
+        (&LONG_NUMBER, "id", Form::Id),
+        (&KEYED, "id", Form::Id),
+    ];
+    for (pattern, group, form) in patterns {
+        for found in pattern.captures_iter(output).filter_map(|found| found.name(group)) {
+            let text = found.as_str();
+            let holds = match form {
+                Form::Port => is_port(text),
+                Form::Id => {
+                    text.len() >= 15 && is_number(text)
+                        || segments(text, 0..text.len()).any(|part| may_be_random(&text[part]))
+                }
+                _ => true,
+            };
+            if holds {
+                spans.push((found.range(), form));
+            }
+        }
+    }
+}
+
+/// A port that a program may listen on without being root.
+fn is_port(text: &str) -> bool {
+    text.parse::<u32>().is_ok_and(|port| (1024..=65_535).contains(&port))
+}
+
+/// What the command says of bare numbers and names.
+fn by_command(output: &str, command: &str, spans: &mut Vec<Span>) {
+    if USES_CONTAINERS.is_match(command) {
+        let names = CONTAINER_NAME.captures_iter(output).filter_map(|found| found.name("name"));
+        spans.extend(names.map(|name| (name.range(), Form::Name)));
+    }
+    let (pids, ports) = (SHOWS_PIDS.is_match(command), SHOWS_PORTS.is_match(command));
+    let table = output.contains("PID");
+    if !pids && !ports && !table {
+        return;
+    }
+    let any = command.contains("$!") || command.contains("$$");
+    let mut columns: Vec<usize> = Vec::new();
+    let mut start = 0;
+    for line in output.split_inclusive('\n') {
+        let at = |word: &str| start + (word.as_ptr() as usize - line.as_ptr() as usize);
+        let of = |word: &str, form| (at(word)..at(word) + word.len(), form);
+        let parts = || line.split_whitespace();
+        if table && line.contains("PID") {
+            columns = parts().enumerate().filter(|(_, word)| matches!(*word, "PID" | "PPID")).map(|(n, _)| n).collect();
+        } else if !columns.is_empty() {
+            let of_columns = parts().enumerate().filter(|(n, word)| columns.contains(n) && is_number(word));
+            spans.extend(of_columns.map(|(_, word)| of(word, Form::Pid)));
+        } else if pids {
+            let bare = parts().take(if any { 8 } else { 1 }).filter(|word| is_number(word) && word.len() <= 10);
+            spans.extend(bare.map(|word| of(word, Form::Pid)));
+        } else if ports {
+            spans.extend(
+                Some(line.trim()).filter(|word| is_number(word) && is_port(word)).map(|word| of(word, Form::Port)),
+            );
+        }
+        start += line.len();
+    }
+}
+
+/// The hashes that git prints in the places where it prints them; elsewhere a number is a number.
+fn of_git(output: &str, spans: &mut Vec<Span>) {
+    for found in GIT_LINE.captures_iter(output).filter_map(|found| found.name("hash")) {
+        spans.push((found.range(), Form::Hash));
+    }
+}
+
+/// What is known by its own form.
+fn by_themselves(output: &str, containers: bool, spans: &mut Vec<Span>) {
+    for word in words(output) {
+        let random: Vec<Range<usize>> =
+            segments(output, word.clone()).filter(|part| is_strong(&output[part.clone()])).collect();
+        for part in segments(output, word.clone()) {
+            let text = &output[part.clone()];
+            let lower_hex = || is_hex(text) && !text.contains(|c: char| c.is_ascii_uppercase());
+            let named = containers && matches!(text.len(), 12 | 64) && lower_hex();
+            let form = if is_ulid(text) {
+                Form::Id
+            } else if is_hash(text) || named {
+                Form::Hash
+            // `web-6d4cf56db6-x2x7k`: beside a random part a shorter one is random, too.
+            } else if is_random(text) || (!random.is_empty() && !random.contains(&part) && is_weak(text)) {
+                Form::Id
+            } else {
+                continue;
+            };
+            spans.push((part, form));
+        }
+    }
+}
+
+fn is_strong(segment: &str) -> bool {
+    is_random(segment) || is_hash(segment)
+}
+
+/// Whether a segment could be the end of a name as Kubernetes makes it: five signs, without vowels.
+fn is_weak(segment: &str) -> bool {
+    segment.len() == 5 && segment.bytes().all(|b| b"bcdfghjklmnpqrstvwxz2456789".contains(&b))
+}
+
+/// The UUIDs of a text.
+pub fn uuids(text: &str) -> impl Iterator<Item = Range<usize>> {
+    UUID.find_iter(text).map(|found| found.range())
+}
+
+/// Whether an id was generated: a word that a person gave may be a word of the task.
+pub fn is_generated(id: &str) -> bool {
+    UUID.is_match(id) || segments(id, 0..id.len()).any(|part| is_ulid(&id[part.clone()]) || may_be_random(&id[part]))
+}

@@ -1,0 +1,158 @@
+//! Replaces the chance in a text by words in braces: folders of the trial, values of the environment, and what the case names.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use self::folders::Folders;
+use super::provenance::{Form, Numbers, Provenance};
+use crate::case::Normalise;
+use crate::trace::Header;
+
+mod folders;
+
+/// A word in braces in a text as the agent wrote it. It gets a backslash, so that it is never taken for a replaced value.
+static WRITTEN: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\\*\{(?:workspace|home|tmp|trial|run|tmpdir|version|duration|[a-z][a-z0-9-]*:\d+)\}")
+        .unwrap_or_else(|error| unreachable!("{error}"))
+});
+/// A word in braces in what a rule of the case puts in the place of a match; `${name}` is a group.
+static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?P<before>^|[^$])\{(?P<word>[a-z][a-z0-9-]*)\}").unwrap_or_else(|error| unreachable!("{error}"))
+});
+
+/// Whether a value that has no number yet gets one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numbering {
+    /// It gets the next one.
+    Next,
+    /// It stays without: `{uuid:?}`.
+    Later,
+}
+
+/// What is replaced in the texts of one Trace.
+pub struct Redactions<'a> {
+    folders: Folders,
+    version: Option<String>,
+    provenance: Provenance,
+    numbers: RefCell<Numbers>,
+    rules: &'a [Normalise],
+}
+
+impl<'a> Redactions<'a> {
+    /// For a Trace: its header names the folders and the agent's version.
+    pub fn new(header: &Header, provenance: Provenance, rules: &'a [Normalise]) -> Self {
+        let version =
+            header.agent.as_ref().and_then(|agent| agent.version.clone()).filter(|version| version.len() >= 5);
+        let folders = header.cwd.as_deref().map(Folders::of).unwrap_or_default();
+        Self { folders, version, provenance, numbers: RefCell::default(), rules }
+    }
+
+    /// Numbers the values that the result of a call holds.
+    pub fn take(&self, values: &[u32]) {
+        self.numbers.borrow_mut().take(values, &self.provenance);
+    }
+
+    /// Numbers the values of calls that nothing tells apart when they are used.
+    pub fn take_equal(&self, calls: Vec<Vec<u32>>) {
+        self.numbers.borrow_mut().take_equal(calls, &self.provenance);
+    }
+
+    /// An argument of a call under its key, or a title.
+    pub fn argument(&self, key: &str, text: &str, numbering: Numbering) -> String {
+        self.with_rules(self.replaced(text, key, false, numbering), numbering)
+    }
+
+    /// Prose: the agent's version and durations that a tool measured are replaced, too.
+    pub fn prose(&self, text: &str) -> String {
+        self.with_rules(self.replaced(text, "", true, Numbering::Next), Numbering::Next)
+    }
+
+    fn replaced(&self, text: &str, key: &str, prose: bool, numbering: Numbering) -> String {
+        let mut spans: Vec<(std::ops::Range<usize>, Cow<'static, str>)> = self.folders.in_text(text);
+        if let Some(version) = self.version.as_deref().filter(|_| prose) {
+            spans.extend(whole(text, version).map(|range| (range, Cow::Borrowed("{version}"))));
+        }
+        let covered = |range: &std::ops::Range<usize>, spans: &[(std::ops::Range<usize>, Cow<'static, str>)]| {
+            spans.iter().any(|(other, _)| other.start < range.end && range.start < other.end)
+        };
+        let values = self.provenance.chances(text, key, prose);
+        let fixed = spans.len();
+        for (range, id) in values {
+            if covered(&range, &spans[..fixed]) {
+                continue;
+            }
+            let Some((form, _)) = self.provenance.chance(id) else { continue };
+            let word = form.word();
+            let mut numbers = self.numbers.borrow_mut();
+            let number = match numbering {
+                Numbering::Next => numbers.number(id, &self.provenance),
+                Numbering::Later => numbers.known(id, &self.provenance),
+            };
+            spans.push((
+                range,
+                match number {
+                    _ if form == Form::Duration => Cow::Borrowed("{duration}"),
+                    Some(number) => Cow::Owned(format!("{{{word}:{number}}}")),
+                    None => Cow::Owned(format!("{{{word}:?}}")),
+                },
+            ));
+        }
+        spans.sort_by_key(|span| span.0.start);
+        let mut out = String::with_capacity(text.len());
+        let mut done = 0;
+        for (range, word) in spans {
+            out.push_str(&as_written(&text[done..range.start]));
+            out.push_str(&word);
+            done = range.end;
+        }
+        out.push_str(&as_written(&text[done..]));
+        out
+    }
+
+    /// The case's own rules come last: they are written for what the snapshot would show. A word in braces gets a number for
+    /// each text that was replaced.
+    fn with_rules(&self, text: String, numbering: Numbering) -> String {
+        self.rules.iter().fold(text, |text, rule| {
+            let with = |found: &Captures<'_>| {
+                let numbered = PLACEHOLDER.replace_all(&rule.with, |place: &Captures<'_>| {
+                    let word = &place["word"];
+                    let number = match numbering {
+                        Numbering::Next => self.numbers.borrow_mut().of_rule(word, &found[0]).to_string(),
+                        Numbering::Later => "?".to_owned(),
+                    };
+                    format!("{}{{{word}:{number}}}", &place["before"])
+                });
+                let mut out = String::new();
+                found.expand(&numbered, &mut out);
+                out
+            };
+            match rule.regex.0.replace_all(&text, with) {
+                Cow::Borrowed(_) => text,
+                Cow::Owned(replaced) => replaced,
+            }
+        })
+    }
+}
+
+/// A text of the agent's, in which nothing can be taken for a replaced value.
+fn as_written(text: &str) -> Cow<'_, str> {
+    if text.contains('{') {
+        WRITTEN.replace_all(text, |found: &Captures<'_>| format!("\\{}", &found[0]))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Where a name stands that is no part of a longer one.
+fn whole<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = std::ops::Range<usize>> + 't {
+    let goes_on = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '-');
+    text.match_indices(name).map(|(start, found)| start..start + found.len()).filter(move |range| {
+        !goes_on(text[range.end..].chars().next()) && !text[..range.start].ends_with(char::is_alphanumeric)
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! The folders that the engine made for a trial, as paths and as the names that agents make of paths.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use aho_corasick::AhoCorasick;
+
+/// The folders of one trial.
+#[derive(Debug, Default)]
+pub struct Folders {
+    /// Texts with the word for each, the longest first.
+    known: Vec<(String, &'static str)>,
+    found: Option<AhoCorasick>,
+    /// The folder is a trial's own, so that names made of its path cannot be words.
+    private: bool,
+}
+
+impl Folders {
+    /// Those that a working folder names: beside a trial's `workspace` lie its `home` and `tmp`.
+    pub fn of(cwd: &str) -> Self {
+        let cwd = cwd.trim_end_matches('/');
+        if cwd.len() <= 1 {
+            return Self::default();
+        }
+        let trial =
+            cwd.strip_suffix("/workspace").filter(|trial| trial.contains("/evals-run-") && trial.contains("/trial-"));
+        let mut paths: Vec<(String, &'static str)> = vec![(cwd.to_owned(), "{workspace}")];
+        if let Some(trial) = trial {
+            paths.push((format!("{trial}/home"), "{home}"));
+            paths.push((format!("{trial}/tmp"), "{tmp}"));
+            paths.push((trial.to_owned(), "{trial}"));
+            if let Some((run, _)) = trial.rsplit_once('/') {
+                paths.push((run.to_owned(), "{run}"));
+                // The folder that runs lie in, unless it is one that an agent names by itself.
+                let outer = run.rsplit_once('/').map_or("", |(outer, _)| outer);
+                let usual = ["", "/tmp", "/var/tmp", "/dev/shm", "/private/tmp", "/private/var/tmp"].contains(&outer);
+                paths.extend((!usual).then(|| (outer.to_owned(), "{tmpdir}")));
+            }
+        }
+        let mut known = Vec::new();
+        for (path, word) in paths {
+            for path in [format!("/private{path}"), path] {
+                known.extend(names_of(&path).into_iter().map(|name| (name, word)));
+                // A name made of a path may be without what stands for its first slash, or have it twice.
+                if trial.is_some() {
+                    known.extend(names_of(&path[1..]).into_iter().map(|name| (name, word)));
+                }
+                known.push((path, word));
+            }
+            if let Some(at) = path_from_run(trial, cwd, word) {
+                known.extend(names_of(&at).into_iter().map(|name| (name, word)));
+            }
+        }
+        known.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
+        known.dedup();
+        let found = AhoCorasick::new(known.iter().map(|it| &it.0)).ok();
+        Self { known, found, private: trial.is_some() }
+    }
+
+    /// Where they stand in a text, none over another.
+    pub fn in_text(&self, text: &str) -> Vec<(Range<usize>, Cow<'static, str>)> {
+        let Some(found) = &self.found else { return Vec::new() };
+        let mut spans: Vec<(Range<usize>, Cow<'static, str>)> = Vec::new();
+        let mut from = 0;
+        for start in
+            found.find_overlapping_iter(text).map(|found| found.start()).collect::<std::collections::BTreeSet<_>>()
+        {
+            if start < from {
+                continue;
+            }
+            let longest =
+                self.known.iter().find(|(name, _)| text[start..].starts_with(name) && self.stands(text, start, name));
+            if let Some((name, word)) = longest {
+                from = start + name.len();
+                spans.push((self.with_signs_before(text, start, name)..from, Cow::Borrowed(*word)));
+            }
+        }
+        spans
+    }
+
+    /// Whether it is no part of a longer name: `/work` is none of `/workshop`.
+    fn stands(&self, text: &str, start: usize, name: &str) -> bool {
+        let (before, after) = (text[..start].chars().next_back(), text[start + name.len()..].chars().next());
+        let is_path = name.starts_with('/');
+        let goes_on = |c: char| c.is_alphanumeric() || (is_path || !self.private) && matches!(c, '_' | '-');
+        // A name made of a path may be a word or an option, where it is no whole part of a path.
+        let may_be_word = !self.private && name.starts_with(['-', '_']) && !matches!(before, Some('/' | '\\'));
+        !after.is_some_and(goes_on) && !before.is_some_and(char::is_alphanumeric) && !may_be_word
+    }
+
+    fn with_signs_before(&self, text: &str, start: usize, name: &str) -> usize {
+        if !self.private || name.contains('/') {
+            return start;
+        }
+        let before = text[..start].trim_end_matches(['-', '_']);
+        before.strip_suffix("%2F").or_else(|| before.strip_suffix("%2f")).unwrap_or(before).len()
+    }
+}
+
+/// A trial's folder from the name of its run on: agents leave parts of a path out.
+fn path_from_run(trial: Option<&str>, cwd: &str, word: &str) -> Option<String> {
+    let at = trial?.find("/evals-run-")? + 1;
+    let trial = &trial?[at..];
+    match word {
+        "{workspace}" => Some(cwd[at..].to_owned()),
+        "{home}" => Some(format!("{trial}/home")),
+        "{tmp}" => Some(format!("{trial}/tmp")),
+        "{trial}" => Some(trial.to_owned()),
+        _ => None,
+    }
+}
+
+/// A path as agents make one name of it: every sign but letters and figures, or the slashes alone, by another.
+fn names_of(path: &str) -> Vec<String> {
+    let all = |sign: char| path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { sign }).collect::<String>();
+    let slashes = |sign: &str| path.replace('/', sign);
+    let encoded = |slash: &str| path.replace('%', "%25").replace(' ', "%20").replace('/', slash);
+    let mut names = vec![all('-'), all('_'), slashes("-"), slashes("_"), encoded("%2F"), encoded("%2f")];
+    names.sort();
+    names.dedup();
+    names
+}
