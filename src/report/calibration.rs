@@ -69,7 +69,7 @@ fn rate(rate: Option<Rate>, look: &Look) -> String {
 fn row(name: &str, measured: &Measured, look: &Look) -> Vec<super::grid::GridCell> {
     let counts = measured.counts;
     let rate = |it: Option<Rate>| rate(it, look);
-    let plain = measured.judged_rate.map_or_else(|| look.unknown().to_owned(), |rate| coefficient(rate));
+    let plain = measured.judged_rate.map_or_else(|| look.unknown().to_owned(), coefficient);
     let cells = [
         name.to_owned(),
         counts.tp.to_string(),
