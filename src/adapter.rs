@@ -21,6 +21,7 @@ pub mod explain;
 pub mod json_stream;
 pub mod output_only;
 pub mod replay;
+mod requested;
 
 /// The protocols this program speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum)]
@@ -420,6 +421,7 @@ pub fn import_watched<R: std::io::BufRead>(
 ) -> std::io::Result<Finished> {
     let mut reader = crate::wire::Reader::new(input);
     let mut header = Header::new(adapter.word(), manifest.seen());
+    header.command_title = manifest.command_title.as_ref().map(ToString::to_string);
     if named {
         header.harness = Some(manifest.name.clone());
     }

@@ -15,10 +15,12 @@ use crate::values::{NameGlob, Pattern, Time};
 pub mod benchflow;
 pub mod catalog;
 mod gateway;
+mod reading;
 mod routes;
 pub mod stream;
 
 pub use gateway::GatewayRoute;
+pub use reading::reading;
 pub use routes::{ServersRoute, ServersVia, SystemPromptRoute, SystemPromptVia};
 
 /// What a manifest in `harnesses/` says of an agent.
@@ -71,6 +73,10 @@ pub struct Manifest {
     /// Tool names to kinds, first match wins; globs are allowed.
     #[serde(default, skip_serializing_if = "ToolKinds::is_empty")]
     pub tool_kinds: ToolKinds,
+    /// The form of the titles of `execute` calls that are announced without an input, if such a title is the command
+    /// line: a regular expression whose first group is the command. `(?s)^(.+)$` takes the whole title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_title: Option<Pattern>,
     /// What its usage reports mean.
     #[serde(default)]
     pub usage: UsageConvention,
@@ -173,6 +179,7 @@ impl Manifest {
             downloads: false,
             version: Vec::new(),
             tool_kinds: ToolKinds::default(),
+            command_title: None,
             usage: UsageConvention::default(),
             capabilities: Capabilities::default(),
             timeouts: Timeouts::default(),

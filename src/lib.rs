@@ -17,6 +17,7 @@ pub mod grader;
 pub mod harness;
 pub mod interaction;
 pub mod judge;
+pub mod judgement;
 pub mod lines;
 pub mod model_client;
 pub mod models;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub mod calls;
+pub mod facts;
 pub mod jsonl;
 pub mod recorder;
 pub mod usage;
@@ -54,6 +55,9 @@ pub struct Header {
     /// `false` where the recording has no times; then every `at_ms` is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timed: Option<bool>,
+    /// The manifest's `command-title`: the form of the titles that are command lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_title: Option<String>,
 }
 
 fn trace_word() -> String {
@@ -76,6 +80,7 @@ impl Header {
             agent: None,
             started: None,
             timed: None,
+            command_title: None,
         }
     }
 
@@ -357,6 +362,34 @@ pub struct PermissionRequest {
     pub request: String,
     /// What may be answered.
     pub options: Vec<PermissionOption>,
+    /// What the request says of the call, where that differs from the announced call. An input that differs stands
+    /// in the answer's `updated_input`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<AskedCall>,
+}
+
+/// What a permission request says of its call, as far as the announced call differs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AskedCall {
+    /// What the call does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ToolKind>,
+    /// The tool's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The call's arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// The files that the request names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locations: Option<Vec<Location>>,
+}
+
+impl AskedCall {
+    /// Whether nothing differs.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// One possible answer.
@@ -404,7 +437,8 @@ pub struct PermissionResponse {
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The input the policy put in the place of the agent's.
+    /// The input that was asked for or allowed, where that is not the announced one: the request asked for another
+    /// input, or the policy put one in its place. Matchers see it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_input: Option<Value>,
 }

@@ -165,6 +165,31 @@ impl PartialEq for Pattern {
     }
 }
 
+/// Whether the files that a glob means lie below a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Below {
+    /// All of them: the glob begins with the folder.
+    All,
+    /// Some of them may.
+    Perhaps,
+    /// None of them.
+    None,
+}
+
+/// Whether a glob, part by part, may mean something below a folder.
+fn may_lie_below(glob: &[&str], folder: &[&str]) -> bool {
+    match (glob, folder) {
+        ([], _) => false,
+        (_, []) => true,
+        // Alternatives may hold separators, which ends a comparison part by part.
+        ([first, ..], _) if *first == "**" || first.contains(['{', '[', '\\']) => true,
+        ([first, glob @ ..], [part, folder @ ..]) => {
+            let fits = first.parse::<PathGlob>().is_ok_and(|first| first.is_match(part));
+            fits && may_lie_below(glob, folder)
+        }
+    }
+}
+
 /// A glob over paths: `*` stays within a folder, `**` crosses folders.
 #[derive(Debug, Clone)]
 pub struct PathGlob(GlobMatcher);
@@ -173,6 +198,20 @@ impl PathGlob {
     /// Whether it matches a path relative to the workspace.
     pub fn is_match(&self, path: &str) -> bool {
         self.0.is_match(path)
+    }
+
+    /// Whether the files that the glob means lie below a path, if that is a folder.
+    pub fn lies_below(&self, folder: &str) -> Below {
+        let text = self.to_string();
+        let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);
+        let parts: Vec<&str> = text.split('/').collect();
+        let base: Vec<&str> = parts.iter().take_while(|part| is_plain(part)).copied().collect();
+        let folder: Vec<&str> = if folder == "." { Vec::new() } else { folder.split('/').collect() };
+        if !folder.is_empty() && base.len() >= folder.len() && base.starts_with(&folder) {
+            // A plain glob means the path itself.
+            return if parts.len() > folder.len() { Below::All } else { Below::None };
+        }
+        if may_lie_below(&parts, &folder) { Below::Perhaps } else { Below::None }
     }
 
     /// The same for a path that may be no text.
@@ -334,5 +373,26 @@ mod tests {
         assert!(glob.is_match("src/a.rs") && !glob.is_match("src/a/b.rs"));
         let glob: PathGlob = "**/.git/**".parse().unwrap();
         assert!(glob.is_match(".git/config") && glob.is_match("a/.git/config"));
+    }
+
+    #[test]
+    fn a_glob_tells_which_folders_hold_its_files() {
+        for (glob, folder, below) in [
+            ("src/**", "src", Below::All),
+            ("src/a.rs", "src", Below::All),
+            ("src/a.rs", "src/a.rs", Below::None),
+            ("src/lib/*.rs", "src", Below::All),
+            ("src/**/*.rs", "src/lib", Below::Perhaps),
+            ("src/*/x.rs", "src/lib", Below::Perhaps),
+            ("src/*.rs", "src/lib", Below::None),
+            ("src/**", "source", Below::None),
+            ("**/.env", "config", Below::Perhaps),
+            ("src/**", ".", Below::Perhaps),
+            ("{src,lib}/**", "lib", Below::Perhaps),
+            ("/etc/**", "/etc", Below::All),
+            ("*.rs", "src", Below::None),
+        ] {
+            assert_eq!(glob.parse::<PathGlob>().unwrap().lies_below(folder), below, "{glob} {folder}");
+        }
     }
 }

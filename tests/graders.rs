@@ -22,6 +22,8 @@ mod asking;
 mod conduct;
 #[path = "graders/docs.rs"]
 mod docs;
+#[path = "graders/evidence.rs"]
+mod evidence;
 #[path = "graders/expr.rs"]
 mod expr;
 #[path = "graders/laws.rs"]

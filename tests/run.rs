@@ -18,6 +18,8 @@ mod bundled;
 mod control;
 #[path = "run/endings.rs"]
 mod endings;
+#[path = "run/evidence.rs"]
+mod evidence;
 #[path = "run/exits.rs"]
 mod exits;
 #[path = "run/graders.rs"]

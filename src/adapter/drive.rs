@@ -1,7 +1,7 @@
 //! Drives an agent through a session: what every driver is given, and the driver for programs that run to their end.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,11 +11,10 @@ use super::{Adapter, acp, claude_stream, replay};
 use crate::attachment::Attached;
 use crate::case::SessionSettings;
 use crate::harness::{Manifest, PromptVia};
-use crate::interaction::{Asked, Policy};
+use crate::interaction::Policy;
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Session};
 use crate::shell::Shell;
-use crate::trace::FileDiff;
 use crate::wire::EngineLine;
 
 /// What an agent is to do, and how it is started.
@@ -87,22 +86,6 @@ impl Broken {
         }
         Some(Duration::from_millis(500))
     }
-}
-
-/// What is asked about a call that is open; nothing of a call that nobody knows or that has ended. Where the request says
-/// arguments of its own it is about those, whatever the call was announced with.
-pub fn asked_about(
-    session: &mut Session,
-    call: &str,
-    requested: Option<Value>,
-    workspace: &Path,
-) -> Option<(Asked, Vec<FileDiff>)> {
-    let (call, diffs) = session.recorder().open_call(call)?;
-    let input = requested.or_else(|| call.input.clone());
-    let workspace = workspace.to_string_lossy();
-    let (name, title) = (call.name.clone(), call.title.clone());
-    let asked = Asked::new(call.kind, name, title, input, &call.locations, diffs, Some(&workspace));
-    Some((asked, diffs.to_vec()))
 }
 
 /// Runs a program that takes one prompt and works until it exits.

@@ -90,17 +90,17 @@ fn shown(question: &Question, look: &Look, out: &mut impl Write) -> io::Result<(
     let kind = asked.kind.map(|kind| kind.to_string()).unwrap_or_default();
     let name = asked.name.as_deref().or(asked.title.as_deref()).unwrap_or("a call");
     writeln!(out, "\n{} asks: {kind} {}", harmless(&question.trial), look.paint(BOLD, &harmless(name)))?;
-    if let Some(command) = &asked.command {
+    if let Some(command) = asked.command.seen() {
         writeln!(out, "    {}", harmless(command))?;
     }
-    for path in &asked.paths {
+    for path in asked.paths.seen().into_iter().flatten() {
         writeln!(out, "    {}", look.paint(DIM, &harmless(path)))?;
     }
     let proposed = if question.diffs.is_empty() { proposed(asked) } else { question.diffs.clone() };
     for diff in &proposed {
         show::diff(diff, look, out)?;
     }
-    if asked.command.is_none()
+    if asked.command.seen().is_none()
         && proposed.is_empty()
         && let Some(input) = &asked.input
     {
@@ -116,7 +116,8 @@ fn proposed(asked: &Asked) -> Vec<FileDiff> {
     const OLD: [&str; 5] = ["old_string", "old_str", "old_text", "oldText", "old"];
     const NEW: [&str; 5] = ["new_string", "new_str", "new_text", "newText", "new"];
     const WHOLE: [&str; 3] = ["content", "file_text", "text"];
-    let (Some(ToolKind::Edit), [path], Some(input)) = (asked.kind, asked.paths.as_slice(), &asked.input) else {
+    let paths = asked.paths.seen().map(Vec::as_slice).unwrap_or_default();
+    let (Some(ToolKind::Edit), [path], Some(input)) = (asked.kind, paths, &asked.input) else {
         return Vec::new();
     };
     let text = |of: &Value, keys: &[&str]| keys.iter().find_map(|key| Some(of.get(key)?.as_str()?.to_owned()));
@@ -147,11 +148,13 @@ fn meant(line: &str) -> Option<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::facts::Fact;
     use serde_json::json;
 
     #[test]
     fn a_call_is_shown_with_what_it_would_change_and_nothing_that_acts() {
-        let asked = Asked { name: Some("Edit\u{1b}[2J".into()), paths: vec!["a.txt".into()], ..Asked::default() };
+        let asked =
+            Asked { name: Some("Edit\u{1b}[2J".into()), paths: Fact::Seen(vec!["a.txt".into()]), ..Asked::default() };
         let diff = FileDiff { path: "a.txt".into(), old: Some("one\n".into()), new: Some("two\n".into()) };
         let question = Question { trial: "a  demo  trial 1".into(), asked, diffs: vec![diff], options: Vec::new() };
         let mut text = Vec::new();
@@ -164,7 +167,7 @@ mod tests {
     #[test]
     fn what_a_call_would_change_is_shown_by_its_arguments_where_the_agent_shows_no_diff() {
         let shown = |kind, paths: &[&str], input| {
-            let paths = paths.iter().map(|path| (*path).to_owned()).collect();
+            let paths = Fact::Seen(paths.iter().map(|path| (*path).to_owned()).collect());
             let asked = Asked { kind: Some(kind), paths, input: Some(input), ..Asked::default() };
             let question = Question { trial: "a".into(), asked, diffs: Vec::new(), options: Vec::new() };
             let mut text = Vec::new();

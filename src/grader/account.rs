@@ -85,8 +85,10 @@ impl Account {
         let kind = call.call.kind.word();
         let mut told = json!({
             "call": call.call.call, "seq": call.seq, "step": call.call.step, "kind": kind,
-            "paths": call.paths(), "status": call.status.word(),
+            "status": call.status.word(),
         });
+        // What was not shown is absent, and not an empty list.
+        put(&mut told, "paths", call.paths().seen().cloned());
         put(&mut told, "name", call.call.name.clone());
         put(&mut told, "title", call.call.title.clone());
         put(&mut told, "input", call.call.input.clone());

@@ -8,6 +8,8 @@ use serde::de::Error;
 use serde_json::{Map, Value};
 
 use super::matcher::same;
+use crate::judgement::Judgement;
+use crate::trace::facts::is_cut;
 use crate::trace::view;
 use crate::values::{NameGlob, PathGlob, Pattern};
 
@@ -137,13 +139,18 @@ impl MatchArgs {
         all.flat_map(|args| args.compile(expected).err()).next()
     }
 
-    /// The rules for a tool.
-    fn of_tool(&self, tool: Option<&str>) -> &MatchArgs {
-        let own = self.tools.iter().find(|(name, _)| tool.is_some_and(|tool| name.is_match(tool)));
-        own.map_or(self, |(_, args)| args)
+    /// The rules that may hold for a tool: those of its name, or all if its name was not shown.
+    fn of_tool(&self, tool: Option<&str>) -> Vec<&MatchArgs> {
+        match tool {
+            Some(tool) => {
+                let own = self.tools.iter().find(|(name, _)| name.is_match(tool));
+                vec![own.map_or(self, |(_, args)| args)]
+            }
+            None => self.tools.iter().map(|(_, args)| args).chain([self]).collect(),
+        }
     }
 
-    /// Whether a call's arguments are the expected ones.
+    /// Whether a call's arguments are the expected ones; unknown if the agent did not show what decides.
     pub fn fits(
         &self,
         tool: Option<&str>,
@@ -151,17 +158,28 @@ impl MatchArgs {
         input: Option<&Value>,
         workspace: Option<&str>,
         compiled: &Compiled,
-    ) -> bool {
-        let rules = self.of_tool(tool);
+    ) -> Judgement {
+        let rules = self.of_tool(tool).into_iter();
+        Judgement::agreed(rules.map(|rules| self.fits_by(rules, expected, input, workspace, compiled)))
+    }
+
+    fn fits_by(
+        &self,
+        rules: &MatchArgs,
+        expected: &Map<String, Value>,
+        input: Option<&Value>,
+        workspace: Option<&str>,
+        compiled: &Compiled,
+    ) -> Judgement {
         if rules.rest == Mode::Ignore && rules.by_path.is_empty() {
-            return true;
+            return Judgement::True;
         }
-        let none = Map::new();
         let actual = match input {
             Some(Value::Object(actual)) => actual,
-            // That an agent shows no input for a call without arguments is no difference.
-            None if expected.is_empty() => &none,
-            _ => return false,
+            Some(input) if !is_cut(input) => return Judgement::False,
+            // Whatever the arguments are, they hold all that is asked of them where that is nothing.
+            _ if !rules.counts_keys() && expected.keys().all(|key| rules.leaves_out(key)) => return Judgement::True,
+            _ => return Judgement::Unknown,
         };
         // Each tool may read the same values in another way.
         let own;
@@ -171,7 +189,14 @@ impl MatchArgs {
             own = rules.compile(expected).unwrap_or_default();
             &own
         };
-        Comparison { rules, made, workspace }.objects(expected, actual, "", rules.rest)
+        Comparison { rules, made, workspace }.objects(expected, actual, "", rules.rest).into()
+    }
+
+    fn leaves_out(&self, key: &str) -> bool {
+        match self.how(key) {
+            Some(how) => how == How::Ignore,
+            None => self.rest == Mode::Ignore,
+        }
     }
 
     fn how(&self, path: &str) -> Option<How> {

@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use super::{Evidence, Grader, Judge, Kind, Subject, rubric};
 use crate::grade::{Grade, GradeRecord, Outcome, Score};
+use crate::harness::reading;
 use crate::trace::calls::{Call, Joiner};
+use crate::trace::facts::Reading;
 use crate::trace::{Event, Header};
 
 /// The judgement of one Trial. It keeps what its graders keep: most of them an amount that does not grow with the session.
 pub struct Grading {
     /// Absent where no grader looks at calls.
     joiner: Option<Joiner>,
-    workspace: Option<String>,
+    reading: Reading,
     seats: Vec<Seat>,
 }
 
@@ -32,7 +34,7 @@ impl Grading {
             Seat { grader: Arc::clone(grader), name, judge }
         });
         let sees_calls = graders.iter().any(|grader| grader.kind.body().sees_calls());
-        Self { joiner: sees_calls.then(Joiner::default), workspace: header.cwd.clone(), seats: seats.collect() }
+        Self { joiner: sees_calls.then(Joiner::default), reading: reading(header), seats: seats.collect() }
     }
 
     /// Takes the next event.
@@ -48,7 +50,7 @@ impl Grading {
 
     fn calls(&mut self, calls: &[Call]) {
         for call in calls {
-            let subject = Subject::of(call, self.workspace.as_deref());
+            let subject = Subject::of(call, &self.reading);
             for judge in self.seats.iter_mut().filter_map(|seat| seat.judge.as_mut()) {
                 judge.call(&subject);
             }

@@ -1,6 +1,7 @@
 //! `loops`: how often an agent does the same again at once. What it keeps is a few calls for each speaker.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::checks::Checks;
 use super::{Body, Evidence, Judge, Subject, words};
 use crate::grade::Grade;
+use crate::judgement::Judgement;
+use crate::trace::ToolKind;
 
 /// Calls of a block, at most.
 const LONGEST: usize = 4;
@@ -35,7 +38,7 @@ impl Body for Loops {
     }
 
     fn judge(&self) -> Option<Box<dyn Judge>> {
-        Some(Box::new(LoopsJudge { max: self.max, speakers: HashMap::new(), worst: None }))
+        Some(Box::new(LoopsJudge { max: self.max, speakers: HashMap::new(), worst: None, possible: 0, unsure: None }))
     }
 }
 
@@ -43,8 +46,71 @@ impl Body for Loops {
 #[derive(Clone)]
 struct Done {
     seq: u64,
+    /// What is known of it; equal for calls that are the same as far as they were shown.
     same: blake3::Hash,
+    known: Arc<Known>,
     label: String,
+}
+
+/// What tells whether two calls are the same.
+struct Known {
+    kind: ToolKind,
+    name: Option<String>,
+    /// The input, or the command that the title tells in its place.
+    input: Option<String>,
+    /// What was shown of the files that it is about.
+    places: Option<String>,
+    /// The call stands in a step of which the order is not known.
+    is_any: bool,
+}
+
+impl Known {
+    fn of(call: &Subject<'_>) -> Self {
+        let title_command = || call.command().seen().map(|command| format!("command {command}"));
+        let diffs = call.diffs().iter().map(|diff| format!("{} {:?} {:?}", diff.path, diff.old, diff.new));
+        let places: Vec<String> = call.known_paths().iter().cloned().chain(diffs).collect();
+        Self {
+            kind: call.call.kind,
+            name: call.call.name.clone(),
+            input: call.input().map(|input| format!("input {input}")).or_else(title_command),
+            places: (!places.is_empty()).then(|| places.join("\n")),
+            is_any: false,
+        }
+    }
+
+    fn hash(&self) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.kind.word().as_bytes());
+        for part in [&self.name, &self.input] {
+            // What is absent is not the same as what is empty.
+            hasher.update(&[u8::from(part.is_some())]);
+            let part = part.as_deref().unwrap_or_default();
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        }
+        hasher.finalize()
+    }
+
+    /// Whether two calls are the same. An agent that names no tools is taken to use one for equal inputs.
+    fn is(&self, other: &Known) -> Judgement {
+        if self.is_any || other.is_any {
+            return Judgement::Unknown;
+        }
+        let equal = |one: &Option<String>, other: &Option<String>| match (one, other) {
+            (Some(one), Some(other)) => Judgement::from(one == other),
+            _ => Judgement::Unknown,
+        };
+        let name = || match (&self.name, &other.name) {
+            (None, None) => Judgement::True,
+            (one, other) => equal(one, other),
+        };
+        // Calls about other files have other inputs; calls about the same files may have.
+        let input = || match equal(&self.input, &other.input) {
+            Judgement::Unknown if equal(&self.places, &other.places) == Judgement::False => Judgement::False,
+            same => same,
+        };
+        Judgement::from(self.kind == other.kind).and(name).and(input)
+    }
 }
 
 /// What one speaker did last.
@@ -57,6 +123,8 @@ struct Speaker {
     last: VecDeque<Done>,
     /// For blocks of 1, 2, 3 and 4 calls: the run of calls that are each the one a block before.
     runs: [Run; LONGEST],
+    /// The lengths of the same runs, of calls that may each be the one a block before.
+    possible: [u64; LONGEST],
 }
 
 /// Calls that are each the same as the one a block before.
@@ -78,24 +146,22 @@ struct LoopsJudge {
     max: u64,
     speakers: HashMap<Option<String>, Speaker>,
     worst: Option<Worst>,
+    /// How often a block may stand in a row, and the call of which too little was shown to tell.
+    possible: u64,
+    unsure: Option<String>,
 }
 
 impl Judge for LoopsJudge {
     fn call(&mut self, call: &Subject<'_>) {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(call.call.kind.word().as_bytes());
-        for part in [call.call.name.as_deref(), call.input()] {
-            // What is absent is not the same as what is empty.
-            hasher.update(&[u8::from(part.is_some())]);
-            let part = part.unwrap_or_default();
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part.as_bytes());
+        let known = Known::of(call);
+        if known.input.is_none() {
+            self.unsure.get_or_insert_with(|| format!("{} (event {})", call.label(), call.seq));
         }
-        let done = Done { seq: call.seq, same: hasher.finalize(), label: call.label() };
+        let done = Done { seq: call.seq, same: known.hash(), known: Arc::new(known), label: call.label() };
         let speaker = self.speakers.entry(call.parent.map(str::to_owned)).or_default();
         if speaker.step != Some(call.call.step) {
             speaker.step = Some(call.call.step);
-            close(speaker, &mut self.worst);
+            close(speaker, &mut self.worst, &mut self.possible);
         }
         speaker.open.push(done);
     }
@@ -105,12 +171,18 @@ impl Judge for LoopsJudge {
             return ungraded;
         }
         for speaker in self.speakers.values_mut() {
-            close(speaker, &mut self.worst);
+            close(speaker, &mut self.worst, &mut self.possible);
         }
         let max = self.max;
         let mut checks = Checks::default();
         match self.worst {
             None => checks.held("there were no calls", []),
+            Some(Worst { times, .. }) if times <= max && self.possible > max => {
+                let why = self.unsure.unwrap_or_else(|| "the tools' names".to_owned());
+                checks.unknown(format!(
+                    "whether the same was done more than {max} times in a row is unknown: the agent did not show enough of {why}"
+                ));
+            }
             Some(Worst { times, .. }) if times <= max => {
                 let most = if times == 1 {
                     "nothing was done twice in a row".to_owned()
@@ -134,14 +206,27 @@ impl Judge for LoopsJudge {
 }
 
 /// Ends a speaker's step: its calls follow those before it.
-fn close(speaker: &mut Speaker, worst: &mut Option<Worst>) {
+fn close(speaker: &mut Speaker, worst: &mut Option<Worst>, possible: &mut u64) {
     let mut calls = std::mem::take(&mut speaker.open);
     calls.sort_by_key(|call| (*call.same.as_bytes(), call.seq));
+    // Where one would stand in this order of its step is not known of a call that was not shown, nor of the others then.
+    if calls.len() > 1 && calls.iter().any(|call| call.known.input.is_none()) {
+        for call in &mut calls {
+            let Known { kind, name, input, places, .. } = &*call.known;
+            let (kind, name, input, places) = (*kind, name.clone(), input.clone(), places.clone());
+            call.known = Arc::new(Known { kind, name, input, places, is_any: true });
+        }
+    }
     for call in calls {
         for (n, run) in speaker.runs.iter_mut().enumerate() {
             let block = n + 1;
             let before = speaker.last.len().checked_sub(block).and_then(|at| speaker.last.get(at));
-            if before.is_some_and(|before| before.same == call.same) {
+            let is_same = before.map_or(Judgement::False, |before| before.known.is(&call.known));
+            if let Some(length) = speaker.possible.get_mut(n) {
+                *length = if is_same.may_be_true() { *length + 1 } else { 0 };
+                *possible = (*possible).max(*length / block as u64 + 1);
+            }
+            if is_same.is_true() {
                 if run.length == 0 {
                     run.events = speaker.last.iter().rev().take(block).rev().map(|call| call.seq).collect();
                 }

@@ -10,9 +10,11 @@ use serde_json::{Map, Value};
 use super::arguments::{Compiled, MatchArgs};
 use super::lists::{OneOrList, said};
 use super::words;
+use crate::judgement::Judgement;
 use crate::trace::calls::Call;
+use crate::trace::facts::{Command, Fact, Reading, Told, is_cut};
 use crate::trace::{CallStatus, FileDiff, ToolCall, ToolKind, view};
-use crate::values::{NameGlob, PathGlob, Pattern};
+use crate::values::{Below, NameGlob, PathGlob, Pattern};
 
 /// Which calls are meant. Every key that is said has to fit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -126,18 +128,19 @@ pub struct Subject<'a> {
     /// Its exit code, where told.
     pub exit_code: Option<i64>,
     diffs: &'a [FileDiff],
-    workspace: Option<&'a str>,
-    paths: OnceCell<Vec<String>>,
+    reading: &'a Reading,
+    paths: OnceCell<Fact<Vec<String>>>,
     input: OnceCell<Option<String>>,
-    command: OnceCell<Option<String>>,
+    command: OnceCell<Command>,
 }
 
 impl<'a> Subject<'a> {
     /// A call that has its result.
-    pub fn of(call: &'a Call, workspace: Option<&'a str>) -> Self {
+    pub fn of(call: &'a Call, reading: &'a Reading) -> Self {
         Self {
             seq: call.seq,
             result_seq: call.result_seq,
+            call: &call.call,
             parent: call.parent.as_deref(),
             status: call.status,
             at_ms: call.at_ms,
@@ -145,39 +148,39 @@ impl<'a> Subject<'a> {
             output: call.output.as_deref(),
             exit_code: call.exit_code,
             diffs: &call.diffs,
-            ..Self::open(&call.call, workspace)
-        }
-    }
-
-    /// A call that has no result yet, such as one that a policy is asked about.
-    pub fn open(call: &'a ToolCall, workspace: Option<&'a str>) -> Self {
-        Self {
-            seq: 0,
-            result_seq: 0,
-            call,
-            parent: None,
-            status: CallStatus::Unfinished,
-            at_ms: 0,
-            result_at_ms: 0,
-            output: None,
-            exit_code: None,
-            diffs: &[],
-            workspace,
+            reading,
             paths: OnceCell::new(),
             input: OnceCell::new(),
             command: OnceCell::new(),
         }
     }
 
-    /// The paths it touches, relative to the workspace where they lie in it.
-    pub fn paths(&self) -> &[String] {
-        self.paths
-            .get_or_init(|| view::paths(self.call.input.as_ref(), &self.call.locations, self.diffs, self.workspace))
+    fn told(&self) -> Told<'a> {
+        Told::of(self.call, self.diffs)
+    }
+
+    fn workspace(&self) -> Option<&'a str> {
+        self.reading.workspace.as_deref()
+    }
+
+    /// The paths it touches, relative to the workspace where they lie in it, if they were shown.
+    pub fn paths(&self) -> &Fact<Vec<String>> {
+        self.paths.get_or_init(|| self.told().paths(self.reading))
+    }
+
+    /// The paths that were shown; empty too if none was.
+    pub fn known_paths(&self) -> &[String] {
+        self.paths().seen().map(Vec::as_slice).unwrap_or_default()
     }
 
     /// The paths it shows outside of its input: there a command's working folder may stand.
     pub fn shown_paths(&self) -> Vec<String> {
-        view::paths(None, &self.call.locations, self.diffs, self.workspace)
+        view::paths(None, &self.call.locations, self.diffs, self.workspace())
+    }
+
+    /// The changes that it shows.
+    pub fn diffs(&self) -> &'a [FileDiff] {
+        self.diffs
     }
 
     /// Whether its result shows changes to files.
@@ -187,7 +190,7 @@ impl<'a> Subject<'a> {
 
     /// The paths of the changes that its result shows.
     pub fn changed_paths(&self) -> Vec<String> {
-        view::paths(None, &[], self.diffs, self.workspace)
+        view::paths(None, &[], self.diffs, self.workspace())
     }
 
     /// Its input as one line of JSON; absent where the agent never showed it.
@@ -195,17 +198,17 @@ impl<'a> Subject<'a> {
         self.input.get_or_init(|| self.call.input.as_ref().map(view::canonical)).as_deref()
     }
 
-    /// The command it runs.
-    pub fn command(&self) -> Option<&str> {
-        self.command.get_or_init(|| view::command(self.call.input.as_ref())).as_deref()
+    /// What is known of the command it runs.
+    pub fn command(&self) -> &Command {
+        self.command.get_or_init(|| self.told().command(self.reading))
     }
 
     /// The call in a few words.
     pub fn label(&self) -> String {
         let kind = self.call.kind;
-        if let Some(command) = self.command() {
+        if let Some(command) = self.command().seen() {
             format!("{kind} `{}`", words::short(command, 60))
-        } else if let Some(path) = self.paths().first() {
+        } else if let Some(path) = self.known_paths().first() {
             format!("{kind} {}", words::short(path, 60))
         } else if let Some(name) = self.call.name.as_ref().or(self.call.title.as_ref()) {
             format!("{kind} ({})", words::short(name, 60))
@@ -217,30 +220,52 @@ impl<'a> Subject<'a> {
 
 impl Matcher {
     /// Whether a call fits that is wanted: where no status is named, one that was carried out.
-    pub fn finds(&self, call: &Subject<'_>) -> bool {
-        (self.status.is_some() || call.status.carried_out()) && self.fits(call)
+    pub fn finds(&self, call: &Subject<'_>) -> Judgement {
+        Judgement::from(self.status.is_some() || call.status.carried_out()).and(|| self.fits(call))
     }
 
-    /// Whether a call fits, however it ended where no status is named.
-    pub fn fits(&self, call: &Subject<'_>) -> bool {
+    /// Whether a call fits, however it ended where no status is named. A key about something that was not shown is
+    /// unknown; another one that does not fit decides all the same.
+    pub fn fits(&self, call: &Subject<'_>) -> Judgement {
         let Self { kind, name, path, input, command, args, match_args, status, agent, compiled } = self;
-        kind.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| *kind == call.call.kind))
-            && name.as_ref().is_none_or(|glob| call.call.name.as_ref().is_some_and(|name| glob.is_match(name)))
-            && status.as_ref().is_none_or(|list| list.iter().any(|status| status.fits(call.status)))
-            && agent.is_none_or(|agent| match agent {
-                Speaker::Main => call.parent.is_none(),
-                Speaker::Sub => call.parent.is_some(),
-                Speaker::Any => true,
+        let is_of_kind = kind.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| *kind == call.call.kind));
+        let ended_so = status.as_ref().is_none_or(|list| list.iter().any(|status| status.fits(call.status)));
+        let is_speaker = agent.is_none_or(|agent| match agent {
+            Speaker::Main => call.parent.is_none(),
+            Speaker::Sub => call.parent.is_some(),
+            Speaker::Any => true,
+        });
+        let unless = Judgement::True;
+        Judgement::from(is_of_kind && ended_so && is_speaker)
+            .and(|| name.as_ref().map_or(unless, |glob| name_fits(glob, call.call.name.as_deref())))
+            .and(|| path.as_ref().map_or(unless, |glob| self.path_fits(glob, call)))
+            .and(|| command.as_ref().map_or(unless, |pattern| command_fits(pattern, call.command())))
+            .and(|| input.as_ref().map_or(unless, |pattern| input_fits(pattern, call)))
+            .and(|| {
+                args.as_ref().map_or(unless, |wanted| {
+                    let (tool, input) = (call.call.name.as_deref(), call.call.input.as_ref());
+                    let by_default = MatchArgs::default();
+                    let rules = match_args.as_ref().unwrap_or(&by_default);
+                    rules.fits(tool, wanted, input, call.workspace(), compiled)
+                })
             })
-            && path.as_ref().is_none_or(|glob| call.paths().iter().any(|path| glob.is_match(path)))
-            && command.as_ref().is_none_or(|pattern| call.command().is_some_and(|text| pattern.is_match(text)))
-            && input.as_ref().is_none_or(|pattern| call.input().is_some_and(|text| pattern.is_match(text)))
-            && args.as_ref().is_none_or(|wanted| {
-                let (tool, input) = (call.call.name.as_deref(), call.call.input.as_ref());
-                let by_default = MatchArgs::default();
-                let rules = match_args.as_ref().unwrap_or(&by_default);
-                rules.fits(tool, wanted, input, call.workspace, compiled)
-            })
+    }
+
+    /// Whether a path of a call fits. Who deletes or moves a folder does so to what lies in it.
+    fn path_fits(&self, glob: &PathGlob, call: &Subject<'_>) -> Judgement {
+        let Some(paths) = call.paths().seen() else { return Judgement::Unknown };
+        let removes = |kind: &ToolKind| matches!(kind, ToolKind::Delete | ToolKind::Move);
+        let names_removal = self.kind.as_ref().is_some_and(|kinds| kinds.iter().any(removes));
+        Judgement::any(paths.iter().map(|path| match glob.is_match(path) {
+            true => Judgement::True,
+            false if !removes(&call.call.kind) => Judgement::False,
+            false => match glob.lies_below(path) {
+                Below::All => Judgement::True,
+                // Whether it is a folder is not known; by its name it may be.
+                Below::Perhaps if names_removal && !looks_like_a_file(path) => Judgement::Unknown,
+                Below::Perhaps | Below::None => Judgement::False,
+            },
+        }))
     }
 
     /// Why it means nothing: no key, or an empty expectation.
@@ -294,6 +319,53 @@ impl Matcher {
         }
         self
     }
+}
+
+/// Whether a tool's name fits; one that was not shown may. `*` is any name.
+pub fn name_fits(glob: &NameGlob, name: Option<&str>) -> Judgement {
+    match name {
+        Some(name) => glob.is_match(name).into(),
+        None if glob.to_string().chars().all(|c| c == '*') => Judgement::True,
+        None => Judgement::Unknown,
+    }
+}
+
+/// Whether a command fits. Of one that stands among several texts it is known only that a text that fits may be it.
+pub fn command_fits(pattern: &Pattern, command: &Command) -> Judgement {
+    match command {
+        Command::Seen(command) => pattern.is_match(command).into(),
+        Command::None => Judgement::False,
+        Command::Among(texts) if texts.iter().any(|text| pattern.is_match(text)) => Judgement::Unknown,
+        Command::Among(_) => Judgement::False,
+        Command::NotShown => Judgement::Unknown,
+    }
+}
+
+/// Whether an input fits, as one line of JSON.
+fn input_fits(pattern: &Pattern, call: &Subject<'_>) -> Judgement {
+    match (call.input(), &call.call.input) {
+        (Some(text), _) if pattern.is_match(text) => Judgement::True,
+        (Some(_), Some(input)) if !is_cut(input) => Judgement::False,
+        (Some(_), _) => Judgement::Unknown,
+        (None, _) => within_command(pattern, call.command().seen()),
+    }
+}
+
+/// Whether an input that was not shown fits by the command that it must hold: what fits the command in any input fits.
+pub fn within_command(pattern: &Pattern, command: Option<&str>) -> Judgement {
+    let Some(command) = command else { return Judgement::Unknown };
+    let inputs = |command: &str| {
+        let text = Value::from(command).to_string();
+        [format!("{{\"command\":{text}}}"), format!("{{\"a\":1,\"cmd\":{text},\"z\":\"\"}}")]
+    };
+    let fits = |command: &str| inputs(command).map(|input| pattern.is_match(&input));
+    if fits(command) == [true; 2] && fits("") == [false; 2] { Judgement::True } else { Judgement::Unknown }
+}
+
+/// Whether the last part of a path has an extension, as files have.
+fn looks_like_a_file(path: &str) -> bool {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    last.trim_start_matches('.').contains('.')
 }
 
 /// The first of a list of matchers that means nothing. The text goes on from the grader's name.

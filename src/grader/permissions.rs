@@ -9,6 +9,7 @@ use super::checks::Checks;
 use super::lists::{filled, said};
 use super::{Body, Evidence, Judge, Subject, words};
 use crate::grade::Grade;
+use crate::judgement::Judgement;
 use crate::trace::{Body as EventBody, Event, PermissionOption, PermissionOutcome};
 
 mod answered;
@@ -93,6 +94,8 @@ impl Body for Permissions {
 struct Hits {
     count: u64,
     events: Vec<u64>,
+    /// The first request that may fit: too little of its call was shown.
+    perhaps: Option<String>,
 }
 
 impl Hits {
@@ -182,18 +185,27 @@ impl Judge for PermissionsJudge {
         ];
         for (matchers, hits, what) in wanted {
             for (matcher, hits) in matchers.iter().zip(hits) {
-                let holds = hits.count > 0;
-                let reason =
-                    if holds { format!("{matcher} was {what}") } else { format!("{matcher} was never {what}; {told}") };
-                checks.either(holds, reason, hits.events.iter().copied());
+                match (hits.count, &hits.perhaps) {
+                    (0, Some(label)) => checks.unknown(format!(
+                        "whether {matcher} was {what} is unknown: the agent did not show enough of {label}"
+                    )),
+                    (0, None) => checks.violated(format!("{matcher} was never {what}; {told}"), []),
+                    _ => checks.held(format!("{matcher} was {what}"), hits.events.iter().copied()),
+                }
             }
         }
         for (matcher, hits) in self.wanted.not_asked.iter().zip(&self.not_asked) {
-            let reason = match hits.count {
-                0 => format!("{matcher} was never asked for"),
-                count => format!("{matcher} was asked for ({}), and must not be; {told}", words::count(count, "time")),
-            };
-            checks.either(hits.count == 0, reason, hits.events.iter().copied());
+            match (hits.count, &hits.perhaps) {
+                (0, Some(label)) => checks.unknown(format!(
+                    "whether {matcher} was asked for is unknown: the agent did not show enough of {label}"
+                )),
+                (0, None) => checks.held(format!("{matcher} was never asked for"), []),
+                (count, _) => {
+                    let times = words::count(count, "time");
+                    let reason = format!("{matcher} was asked for ({times}), and must not be; {told}");
+                    checks.violated(reason, hits.events.iter().copied());
+                }
+            }
         }
         if let Some(max) = self.wanted.max {
             let reason = format!("{} made, at most {max} allowed", words::count(self.requests, "request"));
@@ -231,8 +243,13 @@ impl PermissionsJudge {
         ];
         for (applies, matchers, hits) in lists {
             for (matcher, hits) in matchers.iter().zip(hits) {
-                if applies && matcher.fits(call, reply) {
-                    hits.add(asked);
+                match if applies { matcher.fits(call, reply) } else { Judgement::False } {
+                    Judgement::True => hits.add(asked),
+                    Judgement::Unknown => {
+                        let label = call.map_or_else(|| "a call that was never shown".to_owned(), Subject::label);
+                        hits.perhaps.get_or_insert_with(|| format!("{label} (event {})", asked.seq));
+                    }
+                    Judgement::False => {}
                 }
             }
         }

@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::checks::Checks;
 use super::{Body, Evidence, Judge, Subject, words};
 use crate::grade::Grade;
+use crate::judgement::Judgement;
 use crate::trace::{Body as EventBody, Event, PermissionOutcome};
 use crate::values::Fraction;
 
@@ -15,8 +16,8 @@ mod judge;
 mod written;
 
 use event::{EventType, Seen, text_of};
-use hits::{Hit, Hits, Place};
-use judge::{Finding, Session, judge, of_vacuous};
+use hits::{Found, Hit, Place};
+use judge::{Finding, NOT_SHOWN, Session, judge};
 use written::{Bounds, Takes};
 pub use written::{Rule, Rules};
 
@@ -42,10 +43,8 @@ impl Body for Rules {
     }
 
     fn judge(&self) -> Option<Box<dyn Judge>> {
-        let watches = self.rules.iter().map(|rule| {
-            let hits = || if rule.looks_at_each() { Hits::all() } else { Hits::ends() };
-            rule.matchers().iter().map(|_| hits()).collect()
-        });
+        let watches =
+            self.rules.iter().map(|rule| rule.matchers().iter().map(|_| Found::new(rule.looks_at_each())).collect());
         Some(Box::new(RulesJudge {
             hits: watches.collect(),
             needs_steps: self.rules.iter().any(|rule| matches!(rule, Rule::Immediately(_))),
@@ -55,6 +54,7 @@ impl Body for Rules {
             asked: HashMap::new(),
             labels: HashMap::new(),
             refused: vec![None; self.rules.len()],
+            unsure: vec![None; self.rules.len()],
         }))
     }
 }
@@ -73,7 +73,9 @@ struct Asked {
 struct RulesJudge {
     wanted: Rules,
     /// For each rule, what each of its matchers found.
-    hits: Vec<Vec<Hits>>,
+    hits: Vec<Vec<Found>>,
+    /// For each rule, the first event of which too little was shown.
+    unsure: Vec<Option<u64>>,
     /// The ranks of the steps with calls, where a rule needs them.
     steps: BTreeSet<u64>,
     needs_steps: bool,
@@ -159,16 +161,15 @@ impl Judge for RulesJudge {
         self.see_what_has_no_call();
         let session = Session { steps: &self.steps, is_timed: evidence.header.is_timed() };
         let (mut checks, mut broken) = (Checks::default(), Vec::new());
-        for ((rule, hits), refused) in self.wanted.rules.iter().zip(&self.hits).zip(&self.refused) {
+        let rules = self.wanted.rules.iter().zip(&self.hits).zip(self.refused.iter().zip(&self.unsure));
+        for ((rule, hits), (refused, unsure)) in rules {
             let asks = rule.matchers().iter().any(|(_, matcher, _)| matcher.is_about_permissions());
-            let judged = judge(rule, hits, &session);
-            let is_vacuous = judged == Finding::Vacuous;
-            let found = match judged {
-                _ if asks && !evidence.header.capabilities.interaction => {
-                    Finding::Unknown("the harness has no way to ask for permission")
-                }
-                Finding::Vacuous => of_vacuous(rule.vacuous()),
-                found => found,
+            let worlds = judge(rule, hits, &session);
+            let is_vacuous = worlds.is_vacuous();
+            let found = if asks && !evidence.header.capabilities.interaction {
+                Finding::Unknown("the harness has no way to ask for permission")
+            } else {
+                worlds.agree(rule.vacuous())
             };
             let told = rule.told();
             if matches!(found, Finding::Broken(_)) && broken.len() < MOST_BROKEN {
@@ -190,7 +191,10 @@ impl Judge for RulesJudge {
                     "{told}: vacuous, because {} never occurred (the rule may say `vacuous: pass` or `fail`)",
                     rule.premise()
                 )),
-                Finding::Unknown(why) => checks.unknown(format!("{told}: {why}")),
+                Finding::Unknown(why) => {
+                    let of = unsure.filter(|_| why == NOT_SHOWN).map(|seq| format!(": {}", self.label(seq)));
+                    checks.unknown(format!("{told}: {why}{}", of.unwrap_or_default()));
+                }
             }
         }
         let mut grade = checks.grade_at_least(self.wanted.min);
@@ -209,15 +213,23 @@ const RULE: usize = 200;
 impl RulesJudge {
     fn see(&mut self, seen: &Seen<'_>, place: Place) {
         let mut is_found = false;
-        for ((rule, hits), refused) in self.wanted.rules.iter().zip(&mut self.hits).zip(&mut self.refused) {
-            for ((_, matcher, takes), hits) in rule.matchers().into_iter().zip(hits) {
+        let marks = self.refused.iter_mut().zip(&mut self.unsure);
+        for ((rule, hits), (refused, unsure)) in self.wanted.rules.iter().zip(&mut self.hits).zip(marks) {
+            for ((_, matcher, takes), found) in rule.matchers().into_iter().zip(hits) {
                 let fits = matcher.fits(seen);
-                if fits && (takes == Takes::Tried || matcher.finds(seen)) {
-                    hits.add(Hit { place, seq: seen.seq, at_ms: seen.at_ms });
-                    is_found = true;
-                } else if fits {
-                    refused.get_or_insert(seen.seq);
-                    is_found = true;
+                let takes = Judgement::from(takes == Takes::Tried).or(|| matcher.finds(seen));
+                let hit = Hit { place, seq: seen.seq, at_ms: seen.at_ms };
+                is_found |= fits.may_be_true();
+                match takes.and(|| fits) {
+                    Judgement::True => found.surely.add(hit),
+                    Judgement::Unknown => {
+                        found.perhaps.add(hit);
+                        unsure.get_or_insert(seen.seq);
+                    }
+                    Judgement::False if fits.is_true() => {
+                        refused.get_or_insert(seen.seq);
+                    }
+                    Judgement::False => {}
                 }
             }
         }
@@ -245,12 +257,16 @@ impl RulesJudge {
         }
     }
 
-    /// What breaks a rule.
-    fn breach(&self, rule: &Rule, hits: &[Hits], events: &[u64], refused: Option<u64>) -> String {
-        let label = |seq: &u64| match self.labels.get(seq) {
+    fn label(&self, seq: u64) -> String {
+        match self.labels.get(&seq) {
             Some(label) => format!("{label} (event {seq})"),
             None => format!("event {seq}"),
-        };
+        }
+    }
+
+    /// What breaks a rule.
+    fn breach(&self, rule: &Rule, hits: &[Found], events: &[u64], refused: Option<u64>) -> String {
+        let label = |seq: &u64| self.label(*seq);
         let shown = words::first_few_long(&events.iter().map(label).collect::<Vec<_>>(), SHOWN);
         let refused = match refused {
             Some(seq) => format!("; {} was refused or cancelled", label(&seq)),
@@ -260,8 +276,8 @@ impl RulesJudge {
             Rule::Eventually(_) => format!("it never did{refused}"),
             Rule::Never(_) => format!("it did: {shown}"),
             Rule::Count(Bounds { max, .. }) => {
-                let (done, tried) =
-                    (hits.first().map_or(0, |hits| hits.count), hits.get(1).map_or(0, |hits| hits.count));
+                let count = |n: usize| hits.get(n).map_or(0, |found| found.surely.count);
+                let (done, tried) = (count(0), count(1));
                 match max {
                     Some(max) if tried > *max => format!("it did {}, too many are {shown}", times(tried)),
                     _ => format!("it did {}{refused}", times(done)),

@@ -9,8 +9,9 @@ use super::checks::Checks;
 use super::lists::filled;
 use super::{Body, Evidence, Judge, Subject, words};
 use crate::grade::Grade;
+use crate::trace::facts::Fact;
 use crate::trace::{CallStatus, ToolKind};
-use crate::values::PathGlob;
+use crate::values::{Below, PathGlob};
 
 /// Paths that are kept for a reason, at most.
 const KEPT: usize = 40;
@@ -52,6 +53,8 @@ impl Body for Scope {
             outside: Breaches::default(),
             forbidden: Breaches::default(),
             read: Breaches::default(),
+            unseen_change: None,
+            unseen_read: None,
         }))
     }
 }
@@ -91,6 +94,13 @@ struct ScopeJudge {
     outside: Breaches,
     forbidden: Breaches,
     read: Breaches,
+    /// The first call that changed files which the agent did not name, and the first that read such files.
+    unseen_change: Option<String>,
+    unseen_read: Option<String>,
+}
+
+fn not_shown(call: &Subject<'_>) -> String {
+    format!("the agent did not show which files {} (event {}) is about", call.label(), call.seq)
 }
 
 fn fits(globs: &[PathGlob], path: &str) -> bool {
@@ -98,11 +108,13 @@ fn fits(globs: &[PathGlob], path: &str) -> bool {
 }
 
 impl ScopeJudge {
-    fn changed(&mut self, path: &str, how: impl Fn() -> String, events: &[u64]) {
+    fn changed(&mut self, path: &str, removed: bool, how: impl Fn() -> String, events: &[u64]) {
         if !self.wanted.only.is_empty() && !fits(&self.wanted.only, path) {
             self.outside.add(path, &how, events.iter().copied());
         }
-        if fits(&self.wanted.never, path) {
+        // With a folder goes what lies in it.
+        let holds = |glob: &PathGlob| removed && glob.lies_below(path) == Below::All;
+        if fits(&self.wanted.never, path) || self.wanted.never.iter().any(holds) {
             self.forbidden.add(path, &how, events.iter().copied());
         }
     }
@@ -121,19 +133,29 @@ impl Judge for ScopeJudge {
     fn call(&mut self, call: &Subject<'_>) {
         let changes = matches!(call.call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
         if changes && took_place(call) {
-            for path in call.paths() {
-                let how = || format!("by {} (event {})", call.call.kind, call.seq);
-                self.changed(path, how, &[call.seq, call.result_seq]);
+            match call.paths() {
+                Fact::Seen(paths) => {
+                    for path in paths {
+                        let how = || format!("by {} (event {})", call.call.kind, call.seq);
+                        self.changed(path, call.call.kind != ToolKind::Edit, how, &[call.seq, call.result_seq]);
+                    }
+                }
+                Fact::NotShown => {
+                    self.unseen_change.get_or_insert_with(|| not_shown(call));
+                }
             }
         } else if call.shows_changes() && took_place(call) {
             for path in call.changed_paths() {
                 let how = || format!("by {} (event {})", call.call.kind, call.seq);
-                self.changed(&path, how, &[call.seq, call.result_seq]);
+                self.changed(&path, false, how, &[call.seq, call.result_seq]);
             }
         }
         if call.call.kind == ToolKind::Read && !self.wanted.reads.is_empty() && took_place(call) {
-            for path in call.paths().iter().filter(|path| !fits(&self.wanted.reads, path)) {
+            for path in call.known_paths().iter().filter(|path| !fits(&self.wanted.reads, path)) {
                 self.read.add(path, || format!("(event {})", call.seq), [call.seq, call.result_seq]);
+            }
+            if *call.paths() == Fact::NotShown {
+                self.unseen_read.get_or_insert_with(|| not_shown(call));
             }
         }
     }
@@ -141,14 +163,14 @@ impl Judge for ScopeJudge {
     fn finish(mut self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
         if let Some(change) = evidence.change {
             for (path, what) in change.all() {
-                self.changed(path, || format!("was {what}"), &[]);
+                self.changed(path, false, || format!("was {what}"), &[]);
             }
         }
         let traced = evidence.header.capabilities.tracing;
         let unknown = match (evidence.change, traced) {
-            (_, false) => Some("the harness shows no tool calls"),
-            (None, true) => Some("the change of the workspace is not known"),
-            (Some(_), true) => None,
+            (_, false) => Some("the harness shows no tool calls".to_owned()),
+            (None, true) => Some("the change of the workspace is not known".to_owned()),
+            (Some(_), true) => self.unseen_change.take(),
         };
         let Scope { only, never, reads } = &self.wanted;
         let any_of = |globs: &[PathGlob]| words::any_of(globs.iter().map(|glob| format!("`{glob}`")));
@@ -162,7 +184,7 @@ impl Judge for ScopeJudge {
                 [] => continue,
                 globs => any_of(globs),
             };
-            match unknown {
+            match &unknown {
                 _ if breaches.count > 0 => {
                     checks.violated(format!("{key}: {globs} {broken}: {}", breaches.told()), breaches.events.clone());
                 }
@@ -177,6 +199,8 @@ impl Judge for ScopeJudge {
             } else if self.read.count > 0 {
                 let reason = format!("reads: only {globs} may be read, and these were: {}", self.read.told());
                 checks.violated(reason, self.read.events.clone());
+            } else if let Some(why) = &self.unseen_read {
+                checks.unknown(format!("reads: {globs} could not be judged, because {why}"));
             } else {
                 checks.held(format!("reads: {globs}; nothing else was read"), []);
             }

@@ -17,6 +17,7 @@ use super::matcher::{Matcher, refuse_list};
 use super::sequence::{Follow, Made};
 use super::{Body, Evidence, Judge, Subject, words};
 use crate::grade::Grade;
+use crate::judgement::Judgement;
 use crate::trace::ToolKind;
 
 /// Calls that are told in a reason, at most.
@@ -181,7 +182,7 @@ impl Body for ToolCalls {
             forbid: self.forbid.iter().map(|_| Found::default()).collect(),
             kept: usize::try_from(demand).unwrap_or(usize::MAX),
             wanted: self.clone(),
-            order: Follow::new(self.order.len()),
+            order: Order::new(self.order.len()),
             attempts: Found::default(),
             carried_out: 0,
             by_kind: BTreeMap::new(),
@@ -202,6 +203,18 @@ struct Found {
     /// Those that fit but were not carried out.
     refused: u64,
     refused_at: Option<u64>,
+    /// Those that may fit: the agent did not show what decides.
+    perhaps: Perhaps,
+}
+
+/// Calls that may fit: how many, and the first of them and of those that fit.
+#[derive(Default)]
+struct Perhaps {
+    count: u64,
+    /// The first calls that fit or may fit.
+    first: Vec<u64>,
+    /// The first one that may fit.
+    label: Option<String>,
 }
 
 impl Found {
@@ -213,12 +226,56 @@ impl Found {
             self.over.extend([call.seq, call.result_seq]);
         }
     }
-}
 
-impl Found {
+    /// Takes one that may fit.
+    fn perhaps(&mut self, call: &Subject<'_>) {
+        self.perhaps.count += 1;
+        self.perhaps.label.get_or_insert_with(|| format!("{} (event {})", call.label(), call.seq));
+    }
+
+    /// How many may fit at the most.
+    fn most(&self) -> u64 {
+        self.count.saturating_add(self.perhaps.count)
+    }
+
     /// Events of the calls that were too many, without their results.
     fn over_calls(&self) -> Vec<u64> {
         self.over.iter().copied().step_by(2).collect()
+    }
+
+    /// Why it is not known whether a matcher fits.
+    fn hangs_on(&self) -> String {
+        let more = match self.perhaps.count.saturating_sub(1) {
+            0 => String::new(),
+            more => format!(" and of {}", words::count(more, "more call")),
+        };
+        let label = self.perhaps.label.as_deref().unwrap_or("a call");
+        format!("the agent did not show enough of {label}{more}")
+    }
+}
+
+/// The calls in order: those that fit, and those that fit or may fit.
+struct Order {
+    surely: Follow,
+    perhaps: Follow,
+}
+
+impl Order {
+    fn new(expected: usize) -> Self {
+        Self { surely: Follow::new(expected), perhaps: Follow::new(expected) }
+    }
+
+    fn call(&mut self, call: &Subject<'_>, fits: &[Judgement]) {
+        let which = |takes: fn(Judgement) -> bool| -> Vec<usize> {
+            fits.iter().enumerate().filter(|(_, fits)| takes(**fits)).map(|(n, _)| n).collect()
+        };
+        for (follow, fits) in
+            [(&mut self.surely, which(Judgement::is_true)), (&mut self.perhaps, which(Judgement::may_be_true))]
+        {
+            if !fits.is_empty() {
+                follow.call(Made { seq: call.seq, step: call.call.step, fits });
+            }
+        }
     }
 }
 
@@ -227,7 +284,7 @@ struct CallsJudge {
     kept: usize,
     require: Vec<Found>,
     forbid: Vec<Found>,
-    order: Follow,
+    order: Order,
     attempts: Found,
     carried_out: u64,
     by_kind: BTreeMap<ToolKind, Found>,
@@ -247,25 +304,36 @@ impl Judge for CallsJudge {
             self.by_kind.entry(kind).or_default().add(call, Some(*limit));
         }
         for (wanted, found) in self.wanted.require.iter().zip(&mut self.require) {
-            if wanted.matcher.finds(call) {
-                found.add(call, wanted.max());
-                if found.first.len() < self.kept {
-                    found.first.push(call.seq);
+            let finds = wanted.matcher.finds(call);
+            match finds {
+                Judgement::True => {
+                    found.add(call, wanted.max());
+                    if found.first.len() < self.kept {
+                        found.first.push(call.seq);
+                    }
                 }
-            } else if wanted.matcher.status.is_none() && wanted.matcher.fits(call) {
-                found.refused += 1;
-                found.refused_at.get_or_insert(call.seq);
+                Judgement::Unknown => found.perhaps(call),
+                Judgement::False => {
+                    if wanted.matcher.status.is_none() && wanted.matcher.fits(call).is_true() {
+                        found.refused += 1;
+                        found.refused_at.get_or_insert(call.seq);
+                    }
+                }
+            }
+            if finds.may_be_true() && found.perhaps.first.len() < self.kept {
+                found.perhaps.first.push(call.seq);
             }
         }
         for (matcher, found) in self.wanted.forbid.iter().zip(&mut self.forbid) {
-            if matcher.fits(call) {
-                found.add(call, Some(0));
+            match matcher.fits(call) {
+                Judgement::True => found.add(call, Some(0)),
+                Judgement::Unknown => found.perhaps(call),
+                Judgement::False => {}
             }
         }
-        let order = self.wanted.order.iter().enumerate();
-        let fits: Vec<usize> = order.filter(|(_, matcher)| matcher.finds(call)).map(|(n, _)| n).collect();
-        if !fits.is_empty() {
-            self.order.call(Made { seq: call.seq, step: call.call.step, fits });
+        if !self.wanted.order.is_empty() {
+            let fits: Vec<Judgement> = self.wanted.order.iter().map(|matcher| matcher.finds(call)).collect();
+            self.order.call(call, &fits);
         }
     }
 
@@ -273,19 +341,22 @@ impl Judge for CallsJudge {
         if let Some(ungraded) = evidence.without_tracing() {
             return ungraded;
         }
-        let in_order = std::mem::take(&mut self.order).finish();
+        let order = std::mem::replace(&mut self.order, Order::new(0));
         let mut checks = Checks::default();
         self.check_required(&mut checks);
         for (matcher, found) in self.wanted.forbid.iter().zip(&self.forbid) {
             match &found.label {
-                None => checks.held(format!("{matcher} was never called"), []),
                 Some(label) => checks.violated(
                     format!("{matcher} is forbidden and was called {}: {label}", times(found)),
                     found.over.iter().copied(),
                 ),
+                None if found.perhaps.count > 0 => {
+                    checks.unknown(format!("whether {matcher} was called is unknown: {}", found.hangs_on()));
+                }
+                None => checks.held(format!("{matcher} was never called"), []),
             }
         }
-        self.check_order(&in_order, &mut checks);
+        self.check_order(&order.surely.finish(), &order.perhaps.finish(), &mut checks);
         self.check_counts(&mut checks);
         checks.grade()
     }
@@ -293,56 +364,72 @@ impl Judge for CallsJudge {
 
 impl CallsJudge {
     fn check_required(&self, checks: &mut Checks) {
-        let wants: Vec<Want<'_>> = self
-            .wanted
-            .require
-            .iter()
-            .zip(&self.require)
-            .map(|(wanted, found)| Want {
+        let demands = |candidates: fn(&Found) -> &[u64]| {
+            let wants = self.wanted.require.iter().zip(&self.require).map(|(wanted, found)| Want {
                 demand: usize::try_from(wanted.min()).unwrap_or(usize::MAX),
-                candidates: &found.first,
-            })
-            .collect();
-        let given = assign(&wants);
-        for ((wanted, found), given) in self.wanted.require.iter().zip(&self.require).zip(given) {
+                candidates: candidates(found),
+            });
+            assign(&wants.collect::<Vec<Want<'_>>>())
+        };
+        let surely = demands(|found| &found.first);
+        let perhaps = demands(|found| &found.perhaps.first);
+        let entries = self.wanted.require.iter().zip(&self.require);
+        for ((wanted, found), (surely, perhaps)) in entries.zip(surely.into_iter().zip(perhaps)) {
             let matcher = &wanted.matcher;
-            let (count, min) = (found.count, wanted.min());
-            if let Some(max) = wanted.max().filter(|max| count > *max) {
+            let (count, min, max) = (found.count, wanted.min(), wanted.max());
+            if let Some(max) = max.filter(|max| count > *max) {
                 let reason = format!(
                     "{matcher} was called {count} times, at most {max} wanted ({})",
                     words::events(&found.over_calls())
                 );
                 checks.violated(reason, found.over.iter().copied());
-            } else if let Some(given) = given {
-                checks.held(format!("{matcher} was called ({})", words::count(count, "time")), given);
-            } else if count >= min {
-                let at = words::events(&found.first);
-                let reason =
-                    format!("{matcher} has no call of its own: what fits it ({at}) is needed by other entries too");
-                checks.violated(reason, []);
-            } else {
-                let how_often = match count {
-                    0 => "was never called".to_owned(),
-                    count => format!("was called {} of {min} times", count),
-                };
-                let refused = match (found.refused, found.refused_at) {
-                    (refused, Some(at)) if refused > 0 => {
-                        format!(", and {} was refused or cancelled (event {at})", words::count(refused, "attempt"))
-                    }
-                    _ => String::new(),
-                };
-                checks.violated(format!("{matcher} {how_often}{refused}; {}", self.told_calls()), []);
+                continue;
+            }
+            match (surely, perhaps) {
+                // What no way to read the unknown gives a call of its own has none.
+                (_, None) if found.most() >= min => {
+                    let at = words::events(&found.perhaps.first);
+                    let reason =
+                        format!("{matcher} has no call of its own: what fits it ({at}) is needed by other entries too");
+                    checks.violated(reason, []);
+                }
+                (_, None) => checks.violated(self.missing(wanted, found), []),
+                (Some(given), Some(_)) if max.is_none_or(|max| found.most() <= max) => {
+                    checks.held(format!("{matcher} was called ({})", words::count(count, "time")), given);
+                }
+                (_, Some(_)) => {
+                    let reason = format!("how often {matcher} was called is unknown: {}", found.hangs_on());
+                    checks.unknown(reason);
+                }
             }
         }
     }
 
-    fn check_order(&self, found: &[u64], checks: &mut Checks) {
+    fn missing(&self, wanted: &Wanted, found: &Found) -> String {
+        let how_often = match found.most() {
+            0 => "was never called".to_owned(),
+            count => format!("was called {count} of {} times", wanted.min()),
+        };
+        let refused = match (found.refused, found.refused_at) {
+            (refused, Some(at)) if refused > 0 => {
+                format!(", and {} was refused or cancelled (event {at})", words::count(refused, "attempt"))
+            }
+            _ => String::new(),
+        };
+        format!("{} {how_often}{refused}; {}", wanted.matcher, self.told_calls())
+    }
+
+    fn check_order(&self, found: &[u64], perhaps: &[u64], checks: &mut Checks) {
         let order = &self.wanted.order;
         match order.get(found.len()) {
             _ if order.is_empty() => {}
             None => {
                 checks.held(format!("the calls came in order ({})", words::events(found)), found.iter().copied());
             }
+            Some(_) if perhaps.len() >= order.len() => checks.unknown(format!(
+                "whether the calls came in order is unknown: the agent did not show enough of the calls at {}",
+                words::events(perhaps)
+            )),
             Some(missing) => {
                 let after = match (found.last(), order.get(found.len().wrapping_sub(1))) {
                     (Some(seq), Some(before)) => format!("after event {seq}, where {before} was called, "),

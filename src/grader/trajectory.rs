@@ -15,6 +15,7 @@ use super::matcher::{Matcher, Speaker};
 use super::sequence::{Compared, Made};
 use super::{Body, Evidence, Judge, Subject, words};
 use crate::grade::{Grade, Score};
+use crate::judgement::Judgement;
 use crate::values::{Fraction, NameGlob};
 
 /// Calls whose label is kept for a reason, at most.
@@ -77,6 +78,11 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// Whether calls beside the expected ones change what it says.
+    fn counts_more(self) -> bool {
+        !matches!(self, Mode::InOrder | Mode::AnyOrder | Mode::Superset | Mode::Recall)
+    }
+
     fn gives_a_share(self) -> bool {
         matches!(self, Mode::Precision | Mode::Recall | Mode::F1 | Mode::OrderedF1)
     }
@@ -225,27 +231,82 @@ impl Body for Trajectory {
     fn judge(&self) -> Option<Box<dyn Judge>> {
         let expected = self.calls();
         Some(Box::new(TrajectoryJudge {
-            candidates: vec![0; expected.len()],
+            surely: Side::new(expected.len()),
+            perhaps: None,
+            unsure: None,
+            is_count_unsure: false,
             expected,
             wanted: self.clone(),
-            made: Vec::new(),
             labels: Vec::new(),
-            extra: Vec::new(),
             count: 0,
         }))
+    }
+}
+
+/// The calls by one reading of what was not shown.
+#[derive(Clone)]
+struct Side {
+    /// For each expected call, how many that fit it are kept.
+    candidates: Vec<usize>,
+    made: Vec<Made>,
+    /// The first calls that fit nothing.
+    extra: Vec<u64>,
+}
+
+impl Side {
+    fn new(expected: usize) -> Self {
+        Self { candidates: vec![0; expected], made: Vec::new(), extra: Vec::new() }
+    }
+
+    fn take(&mut self, mode: Mode, call: &Subject<'_>, fits: Vec<usize>) {
+        if fits.is_empty() && self.extra.len() < LABELS {
+            self.extra.push(call.seq);
+        }
+        if self.keeps(mode, &fits) {
+            for fit in &fits {
+                self.candidates[*fit] += 1;
+            }
+            self.made.push(Made { seq: call.seq, step: call.call.step, fits });
+        }
+    }
+
+    /// Whether a call can still matter. What follows from counts alone needs no calls.
+    fn keeps(&self, mode: Mode, fits: &[usize]) -> bool {
+        let expected = self.candidates.len();
+        match mode {
+            // One call more than expected, and it is decided.
+            Mode::Exact | Mode::Strict | Mode::Subset | Mode::Unordered => self.made.len() <= expected,
+            // Of calls that fit the same, more than are expected at all never help.
+            Mode::AnyOrder | Mode::Superset | Mode::Precision | Mode::Recall | Mode::F1 => {
+                fits.iter().any(|fit| self.candidates.get(*fit).is_some_and(|kept| *kept < expected))
+            }
+            Mode::InOrder | Mode::OrderedF1 => !fits.is_empty(),
+        }
+    }
+
+    fn unmatched(&self, matching: &[Option<usize>]) -> Vec<u64> {
+        let mut events = self.extra.clone();
+        let used: Vec<usize> = matching.iter().flatten().copied().collect();
+        let left = self.made.iter().enumerate().filter(|(n, call)| !call.fits.is_empty() && !used.contains(n));
+        events.extend(left.map(|(_, call)| call.seq).take(LABELS));
+        events.sort_unstable();
+        events
     }
 }
 
 struct TrajectoryJudge {
     wanted: Trajectory,
     expected: Vec<Matcher>,
-    /// For each expected call, how many that fit it are kept.
-    candidates: Vec<usize>,
-    made: Vec<Made>,
+    /// The calls with what they fit for sure.
+    surely: Side,
+    /// The calls with what they may fit; absent while that is the same.
+    perhaps: Option<Side>,
+    /// The first call of which too little was shown.
+    unsure: Option<String>,
+    /// Whether a call counts at all hangs on what was not shown.
+    is_count_unsure: bool,
     /// The first calls in a few words, by their `seq`.
     labels: Vec<(u64, String)>,
-    /// The first calls that fit nothing.
-    extra: Vec<u64>,
     count: u64,
 }
 
@@ -259,24 +320,31 @@ impl Judge for TrajectoryJudge {
         if !is_whose {
             return;
         }
-        let fits: Vec<usize> =
-            self.expected.iter().enumerate().filter(|(_, matcher)| matcher.finds(call)).map(|(n, _)| n).collect();
+        let fits: Vec<Judgement> = self.expected.iter().map(|matcher| matcher.finds(call)).collect();
+        let which = |takes: fn(Judgement) -> bool| -> Vec<usize> {
+            fits.iter().enumerate().filter(|(_, fits)| takes(**fits)).map(|(n, _)| n).collect()
+        };
+        let (surely, perhaps) = (which(Judgement::is_true), which(Judgement::may_be_true));
         // A call that was refused is none, unless it is what is expected.
-        if !call.status.carried_out() && fits.is_empty() {
+        if !call.status.carried_out() && perhaps.is_empty() {
             return;
         }
-        self.count += 1;
-        if fits.is_empty() && self.extra.len() < LABELS {
-            self.extra.push(call.seq);
+        let counts = call.status.carried_out() || !surely.is_empty();
+        self.is_count_unsure |= !counts;
+        if surely != perhaps {
+            self.unsure.get_or_insert_with(|| format!("{} (event {})", call.label(), call.seq));
+            self.perhaps.get_or_insert_with(|| self.surely.clone());
         }
+        self.count += u64::from(counts);
         if self.labels.len() < LABELS {
             self.labels.push((call.seq, call.label()));
         }
-        if self.keeps(&fits) {
-            for fit in &fits {
-                self.candidates[*fit] += 1;
-            }
-            self.made.push(Made { seq: call.seq, step: call.call.step, fits });
+        let mode = self.wanted.mode;
+        if let Some(side) = &mut self.perhaps {
+            side.take(mode, call, perhaps);
+        }
+        if counts {
+            self.surely.take(mode, call, surely);
         }
     }
 
@@ -285,36 +353,38 @@ impl Judge for TrajectoryJudge {
             return ungraded;
         }
         // Speakers take turns within their steps.
-        self.made.sort_by_key(|call| (call.step, call.seq));
+        for side in [Some(&mut self.surely), self.perhaps.as_mut()].into_iter().flatten() {
+            side.made.sort_by_key(|call| (call.step, call.seq));
+        }
         let items = self.items();
-        let compared = Compared::new(&self.made, &items);
+        let min = self.wanted.min.unwrap_or(Fraction::ONE);
+        let compared = Compared::new(&self.surely.made, &items);
         let matching = compared.matching();
         let value = self.value(&compared, &matching);
-        let min = self.wanted.min.unwrap_or(Fraction::ONE);
         let passed = value >= min;
+        if let Some(label) = &self.unsure {
+            let best = self.perhaps.as_ref().map_or(value, |side| {
+                let compared = Compared::new(&side.made, &items);
+                self.value(&compared, &compared.matching())
+            });
+            let is_open =
+                passed != (best >= min) || self.is_count_unsure && (self.wanted.mode.counts_more() || self.count == 0);
+            if is_open {
+                return Grade::ungraded(format!(
+                    "whether the calls are the expected ones, {}, is unknown: the agent did not show enough of {label}",
+                    mode_word(self.wanted.mode)
+                ));
+            }
+        }
         let reason = self.reason(&compared, &matching, value, passed);
-        let matched = matching.iter().flatten().filter_map(|n| self.made.get(*n)).map(|call| call.seq);
-        let events: Vec<u64> = if passed { matched.collect() } else { self.unmatched(&matching) };
+        let matched = matching.iter().flatten().filter_map(|n| self.surely.made.get(*n)).map(|call| call.seq);
+        let events: Vec<u64> = if passed { matched.collect() } else { self.surely.unmatched(&matching) };
         Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() })
             .pointing_at(events.into_iter().take(100))
     }
 }
 
 impl TrajectoryJudge {
-    /// Whether a call can still matter. What follows from counts alone needs no calls.
-    fn keeps(&self, fits: &[usize]) -> bool {
-        let expected = self.expected.len();
-        match self.wanted.mode {
-            // One call more than expected, and it is decided.
-            Mode::Exact | Mode::Strict | Mode::Subset | Mode::Unordered => self.made.len() <= expected,
-            // Of calls that fit the same, more than are expected at all never help.
-            Mode::AnyOrder | Mode::Superset | Mode::Precision | Mode::Recall | Mode::F1 => {
-                fits.iter().any(|fit| self.candidates.get(*fit).is_some_and(|kept| *kept < expected))
-            }
-            Mode::InOrder | Mode::OrderedF1 => !fits.is_empty(),
-        }
-    }
-
     fn items(&self) -> Vec<Range<usize>> {
         let mut next = 0;
         let items = self.wanted.expected.iter().map(|item| {
@@ -343,15 +413,6 @@ impl TrajectoryJudge {
             Mode::F1 => share(2 * matched, count.saturating_add(expected)),
             Mode::OrderedF1 => share(2 * compared.common(), count.saturating_add(expected)),
         }
-    }
-
-    fn unmatched(&self, matching: &[Option<usize>]) -> Vec<u64> {
-        let mut events = self.extra.clone();
-        let used: Vec<usize> = matching.iter().flatten().copied().collect();
-        let left = self.made.iter().enumerate().filter(|(n, call)| !call.fits.is_empty() && !used.contains(n));
-        events.extend(left.map(|(_, call)| call.seq).take(LABELS));
-        events.sort_unstable();
-        events
     }
 
     fn label(&self, seq: u64) -> String {
@@ -385,12 +446,12 @@ impl TrajectoryJudge {
             .filter(|(_, call)| call.is_none())
             .map(|(matcher, _)| format!("{matcher} has no call of its own"))
             .collect();
-        let extra: Vec<String> = self.unmatched(matching).iter().map(|seq| self.label(*seq)).collect();
+        let extra: Vec<String> = self.surely.unmatched(matching).iter().map(|seq| self.label(*seq)).collect();
         let mut told = vec![head];
         if !matches!(self.wanted.mode, Mode::Subset | Mode::Precision) && !missing.is_empty() {
             told.push(words::first_few_long(&missing, SHOWN));
         }
-        let allows_more = matches!(self.wanted.mode, Mode::InOrder | Mode::AnyOrder | Mode::Superset | Mode::Recall);
+        let allows_more = !self.wanted.mode.counts_more();
         if !allows_more && !extra.is_empty() {
             told.push(format!("not expected: {}", words::first_few(&extra, SHOWN)));
         }
@@ -418,7 +479,7 @@ impl TrajectoryJudge {
         }
         let steps: Vec<String> = {
             let mut steps: Vec<(u64, usize)> = Vec::new();
-            for call in &self.made {
+            for call in &self.surely.made {
                 match steps.last_mut() {
                     Some((step, calls)) if *step == call.step => *calls += 1,
                     _ => steps.push((call.step, 1)),

@@ -3,10 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::{Answer, Interaction, Rule, When};
-use crate::trace::view;
-use crate::trace::{FileDiff, Location, ToolKind};
+use crate::grader::matcher::{command_fits, name_fits, within_command};
+use crate::judgement::Judgement;
+use crate::trace::facts::{Command, Fact, Reading, Told, is_cut};
+use crate::trace::{ToolKind, view};
+use crate::values::Below;
 
-/// What is known of the call that permission is asked for.
+/// What is known of the call that permission is asked for. What the agent did not show is absent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Asked {
     /// What the tool does.
@@ -16,33 +19,54 @@ pub struct Asked {
     /// The agent's line for people.
     pub title: Option<String>,
     /// The paths it touches, relative to the workspace.
-    pub paths: Vec<String>,
+    pub paths: Fact<Vec<String>>,
     /// Its arguments.
     pub input: Option<Value>,
     /// The command it runs.
-    pub command: Option<String>,
+    pub command: Command,
 }
 
 impl Asked {
-    /// What a call is asked about, with paths and command taken from its input, locations and diffs.
-    pub fn new(
-        kind: ToolKind,
-        name: Option<String>,
-        title: Option<String>,
-        input: Option<Value>,
-        locations: &[Location],
-        diffs: &[FileDiff],
-        workspace: Option<&str>,
-    ) -> Self {
-        let paths = view::paths(input.as_ref(), locations, diffs, workspace);
-        let command = view::command(input.as_ref());
-        Self { kind: Some(kind), name, title, paths, input, command }
+    /// What a call is asked about, with paths and command taken from its input, locations, diffs and title.
+    pub fn new(name: Option<String>, told: &Told<'_>, reading: &Reading) -> Self {
+        Self {
+            kind: told.kind,
+            name,
+            title: told.title.map(str::to_owned),
+            paths: told.paths(reading),
+            input: told.input.cloned(),
+            command: told.command(reading),
+        }
+    }
+
+    /// What is asked for, where a request says more of the announced call, or something else: what the request shows
+    /// counts, and the rest stays as it was announced.
+    #[must_use]
+    pub fn with_request(self, name: Option<String>, told: &Told<'_>, reading: &Reading) -> Self {
+        let kind = told.kind.or(self.kind);
+        let title = told.title.map(str::to_owned).or(self.title);
+        let asked = Told { kind, ..*told };
+        let shows_paths = matches!(asked.paths(reading), Fact::Seen(paths) if !paths.is_empty());
+        let command = match asked.command(reading) {
+            command @ Command::Seen(_) => command,
+            other if told.input.is_some() && self.command.seen().is_none() => other,
+            _ => self.command,
+        };
+        Self {
+            kind,
+            name: name.or(self.name),
+            title,
+            paths: if shows_paths { asked.paths(reading) } else { self.paths },
+            input: told.input.cloned().or(self.input),
+            command,
+        }
     }
 }
 
-/// For each rule, how many requests its other conditions matched so far: what `nth` counts.
+/// For each rule, how many requests its other conditions matched so far, and how many more they may have matched:
+/// what `nth` counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Counters(Vec<u32>);
+pub struct Counters(Vec<(u32, u32)>);
 
 /// What a policy decided, and why.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +81,8 @@ pub struct Decision {
     pub reason: String,
     /// Keys of the call's input that shall be others, where the rule changes some.
     pub updated_input: Option<Map<String, Value>>,
+    /// What the trace should note.
+    pub notice: Option<String>,
 }
 
 /// Decides a request. Where a policy has nobody to ask here (`manual`, `llm`) the request is rejected:
@@ -70,6 +96,7 @@ pub fn decide(policy: &Interaction, asked: &Asked, counters: &mut Counters) -> D
         rule: None,
         reason: reason.to_owned(),
         updated_input: None,
+        notice: None,
     };
     match policy {
         Interaction::AutoApprove => plain(Answer::AllowOnce, "every request is approved"),
@@ -82,43 +109,99 @@ pub fn decide(policy: &Interaction, asked: &Asked, counters: &mut Counters) -> D
     }
 }
 
-/// Decides a request by a rule; where none matches nothing is decided.
+/// Decides a request by a rule; where none matches nothing is decided. A rule that would decide, and whose condition
+/// rests on what the agent did not show, rejects the request.
 pub fn decide_by_rule(policy: &Interaction, asked: &Asked, counters: &mut Counters) -> Option<Decision> {
     let Interaction::Scripted(scripted) = policy else { return None };
-    let (number, rule) = first_match(&scripted.rules, asked, counters)?;
+    let (number, rule, matches) = first_match(&scripted.rules, asked, counters)?;
     let name = rule.name.clone().unwrap_or_else(|| format!("rules[{number}]"));
+    if matches.is_unknown() {
+        let missing = missing(&rule.when, asked);
+        let reason = format!("{name} cannot be decided: the agent did not show {missing}");
+        let notice = Some(format!("the request is rejected, because {reason}"));
+        let (answer, policy) = (Answer::RejectOnce, policy.word());
+        return Some(Decision { answer, policy, rule: Some(name), reason, updated_input: None, notice });
+    }
     let reason = format!("{name} matches");
     let updated_input = rule.updated_input.clone();
-    Some(Decision { answer: rule.answer, policy: policy.word(), rule: Some(name), reason, updated_input })
+    Some(Decision { answer: rule.answer, policy: policy.word(), rule: Some(name), reason, updated_input, notice: None })
 }
 
-fn first_match<'a>(rules: &'a [Rule], asked: &Asked, counters: &mut Counters) -> Option<(usize, &'a Rule)> {
-    counters.0.resize(rules.len(), 0);
+/// The first rule that matches, or may match.
+fn first_match<'a>(rules: &'a [Rule], asked: &Asked, counters: &mut Counters) -> Option<(usize, &'a Rule, Judgement)> {
+    counters.0.resize(rules.len(), (0, 0));
     let mut first = None;
-    for (number, (rule, count)) in rules.iter().zip(&mut counters.0).enumerate() {
-        if !matches(&rule.when, asked) {
-            continue;
+    for (number, (rule, (surely, perhaps))) in rules.iter().zip(&mut counters.0).enumerate() {
+        let matched = matches(&rule.when, asked);
+        // Which of its requests this is: from so many to so many.
+        let (least, most) = (surely.saturating_add(1), surely.saturating_add(*perhaps).saturating_add(1));
+        match matched {
+            Judgement::False => continue,
+            Judgement::True => *surely = surely.saturating_add(1),
+            Judgement::Unknown => *perhaps = perhaps.saturating_add(1),
         }
-        *count = count.saturating_add(1);
-        if first.is_none() && rule.when.nth.is_none_or(|nth| nth == *count) {
-            first = Some((number, rule));
+        let counted = |nth: u32| match (least..=most).contains(&nth) {
+            false => Judgement::False,
+            true if least == most => Judgement::True,
+            true => Judgement::Unknown,
+        };
+        let decides = matched.and(|| rule.when.nth.map_or(Judgement::True, counted));
+        if first.is_none() && decides.may_be_true() {
+            first = Some((number, rule, decides));
         }
     }
     first
 }
 
-/// Whether everything but `nth` holds. What is not known matches nothing.
-fn matches(when: &When, asked: &Asked) -> bool {
-    let text = |value: &Option<String>, holds: &dyn Fn(&str) -> bool| value.as_deref().is_some_and(holds);
-    when.kind.is_none_or(|kind| asked.kind == Some(kind))
-        && when.name.as_ref().is_none_or(|glob| text(&asked.name, &|name| glob.is_match(name)))
-        && when.title.as_ref().is_none_or(|glob| text(&asked.title, &|title| glob.is_match(title)))
-        && when.path.as_ref().is_none_or(|glob| asked.paths.iter().any(|path| glob.is_match(path)))
-        && when.command.as_ref().is_none_or(|regex| text(&asked.command, &|command| regex.is_match(command)))
-        && when
-            .input
-            .as_ref()
-            .is_none_or(|regex| asked.input.as_ref().is_some_and(|input| regex.is_match(&view::canonical(input))))
+/// Whether everything but `nth` holds. A condition about what was not shown is unknown.
+fn matches(when: &When, asked: &Asked) -> Judgement {
+    Judgement::all(conditions(when, asked).into_iter().map(|(_, holds)| holds))
+}
+
+/// Each condition of a rule but `nth`, with what it is about.
+fn conditions(when: &When, asked: &Asked) -> Vec<(&'static str, Judgement)> {
+    let When { kind, name, title, path, input, command, nth: _ } = when;
+    let mut found = Vec::new();
+    if let Some(kind) = kind {
+        found.push(("the kind", asked.kind.map_or(Judgement::Unknown, |is| (is == *kind).into())));
+    }
+    if let Some(glob) = name {
+        found.push(("the tool's name", name_fits(glob, asked.name.as_deref())));
+    }
+    if let Some(glob) = title {
+        found.push(("the title", name_fits(glob, asked.title.as_deref())));
+    }
+    if let Some(glob) = path {
+        let removes = matches!(asked.kind, Some(ToolKind::Delete | ToolKind::Move));
+        let fits = |path: &String| match glob.is_match(path) {
+            true => Judgement::True,
+            // Of a folder the rule may mean a part.
+            false if removes && glob.lies_below(path) == Below::All => Judgement::Unknown,
+            false => Judgement::False,
+        };
+        let holds = asked.paths.seen().map_or(Judgement::Unknown, |paths| Judgement::any(paths.iter().map(fits)));
+        found.push(("which paths", holds));
+    }
+    if let Some(pattern) = command {
+        found.push(("the command", command_fits(pattern, &asked.command)));
+    }
+    if let Some(pattern) = input {
+        let holds = match &asked.input {
+            Some(input) if pattern.is_match(&view::canonical(input)) => Judgement::True,
+            Some(input) if !is_cut(input) => Judgement::False,
+            Some(_) => Judgement::Unknown,
+            None => within_command(pattern, asked.command.seen()),
+        };
+        found.push(("the input", holds));
+    }
+    found
+}
+
+/// What of a call was not shown that a rule asks for.
+fn missing(when: &When, asked: &Asked) -> String {
+    let unknown = conditions(when, asked).into_iter().filter(|(_, holds)| holds.is_unknown());
+    let names: Vec<&str> = unknown.map(|(name, _)| name).collect();
+    if names.is_empty() { "how many requests matched before".to_owned() } else { names.join(" and ") }
 }
 
 #[cfg(test)]
@@ -137,28 +220,19 @@ mod tests {
         decisions.map(|decision| (decision.answer, decision.rule)).collect()
     }
 
+    fn of(kind: ToolKind, name: &str, input: Option<&Value>) -> Asked {
+        let reading = Reading { workspace: Some("/w".to_owned()), command_title: None };
+        Asked::new(Some(name.into()), &Told { kind: Some(kind), input, ..Told::default() }, &reading)
+    }
+
     fn run(command: &str) -> Asked {
-        Asked::new(
-            ToolKind::Execute,
-            Some("Bash".into()),
-            None,
-            Some(json!({"command": command})),
-            &[],
-            &[],
-            Some("/w"),
-        )
+        let input = json!({"command": command});
+        of(ToolKind::Execute, "Bash", Some(&input))
     }
 
     fn edit(path: &str) -> Asked {
-        Asked::new(
-            ToolKind::Edit,
-            Some("Edit".into()),
-            None,
-            Some(json!({"path": path, "n": 1.0})),
-            &[],
-            &[],
-            Some("/w"),
-        )
+        let input = json!({"path": path, "n": 1.0});
+        of(ToolKind::Edit, "Edit", Some(&input))
     }
 
     #[test]
@@ -174,7 +248,13 @@ mod tests {
         assert_eq!(
             answers(
                 &policy,
-                &[run("rm -rf x"), run("ls"), edit("/w/src/a/b.rs"), edit("/etc/src/a"), Asked::default()]
+                &[
+                    run("rm -rf x"),
+                    run("ls"),
+                    edit("/w/src/a/b.rs"),
+                    edit("/etc/src/a"),
+                    of(ToolKind::Think, "T", Some(&json!({})))
+                ]
             ),
             [
                 (Answer::RejectAlways, Some("no rm".into())),

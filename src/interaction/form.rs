@@ -113,7 +113,7 @@ impl Policy {
 }
 
 fn decided(answer: Answer, rule: Option<String>, reason: String) -> Decision {
-    Decision { answer, policy: ANSWERS, rule, reason, updated_input: None }
+    Decision { answer, policy: ANSWERS, rule, reason, updated_input: None, notice: None }
 }
 
 /// An answer as the value of a field.

@@ -161,7 +161,7 @@ impl Policy {
             policy: decision.policy.to_owned(),
             rule: decision.rule,
             reason: Some(decision.reason),
-            notice: chosen.notice,
+            notice: decision.notice.or(chosen.notice),
             updated_input: decision.updated_input,
         }
     }
@@ -175,7 +175,7 @@ impl Policy {
             Some(answers) => {
                 let reason = "the case answers the question".to_owned();
                 let answer = Answer::AllowOnce;
-                (Some(answers), Decision { answer, policy: ANSWERS, rule, reason, updated_input: None })
+                (Some(answers), Decision { answer, policy: ANSWERS, rule, reason, updated_input: None, notice: None })
             }
             None => (None, self.declines("a question")),
         }
@@ -196,6 +196,7 @@ impl Policy {
             rule: Some(format!("answers[{number}]")),
             reason: said.answer.clone(),
             updated_input: None,
+            notice: None,
         })
     }
 
@@ -203,7 +204,7 @@ impl Policy {
     pub(super) fn declines(&self, what: &str) -> Decision {
         let policy = self.interaction.word();
         let reason = format!("{what} is no permission, and neither a rule nor `answers` of the case answers it");
-        Decision { answer: Answer::RejectOnce, policy, rule: None, reason, updated_input: None }
+        Decision { answer: Answer::RejectOnce, policy, rule: None, reason, updated_input: None, notice: None }
     }
 }
 
@@ -228,6 +229,7 @@ mod tests {
 
     use super::super::{Advice, Llm};
     use super::*;
+    use crate::trace::facts::{Reading, Told};
 
     fn policy(yaml: &str, answers: &[(&str, &str)]) -> Policy {
         let answer = |(question, answer): &(&str, &str)| QuestionAnswer {
@@ -239,7 +241,8 @@ mod tests {
 
     fn plan(policy: &mut Policy) -> (Option<String>, String) {
         let input = json!({"plan": "1. Delete everything"});
-        let asked = Asked::new(ToolKind::SwitchMode, Some("ExitPlanMode".into()), None, Some(input), &[], &[], None);
+        let told = Told { kind: Some(ToolKind::SwitchMode), input: Some(&input), ..Told::default() };
+        let asked = Asked::new(Some("ExitPlanMode".into()), &told, &Reading::default());
         let option = |id: &str, kind: &str| PermissionOption { option: id.into(), kind: kind.into(), label: "".into() };
         let reply = policy.decide_alone(&asked, &[option("yes", "allow_once"), option("no", "reject_once")]);
         (reply.option, reply.policy)
@@ -295,7 +298,7 @@ mod tests {
     #[tokio::test]
     async fn no_answer_is_waited_for_without_end() {
         let thinks = Arc::new(Thinks);
-        let asked = Asked::new(ToolKind::Execute, None, None, None, &[], &[], None);
+        let asked = Asked { kind: Some(ToolKind::Execute), ..Asked::default() };
         let option = |kind: &str| PermissionOption { option: kind.into(), kind: kind.into(), label: "".into() };
         let options = [option("allow_once"), option("reject_once")];
         for (yaml, chosen, why) in [

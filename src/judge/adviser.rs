@@ -88,8 +88,8 @@ impl OfTrial {
         let asked = &request.asked;
         let diffs: Vec<Value> = request.diffs.iter().map(|diff| json!(diff)).collect();
         let told = json!({
-            "kind": asked.kind, "name": asked.name, "title": asked.title, "paths": asked.paths,
-            "command": asked.command, "input": asked.input, "changes": diffs,
+            "kind": asked.kind, "name": asked.name, "title": asked.title, "paths": asked.paths.seen(),
+            "command": asked.command.seen(), "input": asked.input, "changes": diffs,
         });
         let told = self.masker.mask(&told.to_string()).into_owned();
         if told.chars().nth(CHARACTERS).is_some() {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
-use super::{Body, CallStatus, Event, FileDiff, PermissionOutcome, ToolCall, ToolResult};
+use super::{Body, CallStatus, Event, FileDiff, ToolCall, ToolResult};
 
 /// A call with its result and what was decided about it.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +15,7 @@ pub struct Call {
     pub at_ms: u64,
     /// The sub-agent that made it.
     pub parent: Option<String>,
-    /// The call itself. Where a policy changed the input, this is the changed one.
+    /// The call itself. Where a request for permission or a policy changed it, this is the changed one.
     pub call: ToolCall,
     /// `seq` of its result.
     pub result_seq: u64,
@@ -63,10 +63,22 @@ impl Joiner {
                 });
                 Vec::new()
             }
-            Body::PermissionResponse(response) => {
-                if response.outcome == PermissionOutcome::Allowed
-                    && let Some(input) = &response.updated_input
+            Body::PermissionRequest(request) => {
+                let number = self.open.get(&request.call).copied();
+                if let Some(asked) = &request.asked
+                    && let Some(waiting) = number.and_then(|n| self.at(n))
                 {
+                    waiting.call.kind = asked.kind.unwrap_or(waiting.call.kind);
+                    waiting.call.name = asked.name.clone().or(waiting.call.name.take());
+                    if let Some(locations) = &asked.locations {
+                        waiting.call.locations.clone_from(locations);
+                    }
+                }
+                Vec::new()
+            }
+            // What was asked for is what was attempted, whatever was answered.
+            Body::PermissionResponse(response) => {
+                if let Some(input) = &response.updated_input {
                     self.change_input(&response.call, input);
                 }
                 Vec::new()

@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    Attachment, Body, CallStatus, ErrorCategory, Event, Exit, FileDiff, Header, Location, Message, PermissionOption,
-    PermissionOutcome, PermissionRequest, PermissionResponse, PlanEntry, Role, Stop, ToolCall, ToolKind, ToolResult,
-    Usage, UsageScope, VERSION,
+    AskedCall, Attachment, Body, CallStatus, ErrorCategory, Event, Exit, FileDiff, Header, Location, Message,
+    PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, PlanEntry, Role, Stop, ToolCall,
+    ToolKind, ToolResult, Usage, UsageScope, VERSION,
 };
 
 /// Why a Trace could not be read.
@@ -169,6 +169,8 @@ struct RawEvent<'a> {
     #[serde(default)]
     options: Vec<PermissionOption>,
     #[serde(default)]
+    asked: Option<AskedCall>,
+    #[serde(default)]
     outcome: Option<PermissionOutcome>,
     #[serde(default)]
     option: Option<String>,
@@ -251,6 +253,7 @@ impl RawEvent<'_> {
                 call: self.call.ok_or_else(|| need("call"))?,
                 request: self.request.ok_or_else(|| need("request"))?,
                 options: self.options,
+                asked: self.asked,
             }),
             "permission_response" => Body::PermissionResponse(PermissionResponse {
                 call: self.call.ok_or_else(|| need("call"))?,

@@ -11,7 +11,7 @@ mod calls;
 mod said;
 
 pub use bounds::is_empty;
-pub use said::{Answered, CallSaid, Part, ResultSaid, Said, Voice};
+pub use said::{Answered, Asking, CallSaid, Part, ResultSaid, Said, Voice};
 
 use bounds::{hash, push_bounded, shorten};
 use calls::{OpenCall, OpenRequest, Step};

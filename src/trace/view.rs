@@ -2,30 +2,62 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{FileDiff, Location};
 
-/// Input keys under which agents put a path, all of them seen in recordings.
-const PATH_KEYS: [&str; 12] = [
+/// Input keys under which agents put a path, all of them seen in recordings or in the tools' own descriptions.
+const PATH_KEYS: [&str; 19] = [
     "path",
     "file_path",
     "filePath",
     "filepath",
     "file",
+    "fileName",
     "filename",
+    "file_name",
     "absolute_path",
+    "absolutePath",
+    "relative_path",
+    "relativePath",
+    "relative_workspace_path",
     "notebook_path",
     "target_file",
+    "targetFile",
     "dir_path",
     "directory",
     "uri",
 ];
-/// Input keys under which agents put several paths.
-const PATHS_KEYS: [&str; 4] = ["paths", "files", "file_paths", "filePaths"];
+/// Input keys under which agents put several paths, each a text or an object with a path of its own.
+const PATHS_KEYS: [&str; 8] =
+    ["paths", "files", "file_paths", "filePaths", "edits", "operations", "target_files", "changes"];
 /// Input keys of a move, which touches both ends.
-const MOVE_KEYS: [&str; 8] =
-    ["from", "to", "source", "destination", "old_path", "new_path", "source_path", "destination_path"];
+const MOVE_KEYS: [&str; 19] = [
+    "from",
+    "to",
+    "source",
+    "destination",
+    "src",
+    "dst",
+    "dest",
+    "old_path",
+    "new_path",
+    "oldPath",
+    "newPath",
+    "source_path",
+    "destination_path",
+    "sourcePath",
+    "destinationPath",
+    "src_path",
+    "dst_path",
+    "from_path",
+    "to_path",
+];
+/// Input keys under which agents put the text of a patch.
+const PATCH_KEYS: [&str; 7] = ["patch", "patchText", "patch_text", "input", "command", "cmd", "arguments"];
+/// How the lines of a patch begin that name a file, and where such a patch begins.
+const PATCH_LINES: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+const PATCH_BEGINS: &str = "*** Begin Patch";
 /// Input keys under which agents put a command.
 const COMMAND_KEYS: [&str; 4] = ["command", "cmd", "script", "commands"];
 
@@ -50,24 +82,75 @@ pub fn paths(
     for diff in diffs {
         add(&diff.path);
     }
-    if let Some(Value::Object(map)) = input {
-        for key in PATH_KEYS.iter().chain(&MOVE_KEYS) {
-            if let Some(Value::String(path)) = map.get(*key) {
-                add(path);
+    match input {
+        Some(Value::Object(map)) => {
+            paths_of_keys(map, &mut add);
+            for key in PATCH_KEYS {
+                match map.get(key) {
+                    Some(Value::String(text)) => paths_of_patch(text, &mut add),
+                    Some(Value::Array(words)) => {
+                        words.iter().filter_map(Value::as_str).for_each(|text| paths_of_patch(text, &mut add));
+                    }
+                    _ => {}
+                }
             }
         }
-        for key in PATHS_KEYS {
-            if let Some(Value::Array(list)) = map.get(key) {
-                list.iter().filter_map(Value::as_str).for_each(&mut add);
-            }
-        }
+        Some(Value::String(text)) => paths_of_patch(text, &mut add),
+        _ => {}
     }
     found
+}
+
+fn paths_of_keys(map: &Map<String, Value>, add: &mut impl FnMut(&str)) {
+    for key in PATH_KEYS.iter().chain(&MOVE_KEYS) {
+        if let Some(Value::String(path)) = map.get(*key) {
+            add(path);
+        }
+    }
+    for key in PATHS_KEYS {
+        match map.get(key) {
+            Some(Value::Array(list)) => {
+                for item in list {
+                    match item {
+                        Value::String(path) if key != "edits" => add(path),
+                        Value::Object(item) => {
+                            for key in PATH_KEYS.iter().chain(&MOVE_KEYS) {
+                                if let Some(Value::String(path)) = item.get(*key) {
+                                    add(path);
+                                }
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            // Codex names the files that it changes as keys.
+            Some(Value::Object(files)) if key == "changes" || key == "files" => {
+                files.keys().for_each(|path| add(path));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The files that the text of an `apply_patch` names.
+fn paths_of_patch(text: &str, add: &mut impl FnMut(&str)) {
+    let Some(begin) = text.find(PATCH_BEGINS) else { return };
+    for line in text[begin..].lines() {
+        if let Some(path) = PATCH_LINES.iter().find_map(|begins| line.strip_prefix(begins)) {
+            add(path.trim());
+        }
+    }
 }
 
 /// Whether agents put a path, or several, under this input key.
 pub fn is_path_key(key: &str) -> bool {
     PATH_KEYS.contains(&key) || PATHS_KEYS.contains(&key) || MOVE_KEYS.contains(&key)
+}
+
+/// Whether agents put a command under this input key.
+pub fn is_command_key(key: &str) -> bool {
+    COMMAND_KEYS.contains(&key)
 }
 
 /// The command that a call runs, as text; an argument list is joined by blanks.
@@ -83,10 +166,38 @@ pub fn command(input: Option<&Value>) -> Option<String> {
     })
 }
 
+/// The path that a `file:` URL names; any other text as it is.
+pub fn of_url(path: &str) -> std::borrow::Cow<'_, str> {
+    use std::borrow::Cow;
+    let is_scheme = path.get(..7).is_some_and(|begin| begin.eq_ignore_ascii_case("file://"));
+    let Some(rest) = path.get(7..).filter(|_| is_scheme) else { return Cow::Borrowed(path) };
+    // A host may stand before the path: this machine's.
+    let rest = rest.strip_prefix("localhost").filter(|rest| rest.starts_with('/')).unwrap_or(rest);
+    if !rest.contains('%') {
+        return Cow::Borrowed(rest);
+    }
+    let hex = |digit: Option<&u8>| digit.and_then(|digit| char::from(*digit).to_digit(16));
+    let bytes = rest.as_bytes();
+    let (mut decoded, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while let Some(byte) = bytes.get(at) {
+        match (byte, hex(bytes.get(at + 1)), hex(bytes.get(at + 2))) {
+            (b'%', Some(high), Some(low)) => {
+                decoded.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            _ => {
+                decoded.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    Cow::Owned(String::from_utf8_lossy(&decoded).into_owned())
+}
+
 /// A path as graders see it: relative to the workspace where it lies in it, without `.` and `..`, `/` between.
 pub fn relative(path: &str, workspace: Option<&str>) -> String {
-    let path = path.strip_prefix("file://").unwrap_or(path);
-    let clean = normalise(Path::new(path));
+    let path = of_url(path);
+    let clean = normalise(Path::new(path.as_ref()));
     let inside = workspace.and_then(|root| {
         let root = normalise(Path::new(root));
         clean.strip_prefix(&root).ok().map(Path::to_path_buf)
@@ -157,5 +268,40 @@ fn write_canonical(value: &Value, out: &mut String) {
             out.push('}');
         }
         Value::Null | Value::Bool(_) | Value::String(_) => out.push_str(&value.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn paths_are_read_from_every_key_that_agents_use() {
+        for (input, wanted) in [
+            (json!({"relative_path": "src/a.rs"}), vec!["src/a.rs"]),
+            (json!({"fileName": "/w/a", "diff": "x"}), vec!["a"]),
+            (json!({"src": "a", "dst": "b"}), vec!["a", "b"]),
+            (json!({"oldPath": "a", "newPath": "/etc/b"}), vec!["a", "/etc/b"]),
+            (json!({"edits": [{"path": "a", "old": "x"}, {"file_path": "/w/b"}]}), vec!["a", "b"]),
+            (json!({"path": "a", "edits": [{"oldText": "x", "newText": "y"}]}), vec!["a"]),
+            (json!({"files": ["a", {"path": "b"}]}), vec!["a", "b"]),
+            (json!({"changes": {"/w/a": {"type": "delete"}, "b": {}}}), vec!["a", "b"]),
+            (json!({"target_file": "a"}), vec!["a"]),
+            (
+                json!({"patch": "*** Begin Patch\n*** Delete File: a\n*** Update File: b\n*** Move to: c\n@@\n+*** x\n*** End Patch"}),
+                vec!["a", "b", "c"],
+            ),
+            (json!({"command": ["apply_patch", "*** Begin Patch\n*** Add File: /w/d\n+x\n*** End Patch"]}), vec!["d"]),
+            (json!("*** Begin Patch\n*** Delete File: src/a.rs\n*** End Patch"), vec!["src/a.rs"]),
+            (json!({"path": "a", "content": "*** Begin Patch\n*** Delete File: b\n"}), vec!["a"]),
+            (json!({"uri": "file:///w/a%20b/%C3%BC.txt"}), vec!["a b/ü.txt"]),
+            (json!({"uri": "file://localhost/w/%2e%2e/etc/passwd"}), vec!["/etc/passwd"]),
+            (json!({"uri": "FILE:///w/100%"}), vec!["100%"]),
+            (json!({"path": "/w/100%20"}), vec!["100%20"]),
+        ] {
+            assert_eq!(paths(Some(&input), &[], &[], Some("/w")), wanted, "{input}");
+        }
     }
 }

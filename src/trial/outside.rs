@@ -68,7 +68,7 @@ impl Outside {
 
     /// The whole path, where it is not the trial's: below one of the folders, or the folder that holds one.
     fn outside(&self, path: &str) -> Option<String> {
-        let path = view::normalise(&self.workspace.join(path.strip_prefix("file://").unwrap_or(path)));
+        let path = view::normalise(&self.workspace.join(view::of_url(path).as_ref()));
         let deep = path.components().count() > 2;
         let holds = |root: &PathBuf| deep && root.parent() == Some(&path);
         let is = !path.starts_with(&self.own)

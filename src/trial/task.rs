@@ -131,6 +131,7 @@ pub(super) fn header_of(attempt: &Attempt, workspace: &Path) -> Header {
     let mut header = Header::new(manifest.adapter.word(), manifest.seen());
     header.case = Some(attempt.case.id.clone());
     header.harness = Some(manifest.name.clone());
+    header.command_title = manifest.command_title.as_ref().map(ToString::to_string);
     header.trial = Some(attempt.trial.trial);
     header.cwd = Some(workspace.to_string_lossy().into_owned());
     header.model = model_asked(attempt);

@@ -122,15 +122,13 @@ fn a_request_without_an_answer_or_without_a_call_fits_only_what_it_shows() {
         &trial,
         &[
             ("permissions: {asked: [{kind: edit}]}", Pass(&[1])),
-            (
-                "permissions: {asked: [{kind: edit, outcome: [allowed, rejected, cancelled]}]}",
-                Fail(0.0, &[], "not answered"),
-            ),
+            ("permissions: {asked: [{kind: edit, outcome: [allowed, rejected]}]}", Fail(0.0, &[], "not answered")),
+            // The call of the cancelled request may have been an edit.
+            ("permissions: {asked: [{kind: edit, outcome: cancelled}]}", Ungraded("never shown (event 2)")),
             ("permissions: {asked: [{policy: engine}]}", Pass(&[2, 3])),
-            (
-                "permissions: {asked: [{policy: engine, name: '*'}]}",
-                Fail(0.0, &[], "a call that was never shown (cancelled)"),
-            ),
+            // Nothing of that call was shown.
+            ("permissions: {asked: [{policy: engine, name: Edit}]}", Ungraded("a call that was never shown (event 2)")),
+            ("permissions: {asked: [{policy: manual, name: Edit}]}", Fail(0.0, &[], "a call that was never shown")),
             ("permissions: {max: 1}", Fail(0.0, &[2], "2 requests")),
         ],
     );

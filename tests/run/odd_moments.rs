@@ -6,11 +6,11 @@ use crate::control::answers;
 use crate::laws::assert_lawful;
 use crate::project::{Project, of_type};
 
-const ACP: &str = include_str!("odd_moments/acp.py");
-const BOTH_WAYS: &str = include_str!("odd_moments/both_ways.py");
+pub const ACP: &str = include_str!("odd_moments/acp.py");
+pub const BOTH_WAYS: &str = include_str!("odd_moments/both_ways.py");
 
 /// A project with an agent that does this.
-fn project(protocol: &str, does: &str, keys: &str) -> Project {
+pub fn project(protocol: &str, does: &str, keys: &str) -> Project {
     let mut project = Project::new();
     project.env("MY_TOKEN", "sk-secret-0451");
     let adapter = if protocol == ACP { "acp" } else { "claude-code-control" };
@@ -22,7 +22,7 @@ fn project(protocol: &str, does: &str, keys: &str) -> Project {
 }
 
 /// A trial of an agent that does this, in a case with these keys.
-fn run(protocol: &str, does: &str, case: &str) -> (Vec<Value>, Value) {
+pub fn run(protocol: &str, does: &str, case: &str) -> (Vec<Value>, Value) {
     let project = project(protocol, does, "env: {pass: [MY_TOKEN]}");
     project.case("a", case, "");
     project.evals(&["run", "--harness", "odd"]);
@@ -35,7 +35,7 @@ fn run(protocol: &str, does: &str, case: &str) -> (Vec<Value>, Value) {
     (project.trace(trial), project.result(trial))
 }
 
-fn codes(trace: &[Value]) -> Vec<&str> {
+pub fn codes(trace: &[Value]) -> Vec<&str> {
     of_type(trace, "notice").iter().filter_map(|notice| notice["code"].as_str()).collect()
 }
 

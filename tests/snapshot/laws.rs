@@ -185,6 +185,7 @@ impl Making<'_> {
                         call: call.clone(),
                         request: request.clone(),
                         options,
+                        asked: None,
                     }),
                     parent,
                 );

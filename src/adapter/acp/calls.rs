@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::content::{self, Shown};
+use super::known::Conventions;
 use super::terminals::{InTerminals, Terminals};
 use super::{Translator, rpc, take_text, text_at};
 use crate::adapter::acp::updates::parent_of;
@@ -170,13 +171,7 @@ impl Translator {
         let raw = update.remove("rawOutput").unwrap_or(Value::Null);
         let mut shown = content::shown(update.remove("content").unwrap_or(Value::Null));
 
-        let named = [
-            meta.get("claudeCode").and_then(|claude| text_at(claude, "toolName")),
-            take_text(update, "name"),
-            text_at(meta, "tool_name"),
-            text_at(meta, "toolName"),
-        ];
-        let mut name = named.into_iter().flatten().find(|name| !name.is_empty());
+        let mut name = name_in(update, meta);
         if let Some(title) = &title {
             let is_place = || locations.iter().any(|location| location.path.ends_with(title.as_str()));
             if name.is_none() && call.name.is_none() && happens && !call.titled && is_name(title) && !is_place() {
@@ -297,6 +292,34 @@ impl Translator {
         let truncated = call.truncated || in_terminals.truncated;
         let result = ResultSaid { outcome, output, diffs: Vec::new(), exit_code, truncated };
         recorder.result(id, result);
+    }
+}
+
+/// The tool's name, from wherever agents put it.
+fn name_in(update: &Map<String, Value>, meta: &Value) -> Option<String> {
+    let named = [
+        meta.get("claudeCode").and_then(|claude| text_at(claude, "toolName")),
+        update.get("name").and_then(Value::as_str).map(str::to_owned),
+        text_at(meta, "tool_name"),
+        text_at(meta, "toolName"),
+    ];
+    named.into_iter().flatten().find(|name| !name.is_empty())
+}
+
+/// What the `toolCall` of a permission request says by itself.
+pub(super) fn said_in(call: &Value, known_name: Option<&str>, conventions: &Conventions) -> CallSaid {
+    let Value::Object(map) = call else { return CallSaid::default() };
+    let name = name_in(map, call.get("_meta").unwrap_or(&Value::Null));
+    let word = map.get("kind").and_then(Value::as_str);
+    let by_word = || word.map(|word| ToolKind::from_word(word).unwrap_or(ToolKind::Other));
+    CallSaid {
+        kind: conventions.kind_of(name.as_deref().or(known_name)).or_else(by_word),
+        title: text_at(call, "title").filter(|title| !title.is_empty()),
+        input: map.get("rawInput").filter(|input| !recorder::is_empty(input)).cloned(),
+        locations: content::locations(map.get("locations")),
+        diffs: content::shown(map.get("content").cloned().unwrap_or(Value::Null)).diffs,
+        name,
+        ..CallSaid::default()
     }
 }
 

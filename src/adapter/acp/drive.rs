@@ -7,10 +7,13 @@ use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
 use super::blocks;
-use super::permissions::{is_other_command, options};
+use super::calls;
+use super::known::Conventions;
+use super::permissions::options;
 use super::rpc::{self, Message, RpcError};
 use super::services::{Refusal, Waiting};
-use crate::adapter::drive::{Broken, DRAIN, Task, asked_about};
+use crate::adapter::drive::{Broken, DRAIN, Task};
+use crate::adapter::requested::asked_about;
 use crate::interaction::{Answer, Reply, choose};
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Meanwhile, Session};
@@ -254,10 +257,13 @@ impl Client<'_> {
     /// Decides a permission request. One that is not of this turn of this session, or about a call that nobody
     /// described, is never approved.
     async fn decide(&mut self, id: &Value, params: &Value) -> (Option<String>, Said) {
-        let call = params.pointer("/toolCall/toolCallId").map(rpc::id_text).unwrap_or_default();
+        let call = params.pointer("/toolCall/toolCallId").filter(|id| !id.is_null()).map(rpc::id_text);
+        let call = call.unwrap_or_default();
         let call = call.as_str();
         let why_not = if self.is_foreign(params) {
             Some("the request is of another session")
+        } else if call.is_empty() {
+            Some("the request names no call")
         } else if !self.is_of_this_turn() {
             Some("the request came when no prompt was running")
         } else if self.session.recorder().open_call(call).is_none()
@@ -274,10 +280,10 @@ impl Client<'_> {
             let said = Said { policy: "engine".to_owned(), rule: None, reason, notice };
             return (None, said);
         }
-        let requested = params.pointer("/toolCall/rawInput").map(|input| self.session.masked(input));
-        let announced = self.session.recorder().open_call(call).and_then(|(call, _)| call.input.as_ref());
-        let requested = requested.filter(|input| is_other_command(announced, input));
-        let about = asked_about(self.session, call, requested, &self.task.folder);
+        let requested = self.session.masked(params.get("toolCall").unwrap_or(&Value::Null));
+        let name = self.session.recorder().open_call(call).and_then(|(call, _)| call.name.clone());
+        let said = calls::said_in(&requested, name.as_deref(), &Conventions::of(&self.task.manifest));
+        let about = asked_about(self.session, call, &said, &self.task.folder);
         let Some((asked, diffs)) = about else { return (None, Said::default()) };
         let options = options(params.get("options"));
         let deciding = self.task.policy.decide(&asked, &diffs, &options);

@@ -8,8 +8,9 @@ use super::questions::Question;
 use super::rpc::{self, RpcError};
 use super::{Translator, text_at};
 use crate::adapter::decisions::{Decision, Decisions};
-use crate::trace::recorder::{Answered, Recorder};
-use crate::trace::{PermissionOption, PermissionOutcome, view};
+use crate::adapter::requested::Differs;
+use crate::trace::recorder::{Answered, Asking, CallSaid, Recorder};
+use crate::trace::{PermissionOption, PermissionOutcome};
 
 /// Requests of the agent that are remembered until they are answered.
 const MAX_PENDING: usize = 100_000;
@@ -101,38 +102,40 @@ impl Translator {
         if self.is_over() {
             recorder.notice("late_request", format!("the request {request} came after the prompt was answered"));
         }
+        let mut asking = Asking { options: options.clone(), ..Asking::default() };
+        // An empty id is none: whoever has one like it is not meant.
+        let call_id = call_id.filter(|id| !id.is_empty());
         let about = if self.session.is_foreign(session.as_deref()) {
             let session = session.unwrap_or_default();
             recorder.notice("foreign_session", format!("the request {request} is for the session {session}"));
             // A call of ours may have the same id, and is not meant.
-            format!("{session}/{}", call_id.unwrap_or_default())
+            asking.unknown = Some(format!("{session}/{}", call_id.unwrap_or_default()));
+            None
         } else if let Some(call_id) = call_id {
             let (describes, said) = self.described(&call_id, &mut call, recorder);
-            if let Some((open, _)) = recorder.open_call(&call_id)
-                && let Some(requested) = &said.input
-                && is_other_command(open.input.as_ref(), requested)
-            {
-                let command = view::command(Some(requested)).unwrap_or_default();
-                let text = format!(
-                    "the request {request} asks for the command `{command}`, and its call was announced with another"
-                );
-                recorder.notice("other_command", text);
-            }
-            if recorder.is_open(&call_id) {
+            let workspace = recorder.header().cwd.clone();
+            if let Some((open, diffs)) = recorder.open_call(&call_id) {
+                let differs = Differs::between(open, diffs, &said, workspace.as_deref());
+                if let Some((code, text)) = differs.told(&request) {
+                    recorder.notice(code, text);
+                }
+                (asking.asked, asking.updated_input) = (Some(differs.asked), differs.updated_input);
                 recorder.update(&call_id, said, true);
+                let title = differs.other_title.map(|(title, _)| title);
+                recorder.update(&call_id, CallSaid { title, ..CallSaid::default() }, false);
             } else if describes {
                 recorder.call(&call_id, said);
             } else {
                 let text = format!("the request {request} is about the call {call_id}, which nobody knows");
                 recorder.notice("unknown_call", text);
             }
-            call_id
+            Some(call_id)
         } else {
             recorder.notice("unknown_call", format!("the request {request} names no call"));
-            String::new()
+            None
         };
         let kinds = options.iter().map(|option| (option.option.clone(), option.kind.clone())).collect();
-        let unique = recorder.request(&request, &about, options);
+        let unique = recorder.ask(&request, about.as_deref(), asking);
         self.requests.push(id, Pending::Permission(unique, kinds));
     }
 
@@ -164,12 +167,6 @@ pub(super) fn options(options: Option<&Value>) -> Vec<PermissionOption> {
         })
     };
     options.iter().filter_map(option).collect()
-}
-
-/// Whether the arguments of a request run another command than those the call was announced with. Agents repeat a call's
-/// arguments in other words; another command is no other word.
-pub(super) fn is_other_command(announced: Option<&Value>, requested: &Value) -> bool {
-    view::command(Some(requested)).is_some_and(|asked| view::command(announced).is_some_and(|said| said != asked))
 }
 
 /// What an answer means: by the kind of the option chosen, never by its name.

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::{Translator, tools};
 use crate::adapter::decisions::{Decision, Decisions};
-use crate::trace::recorder::{Answered, CallSaid, Recorder, is_empty};
-use crate::trace::{PermissionOption, PermissionOutcome};
+use crate::adapter::requested::Differs;
+use crate::trace::recorder::{Answered, Asking, CallSaid, Recorder, is_empty};
+use crate::trace::{PermissionOption, PermissionOutcome, ToolKind};
 
 /// Requests that are remembered until they are answered.
 const MAX_PENDING: usize = 100_000;
@@ -47,6 +48,18 @@ impl CanUseTool {
             call: text("tool_use_id"),
             suggestions: request.get("permission_suggestions").and_then(Value::as_array).cloned().unwrap_or_default(),
         })
+    }
+
+    /// What the request says of its call.
+    pub(super) fn said(&self, input: Value, kind: ToolKind) -> CallSaid {
+        let is_named = !self.tool.is_empty();
+        CallSaid {
+            kind: is_named.then_some(kind),
+            name: is_named.then(|| self.tool.clone()),
+            locations: tools::locations(&input),
+            input: Some(input),
+            ..CallSaid::default()
+        }
     }
 
     /// What it may be answered.
@@ -113,15 +126,23 @@ impl Translator {
         // What the call was announced with is what a reader of the Trace knows of it.
         let announced = recorder.open_call(&asked.call).and_then(|(call, _)| call.input.clone());
         let announced = announced.filter(|input| !is_empty(input)).unwrap_or_else(|| asked.input.clone());
-        let locations = tools::locations(&asked.input);
-        let said = CallSaid { input: Some(asked.input.clone()), locations, ..CallSaid::default() };
-        if recorder.is_open(&asked.call) {
+        let kind = self.kinds.of(&asked.tool);
+        let said = asked.said(asked.input.clone(), kind);
+        let workspace = recorder.header().cwd.clone();
+        let mut asking = Asking { options: asked.options(), ..Asking::default() };
+        // An empty id is none: a call that has one like it is not meant.
+        let call = Some(asked.call.as_str()).filter(|id| !id.is_empty());
+        if let Some((open, diffs)) = call.and_then(|call| recorder.open_call(call)) {
+            let differs = Differs::between(open, diffs, &said, workspace.as_deref());
+            if let Some((code, text)) = differs.told(&asked.id) {
+                recorder.notice(code, text);
+            }
+            (asking.asked, asking.updated_input) = (Some(differs.asked), differs.updated_input);
             recorder.update(&asked.call, said, true);
-        } else if asked.call.is_empty() || asked.tool.is_empty() {
+        } else if call.is_none() || asked.tool.is_empty() {
             recorder.notice("unknown_call", format!("the request {} names no call and no tool", asked.id));
         } else {
-            let kind = Some(self.kinds.of(&asked.tool));
-            recorder.call(&asked.call, CallSaid { kind, name: Some(asked.tool.clone()), ..said });
+            recorder.call(&asked.call, said);
         }
         if self.is_over() {
             recorder.notice("late_request", format!("the request {} came after the turn had ended", asked.id));
@@ -131,7 +152,7 @@ impl Translator {
             let text = format!("a second request with the id {} before an answer", asked.id);
             recorder.notice("duplicate_request", text);
         }
-        let request = recorder.request(&asked.id, &asked.call, asked.options());
+        let request = recorder.ask(&asked.id, call, asking);
         if control.pending.len() < MAX_PENDING {
             control.pending.insert(asked.id, Pending { request, input: announced });
         }

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use super::control::{ALLOW, ALLOW_ALWAYS, CanUseTool};
-use crate::adapter::drive::{Broken, DRAIN, Task, asked_about};
+use super::tools;
+use crate::adapter::drive::{Broken, DRAIN, Task};
+use crate::adapter::requested::asked_about;
 use crate::attachment::{Attached, Content, Kind, MOST_INLINE};
 use crate::harness::ModelVia;
 use crate::interaction::{Decision, Reply};
@@ -210,11 +212,13 @@ impl Client<'_> {
         if asked.tool == QUESTION {
             return Some(self.answer_questions(asked));
         }
-        let requested = match &asked.input {
-            Value::Object(input) if !input.is_empty() => Some(self.session.masked(&asked.input)),
-            _ => None,
+        let input = self.session.masked(&asked.input);
+        let said = asked.said(input, tools::Kinds::new(&self.task.manifest).of(&asked.tool));
+        let about = match asked.call.is_empty() {
+            true => None,
+            false => asked_about(self.session, &asked.call, &said, &self.task.folder),
         };
-        let Some((about, diffs)) = asked_about(self.session, &asked.call, requested, &self.task.folder) else {
+        let Some((about, diffs)) = about else {
             return Some(of_engine("the request is about a call that is unknown or has ended", None));
         };
         let options = asked.options();

@@ -8,7 +8,9 @@ fn fits(rules: &str, expected: &Value, actual: &Value) -> bool {
     let rules: MatchArgs = serde_yaml::from_str(rules).unwrap();
     let written: MatchArgs = serde_yaml::from_str(&serde_json::to_string(&rules).unwrap()).unwrap();
     assert_eq!(rules, written, "what was read is written the same");
-    rules.fits(Some("Bash"), expected.as_object().unwrap(), Some(actual), Some("/w"), &Compiled::default())
+    let fits = rules.fits(Some("Bash"), expected.as_object().unwrap(), Some(actual), Some("/w"), &Compiled::default());
+    assert!(!fits.is_unknown(), "everything was shown");
+    fits.is_true()
 }
 
 #[test]
@@ -67,14 +69,31 @@ fn a_key_path_has_its_own_way() {
 }
 
 #[test]
-fn no_arguments_are_no_input() {
-    let exact: MatchArgs = serde_yaml::from_str("exact").unwrap();
-    let none = Map::new();
-    assert!(exact.fits(None, &none, None, None, &Compiled::default()));
-    assert!(exact.fits(None, &none, Some(&json!({})), None, &Compiled::default()));
-    assert!(!exact.fits(None, &none, Some(&json!({"a": 1})), None, &Compiled::default()));
-    let some = json!({"a": 1});
-    assert!(!exact.fits(None, some.as_object().unwrap(), None, None, &Compiled::default()));
+fn arguments_that_were_not_shown_are_unknown() {
+    use Judgement::{False, True, Unknown};
+    let (none, some) = (json!({}), json!({"a": 1}));
+    let cut = json!("{\"a\": ");
+    for (rules, expected, input, fits) in [
+        ("exact", &none, Some(&none), True),
+        ("exact", &none, Some(&some), False),
+        ("exact", &none, None, Unknown),
+        ("subset", &none, None, Unknown),
+        ("exact", &some, None, Unknown),
+        ("partial", &some, None, Unknown),
+        // Whatever the arguments are, they hold nothing.
+        ("partial", &none, None, True),
+        ("{a: ignore}", &some, None, True),
+        ("ignore", &some, None, True),
+        ("partial", &some, Some(&cut), Unknown),
+        ("partial", &some, Some(&json!("text")), False),
+        // Each tool has rules of its own, and which tool it is was not shown.
+        ("{tools: {Bash: ignore}}", &some, Some(&none), Unknown),
+        ("{tools: {Bash: exact}}", &some, Some(&some), True),
+    ] {
+        let rules: MatchArgs = serde_yaml::from_str(rules).unwrap();
+        let found = rules.fits(None, expected.as_object().unwrap(), input, None, &Compiled::default());
+        assert_eq!(found, fits, "{rules:?} {expected} {input:?}");
+    }
 }
 
 #[test]

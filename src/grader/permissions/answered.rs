@@ -13,6 +13,7 @@ use crate::grader::lists::OneOrList;
 use crate::grader::matcher::Matcher;
 use crate::grader::{Subject, words};
 use crate::interaction::Answer;
+use crate::judgement::Judgement;
 use crate::trace::{PermissionOption, PermissionOutcome, PermissionResponse};
 use crate::values::NameGlob;
 
@@ -77,14 +78,13 @@ impl Reply {
 }
 
 impl RequestMatcher {
-    /// Whether a request fits. The call is absent where the agent never described one.
-    pub fn fits(&self, call: Option<&Subject<'_>>, reply: Option<&Reply>) -> bool {
-        let asked = match call {
-            _ if self.call == Matcher::default() => true,
+    /// Whether a request fits. The call is absent where the agent never described one: then nothing of it was shown.
+    pub fn fits(&self, call: Option<&Subject<'_>>, reply: Option<&Reply>) -> Judgement {
+        Judgement::from(self.answer.fits(reply)).and(|| match call {
+            _ if self.call == Matcher::default() => Judgement::True,
             Some(call) => self.call.fits(call),
-            None => false,
-        };
-        asked && self.answer.fits(reply)
+            None => Judgement::Unknown,
+        })
     }
 
     /// Why it means nothing, or can never fit a request with this outcome. The text goes on from its place.

@@ -12,6 +12,7 @@ use crate::grader::beside::{Beside, Split};
 use crate::grader::entry::add_properties;
 use crate::grader::matcher::{Matcher, Speaker};
 use crate::grader::{OneOrList, Subject, words};
+use crate::judgement::Judgement;
 use crate::trace::{Body, PermissionOutcome, Role};
 use crate::values::Pattern;
 
@@ -152,26 +153,31 @@ pub fn text_of(body: &Body) -> Option<Cow<'_, str>> {
 
 impl EventMatcher {
     /// Whether an event fits that is wanted: a call has to be carried out, unless a status is named.
-    pub fn finds(&self, seen: &Seen<'_>) -> bool {
+    pub fn finds(&self, seen: &Seen<'_>) -> Judgement {
         let about_a_call = matches!(seen.event, EventType::ToolCall | EventType::ToolResult);
         let counts = match seen.call {
             Some(call) if about_a_call => self.call.status.is_some() || call.status.carried_out(),
             _ => true,
         };
-        counts && self.fits(seen)
+        Judgement::from(counts).and(|| self.fits(seen))
     }
 
-    /// Whether an event fits, a call however it ended where no status is named.
-    pub fn fits(&self, seen: &Seen<'_>) -> bool {
+    /// Whether an event fits, a call however it ended where no status is named. Of a request about a call that the
+    /// agent never described nothing of the call is known.
+    pub fn fits(&self, seen: &Seen<'_>) -> Judgement {
         let EventKeys { text, outcome, role, .. } = &self.own;
-        self.takes(seen)
+        let fits_itself = self.takes(seen)
             && outcome.as_ref().is_none_or(|wanted| seen.outcome.is_some_and(|is| wanted.iter().any(|one| *one == is)))
             && role.is_none_or(|wanted| seen.role == Some(wanted))
-            && match seen.call {
-                Some(call) => self.call.fits(call),
-                None => self.is_of_no_call() && self.fits_speaker(seen.parent),
-            }
-            && text.as_ref().is_none_or(|pattern| self.says(pattern, seen))
+            && text.as_ref().is_none_or(|pattern| self.says(pattern, seen));
+        let asks = matches!(seen.event, EventType::PermissionRequest | EventType::PermissionResponse);
+        Judgement::from(fits_itself).and(|| match seen.call {
+            Some(call) => self.call.fits(call),
+            None if !self.fits_speaker(seen.parent) => Judgement::False,
+            None if self.is_of_no_call() => Judgement::True,
+            None if asks => Judgement::Unknown,
+            None => Judgement::False,
+        })
     }
 
     /// Whether an event is of a type that is meant.

@@ -40,7 +40,24 @@ pub struct Hit {
     pub at_ms: u64,
 }
 
-/// The events that a matcher found.
+/// The events that a matcher found, and those that it may have found: too little of them was shown.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The events that fit.
+    pub surely: Hits,
+    /// The events that may fit.
+    pub perhaps: Hits,
+}
+
+impl Found {
+    /// For a rule that needs the ends only, or looks at each.
+    pub fn new(looks_at_each: bool) -> Self {
+        let hits = || if looks_at_each { Hits::all() } else { Hits::ends() };
+        Self { surely: hits(), perhaps: hits() }
+    }
+}
+
+/// Events in order, as many as a rule needs.
 #[derive(Debug, Clone)]
 pub struct Hits {
     /// How many there were.

@@ -1,8 +1,12 @@
 //! Whether a rule holds, given where the events that its matchers found stand. Pure.
+//!
+//! An event of which too little was shown may be one that a matcher means, or not. Each choice is a world; a rule holds
+//! if it holds in every world, and is broken if it is broken in every world. Where the choices of several matchers
+//! hang together, worlds are looked at that cannot be: then a rule may stay unknown, and is never judged wrongly.
 
 use std::collections::BTreeSet;
 
-use super::hits::{Hit, Hits};
+use super::hits::{Found, Hit};
 use super::written::{Bounds, Rule, Vacuous};
 
 /// What is known of one rule.
@@ -18,6 +22,9 @@ pub enum Finding {
     Unknown(&'static str),
 }
 
+/// Why a rule is unknown for which too little was shown.
+pub const NOT_SHOWN: &str = "the agent did not show what decides";
+
 /// What rules need to know beside the events that were found.
 pub struct Session<'a> {
     /// The ranks of the steps that have calls.
@@ -26,70 +33,157 @@ pub struct Session<'a> {
     pub is_timed: bool,
 }
 
-/// Judges a rule. The hits are those of its matchers, in the order of [`Rule::matchers`].
-pub fn judge(rule: &Rule, hits: &[Hits], session: &Session<'_>) -> Finding {
-    let sorted: Vec<Vec<Hit>> = hits.iter().map(Hits::sorted).collect();
-    let list = |n: usize| sorted.get(n).map(Vec::as_slice).unwrap_or_default();
-    let count = |n: usize| hits.get(n).map_or(0, |hits| hits.count);
+/// What a matcher found, in order.
+struct List {
+    /// The events that fit.
+    surely: Vec<Hit>,
+    /// The events that fit or may fit.
+    possibly: Vec<Hit>,
+    /// How many fit, and how many fit or may.
+    counts: (u64, u64),
+}
+
+impl List {
+    fn of(found: &Found) -> Self {
+        let surely = found.surely.sorted();
+        let mut possibly: Vec<Hit> = surely.iter().copied().chain(found.perhaps.sorted()).collect();
+        possibly.sort_unstable();
+        possibly.dedup();
+        Self { surely, possibly, counts: (found.surely.count, found.surely.count + found.perhaps.count) }
+    }
+}
+
+/// Which findings some world has.
+#[derive(Debug, Default, PartialEq)]
+pub struct Worlds {
+    /// The events that show it, where some world holds.
+    holds: Option<Vec<u64>>,
+    /// The events that break it, where some world is broken.
+    broken: Option<Vec<u64>>,
+    /// In some world the premise does not occur.
+    vacuous: bool,
+    /// Seconds would decide, and there are none.
+    untimed: bool,
+}
+
+impl Worlds {
+    /// Whether the premise occurs in no world.
+    pub fn is_vacuous(&self) -> bool {
+        self.vacuous && self.holds.is_none() && self.broken.is_none()
+    }
+
+    /// The finding that all worlds share, where a rule with no premise is what its body says.
+    pub fn agree(self, vacuous: Option<Vacuous>) -> Finding {
+        let Self { holds, broken, vacuous: is_vacuous, untimed } = self;
+        let as_held = is_vacuous && vacuous == Some(Vacuous::Pass);
+        let as_broken = is_vacuous && vacuous == Some(Vacuous::Fail);
+        let is_open = is_vacuous && vacuous.is_none();
+        match (holds, broken) {
+            (None, None) if is_vacuous => match vacuous {
+                None => Finding::Vacuous,
+                Some(Vacuous::Pass) => Finding::Holds(Vec::new()),
+                Some(Vacuous::Fail) => Finding::Broken(Vec::new()),
+            },
+            _ if untimed => Finding::Unknown("the recording has no times, so seconds cannot be told"),
+            (Some(events), None) if !as_broken && !is_open => Finding::Holds(events),
+            (None, Some(events)) if !as_held && !is_open => Finding::Broken(events),
+            _ => Finding::Unknown(NOT_SHOWN),
+        }
+    }
+}
+
+/// Judges a rule. What was found is that of its matchers, in the order of [`Rule::matchers`].
+pub fn judge(rule: &Rule, found: &[Found], session: &Session<'_>) -> Worlds {
+    let none = List { surely: Vec::new(), possibly: Vec::new(), counts: (0, 0) };
+    let lists: Vec<List> = found.iter().map(List::of).collect();
+    let list = |n: usize| lists.get(n).unwrap_or(&none);
     match rule {
-        Rule::Eventually(_) => match list(0).first() {
-            Some(first) => Finding::Holds(vec![first.seq]),
-            None => Finding::Broken(Vec::new()),
-        },
-        Rule::Never(_) => broken_by(list(0).iter().copied(), Vec::new),
-        Rule::Count(wanted) => counted(wanted, count(0), count(1), list(0), list(1)),
+        Rule::Eventually(_) => {
+            let List { surely, possibly, .. } = list(0);
+            Worlds {
+                holds: surely.first().or(possibly.first()).map(|first| vec![first.seq]),
+                broken: surely.is_empty().then(Vec::new),
+                ..Worlds::default()
+            }
+        }
+        Rule::Never(_) => {
+            let List { surely, possibly, .. } = list(0);
+            Worlds {
+                holds: surely.is_empty().then(Vec::new),
+                broken: some(seqs(if surely.is_empty() { possibly } else { surely })),
+                ..Worlds::default()
+            }
+        }
+        Rule::Count(wanted) => counted(wanted, list(0), list(1)),
         Rule::Before(_) => {
-            let (first, then) = (list(0), list(1));
-            let missing = |hit: &Hit| first.first().is_none_or(|first| first.place >= hit.place);
-            premised(then, missing, || first.first().into_iter().map(|hit| hit.seq).collect())
+            premised(list(1), list(0), |then, first| first.first().is_some_and(|it| it.place < then.place))
         }
         Rule::Response(_) => {
-            let (after, then) = (list(0), list(1));
-            let missing = |hit: &Hit| then.last().is_none_or(|last| last.place <= hit.place);
-            premised(after, missing, || then.last().into_iter().map(|hit| hit.seq).collect())
+            premised(list(0), list(1), |after, then| then.last().is_some_and(|it| it.place > after.place))
         }
-        Rule::NeverAfter(_) => match list(0).first() {
-            None => Finding::Holds(Vec::new()),
-            Some(first) => broken_by(list(1).iter().copied().filter(|hit| hit.place > first.place), || vec![first.seq]),
-        },
-        Rule::Immediately(_) => {
-            let (after, then) = (list(0), list(1));
-            let missing = |hit: &Hit| {
-                let until = session.steps.range(hit.place.rank + 1..).next().copied().unwrap_or(u64::MAX);
-                let next = then.get(then.partition_point(|then| then.place <= hit.place));
-                next.is_none_or(|next| next.place.rank > until)
+        Rule::NeverAfter(_) => {
+            let (after, never) = (list(0), list(1));
+            let breaks = |after: &[Hit], never: &[Hit]| -> Vec<u64> {
+                let Some(first) = after.first() else { return Vec::new() };
+                never.iter().filter(|hit| hit.place > first.place).map(|hit| hit.seq).collect()
             };
-            premised(after, missing, || then.first().into_iter().map(|hit| hit.seq).collect())
+            // More events only ever break more.
+            let surely = breaks(&after.surely, &never.surely);
+            let holds = surely.is_empty().then(|| after.surely.first().into_iter().map(|hit| hit.seq).collect());
+            let broken = if surely.is_empty() { breaks(&after.possibly, &never.possibly) } else { surely };
+            Worlds { holds, broken: some(broken), ..Worlds::default() }
         }
+        Rule::Immediately(_) => premised(list(0), list(1), |after, then| {
+            let until = session.steps.range(after.place.rank + 1..).next().copied().unwrap_or(u64::MAX);
+            let next = then.get(then.partition_point(|then| then.place <= after.place));
+            next.is_some_and(|next| next.place.rank <= until)
+        }),
         Rule::Within(wanted) => within(wanted.bounds(), list(0), list(1), session.is_timed),
         Rule::AbsentBetween(_) => between(list(0), list(1), list(2)),
     }
 }
 
-/// Broken by these events; without any it holds.
-fn broken_by(events: impl Iterator<Item = Hit>, shown: impl FnOnce() -> Vec<u64>) -> Finding {
-    let events: Vec<u64> = events.map(|hit| hit.seq).collect();
-    if events.is_empty() { Finding::Holds(shown()) } else { Finding::Broken(events) }
+fn seqs(hits: &[Hit]) -> Vec<u64> {
+    hits.iter().map(|hit| hit.seq).collect()
 }
 
-/// A rule about each event of a premise: vacuous without any, broken by those that lack something.
-fn premised(premise: &[Hit], lacks: impl Fn(&Hit) -> bool, shown: impl FnOnce() -> Vec<u64>) -> Finding {
-    if premise.is_empty() {
-        return Finding::Vacuous;
-    }
-    broken_by(premise.iter().copied().filter(|hit| lacks(hit)), shown)
+fn some(events: Vec<u64>) -> Option<Vec<u64>> {
+    (!events.is_empty()).then_some(events)
 }
 
-fn counted(wanted: &Bounds, carried_out: u64, attempts: u64, found: &[Hit], tried: &[Hit]) -> Finding {
-    if let Some(max) = wanted.max
-        && attempts > max
-    {
+/// A rule about each event of a premise: vacuous without any, broken by those that no event of what is wanted meets.
+/// Each event more of what is wanted only ever meets more.
+fn premised(premise: &List, wanted: &List, meets: impl Fn(&Hit, &[Hit]) -> bool) -> Worlds {
+    let lack = |premise: &[Hit], wanted: &[Hit]| -> Vec<u64> {
+        premise.iter().filter(|hit| !meets(hit, wanted)).map(|hit| hit.seq).collect()
+    };
+    let shown = || wanted.surely.first().or(wanted.possibly.first()).into_iter().map(|hit| hit.seq).collect();
+    // What is broken for sure is what is told; else what may be.
+    let surely = lack(&premise.surely, &wanted.possibly);
+    let may_hold = match premise.surely.is_empty() {
+        true => premise.possibly.iter().any(|hit| meets(hit, &wanted.possibly)),
+        false => surely.is_empty(),
+    };
+    let broken = if surely.is_empty() { lack(&premise.possibly, &wanted.surely) } else { surely };
+    Worlds { holds: may_hold.then(shown), broken: some(broken), vacuous: premise.surely.is_empty(), untimed: false }
+}
+
+fn counted(wanted: &Bounds, done: &List, tried: &List) -> Worlds {
+    let ((done_at_least, done_at_most), (least, most)) = (done.counts, tried.counts);
+    let min = wanted.min.unwrap_or(0);
+    let max = wanted.max.unwrap_or(u64::MAX);
+    let may_hold = done_at_most >= min && least <= max;
+    let may_break = done_at_least < min || most > max;
+    let broken = if most > max && (least > max || done_at_least >= min) {
         // Of many only the ends are kept; the last ones are too many in any case.
-        let over = usize::try_from(attempts - max).unwrap_or(usize::MAX).min(tried.len());
-        return Finding::Broken(tried.iter().rev().take(over).rev().map(|hit| hit.seq).collect());
-    }
-    let shown = found.iter().map(|hit| hit.seq).collect();
-    if wanted.min.is_some_and(|min| carried_out < min) { Finding::Broken(shown) } else { Finding::Holds(shown) }
+        let hits = if least > max { &tried.surely } else { &tried.possibly };
+        let count = if least > max { least } else { most };
+        let over = usize::try_from(count - max).unwrap_or(usize::MAX).min(hits.len());
+        hits.iter().rev().take(over).rev().map(|hit| hit.seq).collect()
+    } else {
+        seqs(&done.surely)
+    };
+    Worlds { holds: may_hold.then(|| seqs(&done.surely)), broken: may_break.then_some(broken), ..Worlds::default() }
 }
 
 /// How near something has to be.
@@ -101,64 +195,75 @@ pub enum Near {
     Milliseconds(f64),
 }
 
-fn within(near: Near, after: &[Hit], then: &[Hit], is_timed: bool) -> Finding {
-    if after.is_empty() {
-        return Finding::Vacuous;
-    }
-    // The earliest time of what stands here or later.
-    let mut earliest: Vec<u64> = then.iter().map(|hit| hit.at_ms).collect();
-    for n in (1..earliest.len()).rev() {
-        earliest[n - 1] = earliest[n - 1].min(earliest[n]);
-    }
-    let mut broken = Vec::new();
-    let mut untold = false;
-    for hit in after {
-        let later = then.partition_point(|then| then.place <= hit.place);
-        let (next, time) = (then.get(later), earliest.get(later));
-        let holds = match (near, next, time) {
+fn within(near: Near, after: &List, then: &List, is_timed: bool) -> Worlds {
+    let (surely, possibly) = (Later::of(&then.surely), Later::of(&then.possibly));
+    let meets = |hit: &Hit, wanted: &[Hit]| {
+        // Lists of one length are the same: one holds the other.
+        let later = if wanted.len() == then.surely.len() { &surely } else { &possibly };
+        let at = wanted.partition_point(|then| then.place <= hit.place);
+        match (near, wanted.get(at), later.0.get(at)) {
             (Near::Steps(steps), Some(next), _) => hit.place.steps_to(next.place) <= steps,
-            (Near::Milliseconds(_), Some(_), Some(_)) if !is_timed => {
-                untold = true;
-                true
-            }
+            (Near::Milliseconds(_), Some(_), Some(_)) if !is_timed => true,
             (Near::Milliseconds(limit), Some(_), Some(time)) => time.saturating_sub(hit.at_ms) as f64 <= limit,
             _ => false,
-        };
-        if !holds {
-            broken.push(hit.seq);
+        }
+    };
+    let worlds = premised(after, then, meets);
+    let seconds = matches!(near, Near::Milliseconds(_)) && !is_timed;
+    // What is followed by nothing at all is broken, whatever the seconds are.
+    let untimed = seconds && worlds.holds.is_some();
+    Worlds { untimed, ..worlds }
+}
+
+/// For each event of a list, the earliest time of what stands there or later.
+struct Later(Vec<u64>);
+
+impl Later {
+    fn of(hits: &[Hit]) -> Self {
+        let mut earliest: Vec<u64> = hits.iter().map(|hit| hit.at_ms).collect();
+        for n in (1..earliest.len()).rev() {
+            earliest[n - 1] = earliest[n - 1].min(earliest[n]);
+        }
+        Self(earliest)
+    }
+}
+
+/// The last of some events that stands before a place.
+fn last_before<'a>(hits: &'a [Hit], end: &Hit) -> Option<&'a Hit> {
+    hits.get(..hits.partition_point(|hit| hit.place < end.place)).and_then(<[Hit]>::last)
+}
+
+fn between(from: &List, to: &List, never: &List) -> Worlds {
+    let inside = |never: &[Hit], start: &Hit, end: &Hit| -> Vec<u64> {
+        let inside = never.iter().skip(never.partition_point(|hit| hit.place <= start.place));
+        inside.take_while(|hit| hit.place < end.place).take(100).map(|hit| hit.seq).collect()
+    };
+    let mut worlds = Worlds { vacuous: true, ..Worlds::default() };
+    let (mut surely, mut perhaps) = (BTreeSet::new(), BTreeSet::new());
+    let mut pairs = false;
+    for end in &to.possibly {
+        let known = last_before(&from.surely, end);
+        // The widest span that a world can have: a pair that is sure is only ever made narrower.
+        let widest = known.or_else(|| from.possibly.first().filter(|first| first.place < end.place));
+        let Some(widest) = widest else { continue };
+        pairs = true;
+        perhaps.extend(inside(&never.possibly, widest, end));
+        let is_sure = to.surely.binary_search(end).is_ok() && known.is_some();
+        if is_sure {
+            worlds.vacuous = false;
+            // And the narrowest, with what is sure to stand in it.
+            if let Some(narrowest) = last_before(&from.possibly, end) {
+                surely.extend(inside(&never.surely, narrowest, end));
+            }
         }
     }
-    match broken.is_empty() {
-        false => Finding::Broken(broken),
-        true if untold => Finding::Unknown("the recording has no times, so seconds cannot be told"),
-        true => Finding::Holds(then.first().into_iter().map(|hit| hit.seq).collect()),
+    if pairs {
+        worlds.holds = surely.is_empty().then(Vec::new);
+        let events = if surely.is_empty() { perhaps } else { surely };
+        worlds.broken = some(events.into_iter().take(100).collect());
     }
+    worlds
 }
 
-fn between(from: &[Hit], to: &[Hit], never: &[Hit]) -> Finding {
-    let mut pairs = 0;
-    let mut broken = BTreeSet::new();
-    for end in to {
-        let Some(start) = from.get(..from.partition_point(|from| from.place < end.place)).and_then(<[Hit]>::last)
-        else {
-            continue;
-        };
-        pairs += 1;
-        let inside = never.iter().skip(never.partition_point(|hit| hit.place <= start.place));
-        broken.extend(inside.take_while(|hit| hit.place < end.place).take(100).map(|hit| hit.seq));
-    }
-    match pairs {
-        0 => Finding::Vacuous,
-        _ if broken.is_empty() => Finding::Holds(Vec::new()),
-        _ => Finding::Broken(broken.into_iter().take(100).collect()),
-    }
-}
-
-/// What becomes of a rule whose premise never occurred.
-pub fn of_vacuous(vacuous: Option<Vacuous>) -> Finding {
-    match vacuous {
-        None => Finding::Vacuous,
-        Some(Vacuous::Pass) => Finding::Holds(Vec::new()),
-        Some(Vacuous::Fail) => Finding::Broken(Vec::new()),
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,9 @@
 use std::collections::hash_map::Entry;
 
 use super::bounds::{hash, push_bounded};
-use super::{Answered, CallSaid, Recorder, ResultSaid, Said, is_empty};
+use serde_json::Value;
+
+use super::{Answered, Asking, CallSaid, Recorder, ResultSaid, Said, is_empty};
 use crate::trace::{
     Body, CallStatus, FileDiff, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, ToolCall,
     ToolKind, ToolResult,
@@ -23,6 +25,15 @@ pub(super) struct OpenCall {
     pub(super) diffs: Vec<FileDiff>,
     pub(super) output: Option<String>,
     pub(super) exit_code: Option<i64>,
+    /// The input that the last request asked for in the place of the announced one.
+    pub(super) asked: Option<AskedInput>,
+}
+
+/// An input that a request asked for.
+pub(super) struct AskedInput {
+    input: Value,
+    /// Its answer.
+    slot: Option<u64>,
 }
 
 impl OpenCall {
@@ -39,7 +50,8 @@ pub(super) struct Step {
 
 pub(super) struct OpenRequest {
     pub(super) call: String,
-    pub(super) agent_call: String,
+    /// The agent's id of the call; absent where nobody knew it.
+    pub(super) agent_call: Option<String>,
     pub(super) parent: Option<String>,
     /// The agent's id of the request, where nobody knew the call when it came.
     pub(super) unknown: Option<String>,
@@ -94,6 +106,7 @@ impl Recorder {
                 diffs: said.diffs,
                 output: said.output,
                 exit_code: said.exit_code,
+                asked: None,
             },
         );
         true
@@ -111,6 +124,8 @@ impl Recorder {
         }
         open.exit_code = said.exit_code.or(open.exit_code);
         let slot = open.slot;
+        let told = said.input.clone().filter(|input| !is_empty(input) && !only_missing);
+        self.tells_another_input(id, slot, told);
         let Some(Body::ToolCall(call)) = self.body(slot) else { return };
         if let Some(input) = said.input.filter(|input| !is_empty(input))
             && !(only_missing && call.input.is_some())
@@ -160,23 +175,53 @@ impl Recorder {
         true
     }
 
+    /// The agent tells an input of a call for which it has asked: its last word counts.
+    fn tells_another_input(&mut self, id: &str, slot: u64, told: Option<Value>) {
+        let Some(told) = told else { return };
+        let announced = match self.body(slot) {
+            Some(Body::ToolCall(call)) => call.input.clone(),
+            _ => None,
+        };
+        let asked = self.open.get_mut(id).and_then(|open| {
+            let differs = |asked: &mut AskedInput| announced.as_ref() != Some(&told) && asked.input != told;
+            open.asked.take_if(differs)
+        });
+        let answer = asked.and_then(|asked| asked.slot);
+        if let Some(Body::PermissionResponse(response)) = answer.and_then(|slot| self.body(slot)) {
+            response.updated_input = None;
+        }
+    }
+
     /// Records that the agent asks for permission. The request's id is made unique; the answer is its id here.
     pub fn request(&mut self, request: &str, call_id: &str, options: Vec<PermissionOption>) -> String {
+        self.ask(request, Some(call_id), Asking { options, ..Asking::default() })
+    }
+
+    /// The same with what the request says of its call. A request of no call of ours is nobody's, whatever the ids are.
+    pub fn ask(&mut self, request: &str, call_id: Option<&str>, asking: Asking) -> String {
         let unique = self.unique("request", request);
-        let (call, parent) = match self.open.get(call_id) {
-            Some(open) => (open.call.clone(), open.parent.clone()),
-            None => (call_id.to_owned(), None),
+        let open = call_id.and_then(|id| self.open.get_mut(id));
+        let is_known = open.is_some();
+        let (call, parent) = match open {
+            Some(open) => {
+                open.asked = asking.updated_input.map(|input| AskedInput { input, slot: None });
+                (open.call.clone(), open.parent.clone())
+            }
+            None => (asking.unknown.or(call_id.map(str::to_owned)).unwrap_or_default(), None),
         };
+        let asked = asking.asked.filter(|asked| is_known && !asked.is_empty());
+        let options = asking.options;
         self.push(
-            Body::PermissionRequest(PermissionRequest { call: call.clone(), request: unique.clone(), options }),
+            Body::PermissionRequest(PermissionRequest { call: call.clone(), request: unique.clone(), options, asked }),
             parent.clone(),
             false,
         );
-        let unknown = (!self.open.contains_key(call_id)).then(|| request.to_owned());
+        let unknown = (!is_known).then(|| request.to_owned());
         if let Some(request) = &unknown {
             *self.of_unknown_calls.entry(request.clone()).or_default() += 1;
         }
-        self.requests.insert(unique.clone(), OpenRequest { call, agent_call: call_id.to_owned(), parent, unknown });
+        let agent_call = call_id.filter(|_| is_known).map(str::to_owned);
+        self.requests.insert(unique.clone(), OpenRequest { call, agent_call, parent, unknown });
         unique
     }
 
@@ -195,9 +240,15 @@ impl Recorder {
                 count.remove();
             }
         }
-        if let Some(call) = self.open.get_mut(&open.agent_call)
+        let mut updated_input = answered.updated_input;
+        let next = self.first + self.slots.len() as u64;
+        if let Some(call) = open.agent_call.and_then(|id| self.open.get_mut(&id))
             && call.call == open.call
         {
+            if let Some(asked) = &mut call.asked {
+                asked.slot = Some(next);
+                updated_input.get_or_insert_with(|| asked.input.clone());
+            }
             call.rejected = answered.outcome == PermissionOutcome::Rejected;
             // An agent that asks again has its call judged by the last answer.
             call.cancelled = answered.outcome == PermissionOutcome::Cancelled;
@@ -211,7 +262,7 @@ impl Recorder {
                 policy: answered.policy,
                 rule: answered.rule,
                 reason: answered.reason,
-                updated_input: answered.updated_input,
+                updated_input,
             }),
             open.parent,
             false,

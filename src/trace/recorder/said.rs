@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::trace::{FileDiff, Location, PermissionOutcome, ToolKind};
+use crate::trace::{AskedCall, FileDiff, Location, PermissionOption, PermissionOutcome, ToolKind};
 
 /// Whose text it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +78,19 @@ pub enum Said {
     Denied,
     /// It was cancelled.
     Cancelled,
+}
+
+/// What an agent asks for.
+#[derive(Debug, Clone, Default)]
+pub struct Asking {
+    /// What may be answered.
+    pub options: Vec<PermissionOption>,
+    /// What the request says of its call in other words, or otherwise, than the call was announced.
+    pub asked: Option<AskedCall>,
+    /// The input that is asked for, where the announced one is another: the answer records it.
+    pub updated_input: Option<Value>,
+    /// By what a call goes that nobody knows.
+    pub unknown: Option<String>,
 }
 
 /// What is known of a permission's answer.

@@ -1,0 +1,219 @@
+//! A request for permission beside the call it is about: whether it asks for what was announced.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::interaction::Asked;
+use crate::session::Session;
+use crate::trace::facts::Told;
+use crate::trace::recorder::{CallSaid, is_empty};
+use crate::trace::{AskedCall, FileDiff, Location, ToolCall, ToolKind, view};
+
+/// In what a request differs from its call.
+#[derive(Debug, Default, PartialEq)]
+pub struct Differs {
+    /// What the request says otherwise, or in other words.
+    pub asked: AskedCall,
+    /// The input that is asked for, if that is another one and not the announced one in other words.
+    pub updated_input: Option<Value>,
+    /// The command that is asked for, if the call was announced with another.
+    other_command: Option<String>,
+    /// The title that is asked for and the announced one, of a command without an input: a title may be the command.
+    pub other_title: Option<(String, String)>,
+}
+
+impl Differs {
+    /// Compares what a request says with the announced call.
+    ///
+    /// Agents repeat a call's arguments in other words. A value that differs under the same key, a command or a path
+    /// that was not announced are no other words.
+    pub fn between(call: &ToolCall, diffs: &[FileDiff], said: &CallSaid, workspace: Option<&str>) -> Self {
+        let mut found = Self::default();
+        found.asked.kind = said.kind.filter(|kind| *kind != call.kind && call.kind != ToolKind::Other);
+        let is_other_name = |name: &&String| call.name.as_ref().is_some_and(|known| known != *name);
+        found.asked.name = said.name.as_ref().filter(is_other_name).cloned();
+
+        let announced = view::paths(call.input.as_ref(), &call.locations, diffs, workspace);
+        let asked = view::paths(said.input.as_ref(), &said.locations, &said.diffs, workspace);
+        let is_elsewhere = !announced.is_empty() && asked.iter().any(|path| !announced.contains(path));
+        if is_elsewhere {
+            let of_diffs = said.diffs.iter().map(|diff| Location { path: diff.path.clone(), line: None });
+            found.asked.locations = Some(said.locations.iter().cloned().chain(of_diffs).collect());
+        }
+        if let (Some(old), Some(new), None, None) = (&call.title, &said.title, &call.input, &said.input)
+            && old != new
+            && said.kind.unwrap_or(call.kind) == ToolKind::Execute
+        {
+            found.other_title = Some((new.clone(), old.clone()));
+        }
+        let new = said.input.as_ref().filter(|input| !is_empty(input));
+        match (&call.input, new) {
+            (Some(old), Some(new)) if view::canonical(old) != view::canonical(new) => {
+                found.asked.input = Some(new.clone());
+                let (was, is) = (view::command(Some(old)), view::command(Some(new)));
+                found.other_command = is.filter(|is| was.as_ref().is_some_and(|was| !same_command(was, is)));
+                if is_elsewhere || is_another(old, new, &announced, workspace) {
+                    found.updated_input = Some(new.clone());
+                }
+            }
+            // Announced by its files alone, and asked for with others.
+            (None, Some(new)) if is_elsewhere => {
+                (found.asked.input, found.updated_input) = (Some(new.clone()), Some(new.clone()));
+            }
+            _ => {}
+        }
+        found
+    }
+
+    /// What is told of it, if it is more than other words: the notice's code and its text.
+    pub fn told(&self, request: &str) -> Option<(&'static str, String)> {
+        if let Some(command) = &self.other_command {
+            let text = format!(
+                "the request {request} asks for the command `{command}`, and its call was announced with another"
+            );
+            return Some(("other_command", text));
+        }
+        let parts = [
+            self.asked.kind.map(|kind| format!("the kind {kind}")),
+            self.asked.name.as_ref().map(|name| format!("the tool {name}")),
+            self.asked.locations.as_ref().map(|_| "paths".to_owned()),
+            self.updated_input.as_ref().map(|_| "an input".to_owned()),
+            self.other_title.as_ref().map(|(new, old)| format!("the title `{new}` (announced: `{old}`)")),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let text =
+            || format!("the request {request} asks for {}, and its call was announced with another", parts.join(", "));
+        (!parts.is_empty()).then(|| ("other_request", text()))
+    }
+}
+
+/// Whether an input asks for something else than another one.
+fn is_another(old: &Value, new: &Value, announced: &[String], workspace: Option<&str>) -> bool {
+    let (Value::Object(old_keys), Value::Object(new_keys)) = (old, new) else { return true };
+    let changed = new_keys.iter().any(|(key, new)| match (old_keys.get(key), new) {
+        (None, _) => false,
+        (Some(Value::String(old)), Value::String(new)) if view::is_path_key(key) => {
+            view::relative(old, workspace) != view::relative(new, workspace)
+        }
+        (Some(Value::String(old)), Value::String(new)) if view::is_command_key(key) => !same_command(old, new),
+        (Some(old), new) => view::canonical(old) != view::canonical(new),
+    });
+    let command = match (view::command(Some(old)), view::command(Some(new))) {
+        (Some(old), Some(new)) => !same_command(&old, &new),
+        (None, Some(_)) => true,
+        (_, None) => false,
+    };
+    let paths = view::paths(Some(new), &[], &[], workspace);
+    changed || command || paths.iter().any(|path| !announced.contains(path))
+}
+
+/// Whether two commands are the same, but for a shell around one of them.
+fn same_command(one: &str, other: &str) -> bool {
+    let bare = |command: &str| {
+        let command = command.trim();
+        let shell = |program: &str| matches!(program.rsplit('/').next(), Some("sh" | "bash" | "zsh" | "dash"));
+        let mut words = command.splitn(3, ' ');
+        let inner = match (words.next(), words.next(), words.next()) {
+            (Some(program), Some("-c" | "-lc" | "-ec"), Some(rest)) if shell(program) => rest.trim(),
+            _ => command,
+        };
+        let quoted = ['\'', '"'].into_iter().find_map(|quote| inner.strip_prefix(quote)?.strip_suffix(quote));
+        quoted.unwrap_or(inner).to_owned()
+    };
+    one == other || bare(one) == bare(other)
+}
+
+/// What a policy is asked about: an open call, and what the request for it says. What the request shows counts, and the
+/// rest is as it was announced. Nothing if no call with this id is open.
+pub fn asked_about(
+    session: &mut Session,
+    call: &str,
+    said: &CallSaid,
+    workspace: &Path,
+) -> Option<(Asked, Vec<FileDiff>)> {
+    let mut reading = crate::harness::reading(session.recorder().header());
+    reading.workspace = Some(workspace.to_string_lossy().into_owned());
+    let (call, diffs) = session.recorder().open_call(call)?;
+    let announced = Asked::new(call.name.clone(), &Told::of(call, diffs), &reading);
+    let told = Told {
+        kind: said.kind,
+        title: said.title.as_deref(),
+        input: said.input.as_ref().filter(|input| !is_empty(input)),
+        locations: &said.locations,
+        diffs: &said.diffs,
+    };
+    let shown = if said.diffs.is_empty() { diffs } else { &said.diffs };
+    Some((announced.with_request(said.name.clone(), &told, &reading), shown.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn call(input: Value, locations: &[&str]) -> ToolCall {
+        ToolCall {
+            call: "c".into(),
+            step: 0,
+            kind: ToolKind::Edit,
+            name: None,
+            title: None,
+            input: Some(input),
+            locations: places(locations),
+        }
+    }
+
+    fn places(paths: &[&str]) -> Vec<Location> {
+        paths.iter().map(|path| Location { path: (*path).to_owned(), line: None }).collect()
+    }
+
+    #[test]
+    fn other_words_are_no_other_request() {
+        for (announced, asked) in [
+            (json!({"command": "ls", "description": "x"}), json!({"command": "ls", "commands": ["ls"]})),
+            (json!({"command": "/bin/bash -lc 'ls -l'"}), json!({"command": "ls -l"})),
+            (json!({"path": "/w/a", "file_text": "x"}), json!({"fileName": "a", "diff": "+x"})),
+            (json!({"filePath": "/w/a", "content": "x"}), json!({"filepath": "/w/a", "diff": "+x"})),
+            (json!({"command": "ls", "cwd": "/w"}), json!({"command": "ls"})),
+        ] {
+            let said = CallSaid { input: Some(asked.clone()), ..CallSaid::default() };
+            let differs = Differs::between(&call(announced, &[]), &[], &said, Some("/w"));
+            assert_eq!((&differs.updated_input, differs.told("1")), (&None, None), "{asked}");
+            assert_eq!(differs.asked.input.as_ref(), Some(&asked), "what differs stands in the Trace");
+        }
+    }
+
+    #[test]
+    fn another_request_is_told() {
+        for (announced, asked, code) in [
+            (json!({"path": "src/a.rs"}), json!({"path": "/etc/passwd"}), "other_request"),
+            (json!({"path": "src/a.rs"}), json!({"file_path": "/etc/passwd"}), "other_request"),
+            (json!({"path": "a", "content": "x"}), json!({"path": "a", "content": "y"}), "other_request"),
+            (json!({"command": "ls"}), json!({"command": "rm -rf /"}), "other_command"),
+            (json!({"cwd": "/w"}), json!({"command": "rm -rf /"}), "other_request"),
+            (json!("text"), json!({"path": "a"}), "other_request"),
+        ] {
+            let said = CallSaid { input: Some(asked.clone()), ..CallSaid::default() };
+            let differs = Differs::between(&call(announced, &[]), &[], &said, Some("/w"));
+            assert_eq!(differs.updated_input, Some(asked.clone()), "{asked}");
+            assert_eq!(differs.told("1").map(|(code, _)| code), Some(code), "{asked}");
+        }
+        let said = CallSaid { kind: Some(ToolKind::Delete), locations: places(&["/etc/b"]), ..CallSaid::default() };
+        let differs = Differs::between(&call(json!({"path": "a"}), &["/w/a"]), &[], &said, Some("/w"));
+        let unseen = ToolCall { input: None, ..call(json!({}), &["/w/a"]) };
+        let elsewhere = CallSaid { input: Some(json!({"path": "/etc/b"})), ..CallSaid::default() };
+        let found = Differs::between(&unseen, &[], &elsewhere, Some("/w"));
+        assert_eq!(found.updated_input, Some(json!({"path": "/etc/b"})), "announced by its files alone");
+        assert_eq!(differs.asked.kind, Some(ToolKind::Delete));
+        assert_eq!(differs.asked.locations, Some(places(&["/etc/b"])));
+        assert_eq!((differs.updated_input.is_some(), differs.told("1").is_some()), (false, true));
+        // The title of a command without an input may be the command.
+        let bare = ToolCall { kind: ToolKind::Execute, input: None, title: Some("ls".into()), ..call(json!({}), &[]) };
+        let said = |title: &str| CallSaid { title: Some(title.into()), ..CallSaid::default() };
+        let differs = Differs::between(&bare, &[], &said("rm -rf /"), None);
+        assert!(differs.told("1").unwrap().1.contains("`rm -rf /` (announced: `ls`)"));
+        assert_eq!(Differs::between(&bare, &[], &said("ls"), None).told("1"), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! Rules over events of which too little was shown, beside every way in which these may turn out.
+
+use proptest::prelude::*;
+
+use super::super::hits::Place;
+use super::*;
+
+/// How an event stands to each matcher of a rule: it fits, may fit, or does not.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fit {
+    Yes,
+    Perhaps,
+    No,
+}
+
+fn rules() -> Vec<(Rule, usize, bool)> {
+    // Each with the number of its matchers, and whether a finding that all worlds share is always found.
+    [
+        ("eventually: {kind: read}", 1, true),
+        ("never: {kind: read}", 1, true),
+        ("count: {match: {kind: read}, min: 1, max: 2}", 1, false),
+        ("count: {match: {kind: read}, max: 1}", 1, true),
+        ("before: {first: {kind: read}, then: {kind: edit}}", 2, true),
+        ("response: {after: {kind: read}, then: {kind: edit}}", 2, true),
+        ("never-after: {after: {kind: read}, never: {kind: edit}}", 2, true),
+        ("immediately: {after: {kind: read}, then: {kind: edit}}", 2, true),
+        ("within: {after: {kind: read}, then: {kind: edit}, steps: 2}", 2, true),
+        ("within: {after: {kind: read}, then: {kind: edit}, seconds: 2s}", 2, true),
+        ("absent-between: {from: {kind: read}, to: {kind: edit}, never: {kind: delete}}", 3, false),
+    ]
+    .map(|(text, matchers, is_exact)| (serde_yaml::from_str(text).unwrap(), matchers, is_exact))
+    .into()
+}
+
+/// What was found, for one choice of every fit.
+fn found(rule: &Rule, fits: &[Vec<Fit>], steps: &[u64]) -> Vec<Found> {
+    let mut all: Vec<Found> = rule.matchers().iter().map(|_| Found::new(rule.looks_at_each())).collect();
+    for (n, step) in steps.iter().enumerate() {
+        let hit = Hit { place: Place::in_step(*step), seq: n as u64, at_ms: n as u64 * 900 };
+        for (m, found) in all.iter_mut().enumerate() {
+            // Both matchers of `count` are the same one.
+            let of = &fits[n];
+            match of[m.min(of.len() - 1)] {
+                Fit::Yes => found.surely.add(hit),
+                Fit::Perhaps => found.perhaps.add(hit),
+                Fit::No => {}
+            }
+        }
+    }
+    all
+}
+
+/// Every way in which what may be turns out.
+fn choices(fits: &[Vec<Fit>]) -> Vec<Vec<Vec<Fit>>> {
+    let mut all = vec![fits.to_vec()];
+    for event in 0..fits.len() {
+        for matcher in 0..fits[event].len() {
+            if fits[event][matcher] == Fit::Perhaps {
+                all = all
+                    .into_iter()
+                    .flat_map(|choice| {
+                        [Fit::Yes, Fit::No].map(|fit| {
+                            let mut choice = choice.clone();
+                            choice[event][matcher] = fit;
+                            choice
+                        })
+                    })
+                    .collect();
+            }
+        }
+    }
+    all
+}
+
+fn word(finding: &Finding) -> &'static str {
+    match finding {
+        Finding::Holds(_) => "holds",
+        Finding::Broken(_) => "broken",
+        Finding::Vacuous => "vacuous",
+        Finding::Unknown(_) => "unknown",
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn a_rule_says_what_every_world_says(
+        rule in 0..11_usize,
+        events in proptest::collection::vec((any::<bool>(), proptest::collection::vec(0..4_u8, 3)), 0..5),
+        vacuous in prop_oneof![Just(None), Just(Some(Vacuous::Pass)), Just(Some(Vacuous::Fail))],
+    ) {
+        let (rule, matchers, is_exact) = rules().swap_remove(rule);
+        let mut step = 0;
+        let mut steps = Vec::new();
+        let mut fits = Vec::new();
+        let mut unknown = 0;
+        for (starts, of) in events {
+            step += u64::from(starts);
+            steps.push(step);
+            let of = of[..matchers].iter().map(|fit| match fit {
+                0 => Fit::Yes,
+                // A few of them are enough, or there are too many worlds.
+                1 if unknown < 6 => {
+                    unknown += 1;
+                    Fit::Perhaps
+                }
+                _ => Fit::No,
+            });
+            fits.push(of.collect::<Vec<Fit>>());
+        }
+        let ranks = steps.iter().map(|step| Place::in_step(*step).rank).collect();
+        let session = Session { steps: &ranks, is_timed: true };
+        let told = judge(&rule, &found(&rule, &fits, &steps), &session).agree(vacuous);
+        let worlds: Vec<&str> = choices(&fits)
+            .iter()
+            .map(|choice| word(&judge(&rule, &found(&rule, choice, &steps), &session).agree(vacuous)))
+            .collect();
+        let all_the_same = worlds.iter().all(|world| *world == worlds[0]);
+        match word(&told) {
+            "unknown" => prop_assert!(!all_the_same || !is_exact, "{rule:?} {fits:?} {steps:?}: unknown, and every world is {}", worlds[0]),
+            // A rule that is vacuous in a world and judged in another is unknown.
+            told => prop_assert!(all_the_same && told == worlds[0], "{rule:?} {fits:?} {steps:?}: {told}, and the worlds are {worlds:?}"),
+        }
+    }
+}
+
+#[test]
+fn without_doubt_a_rule_is_judged_by_its_definition() {
+    // One event in each step: reads, edits and deletions by their first letter.
+    for (rule, session, wanted) in [
+        ("before: {first: {kind: read}, then: {kind: edit}}", "re", "holds"),
+        ("before: {first: {kind: read}, then: {kind: edit}}", "er", "broken"),
+        ("before: {first: {kind: read}, then: {kind: edit}}", "r", "vacuous"),
+        ("response: {after: {kind: read}, then: {kind: edit}}", "rre", "holds"),
+        ("response: {after: {kind: read}, then: {kind: edit}}", "rer", "broken"),
+        ("never-after: {after: {kind: read}, never: {kind: edit}}", "er", "holds"),
+        ("never-after: {after: {kind: read}, never: {kind: edit}}", "re", "broken"),
+        ("immediately: {after: {kind: read}, then: {kind: edit}}", "rde", "broken"),
+        ("within: {after: {kind: read}, then: {kind: edit}, steps: 2}", "rde", "holds"),
+        ("within: {after: {kind: read}, then: {kind: edit}, steps: 1}", "rde", "broken"),
+        ("absent-between: {from: {kind: read}, to: {kind: edit}, never: {kind: delete}}", "rde", "broken"),
+        ("absent-between: {from: {kind: read}, to: {kind: edit}, never: {kind: delete}}", "rdre", "holds"),
+        ("absent-between: {from: {kind: read}, to: {kind: edit}, never: {kind: delete}}", "er", "vacuous"),
+    ] {
+        let rule: Rule = serde_yaml::from_str(rule).unwrap();
+        let kinds: &[char] = match &rule {
+            Rule::Before(_) | Rule::Response(_) | Rule::NeverAfter(_) | Rule::Immediately(_) | Rule::Within(_) => {
+                &['r', 'e']
+            }
+            _ => &['r', 'e', 'd'],
+        };
+        let fit = |event: char, kind: &char| if event == *kind { Fit::Yes } else { Fit::No };
+        let fits: Vec<Vec<Fit>> =
+            session.chars().map(|event| kinds.iter().map(|kind| fit(event, kind)).collect()).collect();
+        let steps: Vec<u64> = (0..session.len() as u64).collect();
+        let ranks = steps.iter().map(|step| Place::in_step(*step).rank).collect();
+        let at = Session { steps: &ranks, is_timed: true };
+        let told = judge(&rule, &found(&rule, &fits, &steps), &at).agree(None);
+        assert_eq!(word(&told), wanted, "{rule:?} over {session}");
+    }
+}

@@ -1,0 +1,283 @@
+//! The facts of a call that graders and policies go by: each is seen, or was not shown by the agent.
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::calls::Call;
+use super::{FileDiff, Location, ToolCall, ToolKind, view};
+
+/// One fact of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fact<T> {
+    /// The agent showed it.
+    Seen(T),
+    /// The agent did not show it: nothing is known of it.
+    NotShown,
+}
+
+impl<T> Default for Fact<T> {
+    fn default() -> Self {
+        Fact::NotShown
+    }
+}
+
+impl<T> Fact<T> {
+    /// The value, if it was seen.
+    pub fn seen(&self) -> Option<&T> {
+        match self {
+            Fact::Seen(value) => Some(value),
+            Fact::NotShown => None,
+        }
+    }
+}
+
+/// What is known of the command that a call runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Command {
+    /// The call runs this command.
+    Seen(String),
+    /// The call runs no command.
+    None,
+    /// The call runs a command, and its input was shown without a key that is known to hold one: one of these texts,
+    /// or none of them.
+    Among(Vec<String>),
+    /// The agent did not show whether the call runs a command, or which.
+    #[default]
+    NotShown,
+}
+
+impl Command {
+    /// The command, if it was seen.
+    pub fn seen(&self) -> Option<&str> {
+        match self {
+            Command::Seen(command) => Some(command),
+            Command::None | Command::Among(_) | Command::NotShown => None,
+        }
+    }
+}
+
+/// How the calls of a session are read: where the agent worked, and what the titles of its calls say.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    /// The workspace.
+    pub workspace: Option<String>,
+    /// The form of the title of an `execute` call without an input, where the title is the command line: the first
+    /// group is the command.
+    pub command_title: Option<Regex>,
+}
+
+impl Reading {
+    /// The command line that the title of an `execute` call is, by the agent's convention.
+    fn command_of(&self, kind: Option<ToolKind>, title: Option<&str>) -> Option<String> {
+        let form = self.command_title.as_ref().filter(|_| kind == Some(ToolKind::Execute))?;
+        let found = form.captures(title?)?;
+        let command = found.get(1).or_else(|| found.get(0))?.as_str();
+        (!command.trim().is_empty()).then(|| command.to_owned())
+    }
+}
+
+/// What an agent said of a call.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Told<'a> {
+    /// What the call does.
+    pub kind: Option<ToolKind>,
+    /// The agent's line for people.
+    pub title: Option<&'a str>,
+    /// The call's arguments.
+    pub input: Option<&'a Value>,
+    /// The files that it names.
+    pub locations: &'a [Location],
+    /// The changes that it shows.
+    pub diffs: &'a [FileDiff],
+}
+
+impl<'a> Told<'a> {
+    /// What was said of a call, with the changes that its result shows.
+    pub fn of(call: &'a ToolCall, diffs: &'a [FileDiff]) -> Self {
+        Self {
+            kind: Some(call.kind),
+            title: call.title.as_deref(),
+            input: call.input.as_ref(),
+            locations: &call.locations,
+            diffs,
+        }
+    }
+
+    /// The same of a call with its result.
+    pub fn of_joined(call: &'a Call) -> Self {
+        Self::of(&call.call, &call.diffs)
+    }
+
+    fn shows_places(&self) -> bool {
+        !self.locations.is_empty() || !self.diffs.is_empty()
+    }
+
+    /// The arguments, if they were shown as such: the text of arguments that were cut is none.
+    fn arguments(&self) -> Option<&'a Value> {
+        self.input.filter(|input| !is_cut(input))
+    }
+
+    /// The paths that the call touches, relative to the workspace where they lie in it.
+    ///
+    /// A call whose input, locations or changes were shown touches what these name, and otherwise nothing, unless it
+    /// is of a kind that cannot do without a path. The input of an `execute` call says where a command runs, not
+    /// what the command touches, and is read all the same.
+    pub fn paths(&self, reading: &Reading) -> Fact<Vec<String>> {
+        let found = view::paths(self.input, self.locations, self.diffs, reading.workspace.as_deref());
+        if !found.is_empty() {
+            return Fact::Seen(found);
+        }
+        let needs_one = matches!(self.kind, Some(ToolKind::Read | ToolKind::Edit | ToolKind::Delete | ToolKind::Move));
+        let is_shown = match self.arguments() {
+            Some(input) => !needs_one && (self.kind != Some(ToolKind::Execute) || !is_bare(input)),
+            None => reading.command_of(self.kind, self.title).is_some(),
+        };
+        if is_shown { Fact::Seen(found) } else { Fact::NotShown }
+    }
+
+    /// The command that the call runs.
+    ///
+    /// Without an input it is the title, where the agent's titles are command lines. A call of another kind that
+    /// shows which files it is about runs none, and neither does one that thinks or changes the agent's mode.
+    pub fn command(&self, reading: &Reading) -> Command {
+        if let Some(command) = view::command(self.input) {
+            return Command::Seen(command);
+        }
+        let runs = self.kind == Some(ToolKind::Execute);
+        match self.arguments() {
+            Some(input) if runs && is_bare(input) => {}
+            Some(input) if runs => return Command::Among(texts(input)),
+            Some(_) => return Command::None,
+            None => {}
+        }
+        if let Some(command) = reading.command_of(self.kind, self.title).filter(|_| self.input.is_none()) {
+            return Command::Seen(command);
+        }
+        match self.kind {
+            Some(ToolKind::Think | ToolKind::SwitchMode) => Command::None,
+            Some(ToolKind::Execute | ToolKind::Other) | None => Command::NotShown,
+            Some(_) if self.shows_places() && self.input.is_none() => Command::None,
+            Some(_) => Command::NotShown,
+        }
+    }
+}
+
+/// Whether an input is the text of arguments that were cut: it begins as JSON, and is none.
+pub fn is_cut(input: &Value) -> bool {
+    input.as_str().is_some_and(|text| text.trim_start().starts_with(['{', '[']))
+}
+
+/// Keys that say how and where a command runs, and nothing of the command.
+const AROUND: [&str; 11] = [
+    "cwd",
+    "workdir",
+    "working_dir",
+    "working_directory",
+    "workingDirectory",
+    "dir_path",
+    "directory",
+    "description",
+    "timeout",
+    "timeout_ms",
+    "env",
+];
+
+/// Whether the input of a command says nothing of the command: agents announce it so while it is being written.
+fn is_bare(input: &Value) -> bool {
+    input.as_object().is_some_and(|map| map.keys().all(|key| AROUND.contains(&key.as_str())))
+}
+
+/// Every text in a value.
+fn texts(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(list) => {
+            // A command may be told word by word.
+            let words: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
+            let joined = words.filter(|words| words.len() > 1).map(|words| words.join(" "));
+            list.iter().flat_map(texts).chain(joined).collect()
+        }
+        Value::Object(map) => map.values().flat_map(texts).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn location(path: &str) -> Location {
+        Location { path: path.to_owned(), line: None }
+    }
+
+    fn reading() -> Reading {
+        Reading { workspace: Some("/w".to_owned()), command_title: None }
+    }
+
+    fn told<'a>(kind: ToolKind, input: Option<&'a Value>, locations: &'a [Location]) -> Told<'a> {
+        Told { kind: Some(kind), title: Some("rm -rf build"), input, locations, diffs: &[] }
+    }
+
+    #[test]
+    fn a_command_is_seen_absent_or_not_shown() {
+        let gemini = Reading { command_title: Some(Regex::new("(?s)^(.+)$").unwrap()), ..reading() };
+        let (here, ls) = ([location("/w/a")], json!({"command": "ls"}));
+        let seen = |command: &str| Command::Seen(command.to_owned());
+        for (kind, input, locations, plain, by_title) in [
+            (ToolKind::Execute, Some(&ls), [].as_slice(), seen("ls"), seen("ls")),
+            (ToolKind::Execute, None, &[], Command::NotShown, seen("rm -rf build")),
+            (ToolKind::Execute, None, &here, Command::NotShown, seen("rm -rf build")),
+            (ToolKind::Other, None, &[], Command::NotShown, Command::NotShown),
+            (ToolKind::Other, None, &here, Command::NotShown, Command::NotShown),
+            (ToolKind::Edit, None, &here, Command::None, Command::None),
+            (ToolKind::Delete, None, &[], Command::NotShown, Command::NotShown),
+            (ToolKind::Search, None, &[], Command::NotShown, Command::NotShown),
+            (ToolKind::Think, None, &[], Command::None, Command::None),
+            // What was announced before the command was written says nothing of it.
+            (ToolKind::Execute, Some(&json!({"cwd": "/w"})), &[], Command::NotShown, Command::NotShown),
+            (ToolKind::Execute, Some(&json!({})), &[], Command::NotShown, Command::NotShown),
+            (
+                ToolKind::Execute,
+                Some(&json!({"code": "1"})),
+                &[],
+                Command::Among(vec!["1".into()]),
+                Command::Among(vec!["1".into()]),
+            ),
+            (ToolKind::Execute, Some(&json!("{\"command\": \"rm")), &[], Command::NotShown, Command::NotShown),
+            (ToolKind::Other, Some(&json!({})), &[], Command::None, Command::None),
+            (ToolKind::Read, Some(&json!({"id": 5})), &[], Command::None, Command::None),
+        ] {
+            let call = told(kind, input, locations);
+            assert_eq!(call.command(&reading()), plain, "{kind} {input:?}");
+            assert_eq!(call.command(&gemini), by_title, "{kind} {input:?} with titles that are commands");
+        }
+    }
+
+    #[test]
+    fn paths_are_seen_or_not_shown() {
+        let here = [location("/w/a")];
+        let diff = [FileDiff { path: "/w/b".into(), old: None, new: None }];
+        let seen = |paths: &[&str]| Fact::Seen(paths.iter().map(|path| (*path).to_owned()).collect());
+        for (kind, input, locations, paths) in [
+            (ToolKind::Edit, Some(json!({"path": "/w/x"})), [].as_slice(), seen(&["x"])),
+            (ToolKind::Edit, None, &here, seen(&["a"])),
+            (ToolKind::Edit, None, &[], Fact::NotShown),
+            (ToolKind::Edit, Some(json!({"blob": "x"})), &[], Fact::NotShown),
+            (ToolKind::Read, Some(json!("{\"path\": \"/w/")), &[], Fact::NotShown),
+            (ToolKind::Execute, Some(json!({"command": "cat a"})), &[], seen(&[])),
+            (ToolKind::Execute, None, &[], Fact::NotShown),
+            (ToolKind::Search, Some(json!({"pattern": "x"})), &[], seen(&[])),
+            (ToolKind::Search, None, &[], Fact::NotShown),
+            (ToolKind::Other, Some(json!({})), &[], seen(&[])),
+            (ToolKind::Other, None, &[], Fact::NotShown),
+        ] {
+            assert_eq!(told(kind, input.as_ref(), locations).paths(&reading()), paths, "{kind} {input:?}");
+        }
+        let shown = Told { diffs: &diff, ..told(ToolKind::Edit, None, &[]) };
+        assert_eq!(shown.paths(&reading()), seen(&["b"]));
+        let gemini = Reading { command_title: Some(Regex::new("(?s)^(.+)$").unwrap()), ..reading() };
+        assert_eq!(told(ToolKind::Execute, None, &[]).paths(&gemini), seen(&[]));
+    }
+}
