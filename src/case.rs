@@ -27,6 +27,7 @@ mod judges;
 pub mod layer;
 mod load;
 mod paths;
+pub mod seal;
 
 pub use graders::{GraderFolder, GraderPlace, WrittenGrader};
 pub use judges::{check_judges, check_named_judges, unfit};

@@ -178,6 +178,8 @@ async fn run(
         interaction: Interaction::AutoApprove,
         attempt: 1,
         folder: folder.to_owned(),
+        foreign: None,
+        seal: None,
     };
     match trial::run(engine, &attempt).await? {
         Outcome::Interrupted => Err(ParityError::Interrupted),

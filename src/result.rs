@@ -53,6 +53,9 @@ pub struct TrialResult {
     pub arm: String,
     /// `kind:name` of the calls of each step.
     pub shape: Vec<Vec<String>>,
+    /// Digests (BLAKE3) of the files that the judgement rests on, by name; absent in results of older versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
     /// What the user should know beside the verdict.
     #[serde(default, with = "warning::list")]
     #[schemars(with = "Vec<Warning>")]
@@ -95,6 +98,11 @@ impl TrialResult {
             && self.earlier_attempts.is_none_or(|earlier| earlier.cost_unknown == 0)
     }
 
+    /// Returns true if the stored verdict is not the one that was judged.
+    pub fn is_not_as_judged(&self) -> bool {
+        self.warnings.iter().any(|warning| matches!(warning, Warning::NotAsJudged { .. }))
+    }
+
     /// A result that says nothing yet of a trial but its verdict.
     pub fn blank(trial: &crate::run::TrialRecord, verdict: Verdict) -> Self {
         Self {
@@ -113,6 +121,7 @@ impl TrialResult {
             earlier_attempts: None,
             arm: trial.arm.clone(),
             shape: Vec::new(),
+            files: BTreeMap::new(),
             warnings: Vec::new(),
             skipped: None,
             flaky: false,

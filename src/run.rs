@@ -13,6 +13,7 @@ use crate::verdict::{PassTrials, Verdict};
 
 pub mod events;
 pub mod folder;
+pub mod integrity;
 pub mod journal;
 pub mod named_file;
 pub mod names;
@@ -54,6 +55,9 @@ pub struct RunRecord {
     /// Made by `grade`: no agent was run for it, and its traces are those of another run or of single files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub graded: bool,
+    /// Every line of the journal has a digest, and every finished one that of its result. Absent in runs of older versions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub digests: bool,
 }
 
 /// A case in `run.json`.
@@ -155,6 +159,7 @@ impl RunRecord {
             derived_from: None,
             manual: false,
             graded: false,
+            digests: false,
         }
     }
 }
@@ -341,6 +346,7 @@ pub struct Part {
     path: PathBuf,
     part: PathBuf,
     file: Option<File>,
+    digest: blake3::Hash,
 }
 
 /// Writes a file that is not yet in its place.
@@ -352,12 +358,15 @@ pub fn write_part(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<
     name.push(".part");
     let part = path.with_file_name(name);
     let written = (|| {
-        let mut out = io::BufWriter::with_capacity(64 << 10, File::create(&part)?);
+        let hashing = Hashing { out: File::create(&part)?, hasher: blake3::Hasher::new() };
+        let mut out = io::BufWriter::with_capacity(64 << 10, hashing);
         write(&mut out)?;
         out.into_inner().map_err(io::IntoInnerError::into_error)
     })();
     match written {
-        Ok(file) => Ok(Part { path: path.to_owned(), part, file: Some(file) }),
+        Ok(Hashing { out, hasher }) => {
+            Ok(Part { path: path.to_owned(), part, file: Some(out), digest: hasher.finalize() })
+        }
         Err(source) => {
             let _ = fs::remove_file(&part);
             Err(RunError::Io { doing: "write", path: path.to_owned(), source })
@@ -376,7 +385,30 @@ pub fn put_in_place<const N: usize>(mut parts: [Part; N]) -> Result<(), RunError
     parts.iter().try_for_each(|part| part.name())
 }
 
+/// Takes the digest of what is written.
+struct Hashing {
+    out: File,
+    hasher: blake3::Hasher,
+}
+
+impl Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hasher.update(bytes.get(..written).unwrap_or_default());
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 impl Part {
+    /// The digest of what was written.
+    pub fn digest(&self) -> String {
+        self.digest.to_hex().to_string()
+    }
+
     /// Where it stands until it is put in its place. It is whole there, too.
     pub fn written(&self) -> &Path {
         &self.part

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,13 @@ use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 
 use crate::case::Case;
+use crate::case::seal::Seal;
 use crate::harness::Manifest;
 use crate::interaction::Interaction;
-use crate::result::TrialResult;
+use crate::result::{TrialResult, Warning};
 use crate::run::events::RunEvent;
 use crate::run::folder::RunFolder;
+use crate::run::integrity;
 use crate::run::journal::{self, Journal, JournalEvent, JournalLine};
 use crate::run::{RunError, RunOptions, TrialRecord, read_json};
 use crate::trace::ErrorCategory;
@@ -29,6 +31,8 @@ pub struct Run<'a> {
     pub trials: &'a [TrialRecord],
     /// Its cases, with their graders.
     pub cases: &'a HashMap<String, Arc<Case>>,
+    /// The digests that its cases are held to, by the cases' ids.
+    pub digests: HashMap<String, String>,
     /// Its harnesses.
     pub manifests: &'a BTreeMap<String, Arc<Manifest>>,
     /// A policy in the place of the cases' own.
@@ -54,6 +58,8 @@ pub struct Ran {
     pub not_retried: usize,
     /// Trials whose cost nobody told, where a budget of money was to be kept.
     pub untold_costs: usize,
+    /// Where a journal is now that somebody else had changed while the run went on, if one had.
+    pub changed_journal: Option<PathBuf>,
 }
 
 /// Runs what has not finished yet. Each finished trial is on disk before it is told.
@@ -74,6 +80,7 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
     let mut interrupt = run.engine.interrupt.clone();
     let mut waiting: Vec<Waiting<'_>> = Vec::new();
     let mut errored = errored_before(run)?;
+    let seals = seals(run)?;
     loop {
         ran.interrupted |= *interrupt.borrow();
         ran.why = ran.why.or_else(|| budget.exhausted());
@@ -92,7 +99,7 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
             let Some(next) = take_next(&mut queue, &at_work, run.manifests) else { break };
             let (trial, number) = next;
             *at_work.entry(trial.harness.clone()).or_default() += 1;
-            start(run, &journal, trial, number, &mut running, &mut tell)?;
+            start(run, &journal, &seals, (trial, number), &mut running, &mut tell)?;
         }
         let wake = waiting.iter().map(|waited| waited.until).min();
         if running.is_empty() && wake.is_none() {
@@ -119,8 +126,7 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
                     finish(&journal, result, &trial, number, &mut tell)?;
                     continue;
                 };
-                let finished = line(&trial, JournalEvent::Finished, number, Some(result.verdict));
-                journal.write(&JournalLine { retry: true, ..finished })?;
+                journal.write(&JournalLine { retry: true, ..finished(&trial, number, &result) })?;
                 if !ran.interrupted && ran.why.is_none() {
                     let why = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
                     let (case, harness, arm) = (trial.case.clone(), trial.harness.clone(), trial.arm.clone());
@@ -130,6 +136,8 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
             }
         }
     }
+    // What was judged is what this process knows: agents without a sandbox can write to the file.
+    ran.changed_journal = journal.settle()?;
     ran.not_run = queue.len();
     ran.untold_costs = if run.options.max_cost.is_some() { budget.untold } else { 0 };
     if ran.not_run > 0 {
@@ -170,7 +178,7 @@ fn finish(
     attempt: u32,
     tell: &mut impl FnMut(RunEvent),
 ) -> Result<(), RunError> {
-    journal.write(&line(trial, JournalEvent::Finished, attempt, Some(result.verdict)))?;
+    journal.write(&finished(trial, attempt, &result))?;
     tell(RunEvent::Finished { result });
     Ok(())
 }
@@ -184,7 +192,7 @@ pub fn waiting<'a>(
     trials: &'a [TrialRecord],
     redo: &HashSet<journal::TrialKey>,
 ) -> Result<Vec<(&'a TrialRecord, u32)>, RunError> {
-    let states = journal::read(&folder.journal())?;
+    let states = folder.states()?;
     let waits = |trial: &'a TrialRecord| {
         let state = states.get(&trial.key()).cloned().unwrap_or_default();
         let waits = trial.skip.is_none() && (!state.is_done() || redo.contains(&trial.key()));
@@ -195,7 +203,7 @@ pub fn waiting<'a>(
 
 /// How often each trial that is to go on was errored before: that counts where it is said how often it may be.
 fn errored_before(run: &Run<'_>) -> Result<HashMap<journal::TrialKey, u32>, RunError> {
-    let states = journal::read(&run.folder.journal())?;
+    let states = run.folder.states()?;
     let left = states.into_iter().filter(|(_, state)| !state.is_done());
     Ok(left.map(|(key, state)| (key, state.errored)).collect())
 }
@@ -214,16 +222,26 @@ fn take_next<'a>(
     queue.remove(index)
 }
 
+/// The seals of the cases whose trials are to be run.
+fn seals(run: &Run<'_>) -> Result<HashMap<String, Arc<Seal>>, RunError> {
+    let sealed = run.cases.iter().filter_map(|(id, case)| Some((id, case, run.digests.get(id)?)));
+    let seal = |(id, case, digest): (&String, &Arc<Case>, &String)| {
+        let seal = Seal::new(case.clone(), digest.clone()).map_err(RunError::io("read the inputs of", &case.file))?;
+        Ok((id.clone(), Arc::new(seal)))
+    };
+    sealed.map(seal).collect()
+}
+
 fn start(
     run: &Run<'_>,
     journal: &Arc<Journal>,
-    trial: &TrialRecord,
-    number: u32,
+    seals: &HashMap<String, Arc<Seal>>,
+    (trial, number): (&TrialRecord, u32),
     running: &mut JoinSet<(TrialRecord, u32, Result<Outcome, RunError>)>,
     tell: &mut impl FnMut(RunEvent),
 ) -> Result<(), RunError> {
     let folder = run.folder.trial_of(trial)?;
-    keep_earlier_attempt(&folder, number)?;
+    let foreign = keep_earlier_attempt(&folder, number)?;
     let (Some(case), Some(manifest)) = (run.cases.get(&trial.case), run.manifests.get(&trial.harness)) else {
         return Err(RunError::Malformed {
             path: run.folder.path.join("run.json"),
@@ -237,8 +255,10 @@ fn start(
         interaction: run.interaction.clone().unwrap_or_else(|| case.interaction.clone()),
         attempt: number,
         folder,
+        foreign,
+        seal: seals.get(&trial.case).cloned(),
     };
-    journal.write(&line(trial, JournalEvent::Started, number, None))?;
+    journal.write(&line(trial, JournalEvent::Started, number))?;
     let (case, harness, arm) = (trial.case.clone(), trial.harness.clone(), trial.arm.clone());
     tell(RunEvent::Started { case, harness, arm, trial: trial.trial, attempt: number });
     let (engine, trial) = (run.engine.clone(), trial.clone());
@@ -278,16 +298,40 @@ async fn guarded(
 }
 
 /// Moves what an earlier attempt left into `attempts/`; nothing of it is deleted but half a file, which an engine that
-/// was killed leaves under a name of its own.
-fn keep_earlier_attempt(folder: &Path, number: u32) -> Result<(), RunError> {
-    let left: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    let left: Vec<_> = left.into_iter().filter(|path| !path.ends_with("attempts")).collect();
-    if left.is_empty() {
-        return Ok(());
+/// was killed leaves under a name of its own. Only attempts that the journal knows are attempts: what else lies there was
+/// put there by somebody else, and is moved to a folder where nothing looks for results.
+fn keep_earlier_attempt(folder: &Path, number: u32) -> Result<Option<Warning>, RunError> {
+    let mut foreign = Foreign { folder, names: Vec::new(), to: None };
+    if folder.symlink_metadata().is_ok_and(|meta| !meta.is_dir()) {
+        // Not the folder of a trial: it would lead the trial's files elsewhere.
+        fs::remove_file(folder).map_err(RunError::io("remove what is no folder", folder))?;
+        foreign.names.push(folder.file_name().unwrap_or_default().to_string_lossy().into_owned());
     }
-    let kept = folder.join("attempts").join(number.saturating_sub(1).max(1).to_string());
-    fs::create_dir_all(&kept).map_err(RunError::io("make the folder", &kept))?;
+    let earlier = number.saturating_sub(1);
+    let attempts = folder.join("attempts");
+    let is_attempt = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok());
+        name.is_some_and(|name| (1..=earlier).contains(&name)) && path.is_dir() && !path.is_symlink()
+    };
+    if attempts.is_symlink() || earlier == 0 {
+        foreign.take(&attempts)?;
+    }
+    for path in entries(&attempts) {
+        // One that was put aside before its follower was begun lies there already.
+        let again = path == attempts.join(earlier.to_string()) && entries(folder).iter().any(|it| is_result(it));
+        if !is_attempt(&path) || again {
+            foreign.take(&path)?;
+        }
+    }
+    let left: Vec<_> =
+        entries(folder).into_iter().filter(|path| !path.ends_with("attempts") && !is_aside(path)).collect();
+    let kept = attempts.join(earlier.to_string());
     for path in left {
+        if earlier == 0 {
+            foreign.take(&path)?;
+            continue;
+        }
+        fs::create_dir_all(&kept).map_err(RunError::io("make the folder", &kept))?;
         if path.extension().is_some_and(|end| end == "part") && path.is_file() {
             fs::remove_file(&path).map_err(RunError::io("remove half a file", &path))?;
             continue;
@@ -295,10 +339,68 @@ fn keep_earlier_attempt(folder: &Path, number: u32) -> Result<(), RunError> {
         let to = kept.join(path.file_name().unwrap_or_default());
         fs::rename(&path, &to).map_err(RunError::io("keep the earlier attempt", &path))?;
     }
-    Ok(())
+    Ok(foreign.warning())
 }
 
-fn line(trial: &TrialRecord, event: JournalEvent, attempt: u32, verdict: Option<Verdict>) -> JournalLine {
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    entries
+}
+
+fn is_result(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "result.json")
+}
+
+/// How the names of folders begin that hold what somebody else put into a trial's folder.
+const FOREIGN: &str = "foreign-";
+
+fn is_aside(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(FOREIGN))
+}
+
+/// What somebody else put into a trial's folder, and where it is now.
+struct Foreign<'a> {
+    folder: &'a Path,
+    names: Vec<String>,
+    to: Option<PathBuf>,
+}
+
+impl Foreign<'_> {
+    fn take(&mut self, path: &Path) -> Result<(), RunError> {
+        if path.symlink_metadata().is_err() {
+            return Ok(());
+        }
+        let to = match &self.to {
+            Some(to) => to.clone(),
+            None => {
+                let free = |number: u32| self.folder.join(format!("{FOREIGN}{number}"));
+                let to = (1..).map(free).find(|to| to.symlink_metadata().is_err()).unwrap_or_default();
+                fs::create_dir(&to).map_err(RunError::io("make the folder", &to))?;
+                self.to.insert(to).clone()
+            }
+        };
+        let name = path.strip_prefix(self.folder).unwrap_or(path).to_string_lossy().into_owned();
+        let place = to.join(self.names.len().to_string()).with_extension(path.file_name().unwrap_or_default());
+        fs::rename(path, &place).map_err(RunError::io("move aside", path))?;
+        self.names.push(name);
+        Ok(())
+    }
+
+    fn warning(self) -> Option<Warning> {
+        const NAMED: usize = 20;
+        let moved_to = self.to.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+        let names: Vec<String> = self.names.into_iter().take(NAMED).collect();
+        (!names.is_empty()).then_some(Warning::ForeignFiles { names, moved_to })
+    }
+}
+
+fn finished(trial: &TrialRecord, attempt: u32, result: &TrialResult) -> JournalLine {
+    let line = line(trial, JournalEvent::Finished, attempt);
+    JournalLine { verdict: Some(result.verdict), digest: Some(integrity::digest_of(result)), ..line }
+}
+
+fn line(trial: &TrialRecord, event: JournalEvent, attempt: u32) -> JournalLine {
     JournalLine {
         at: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string(),
         event,
@@ -307,8 +409,9 @@ fn line(trial: &TrialRecord, event: JournalEvent, attempt: u32, verdict: Option<
         model: trial.arm.clone(),
         trial: trial.trial,
         attempt,
-        verdict,
+        verdict: None,
         retry: false,
+        digest: None,
     }
 }
 

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::case::Case;
+use crate::case::seal::Seal;
 use crate::environment;
 use crate::harness::Manifest;
 use crate::interaction::{Interaction, Person};
 use crate::judge::Judges;
-use crate::result::TrialResult;
+use crate::result::{TrialResult, Warning};
 use crate::run::temporary::Vanishing;
 use crate::run::{Keep, RunError, TrialRecord, sync_folder};
 use crate::sandbox;
@@ -29,6 +30,7 @@ mod confined;
 mod earlier;
 mod ending;
 pub mod in_place_of_model;
+mod inputs;
 mod judging;
 pub mod kept;
 mod lost;
@@ -87,6 +89,10 @@ pub struct Attempt {
     pub attempt: u32,
     /// Where its files go.
     pub folder: PathBuf,
+    /// What lay in that folder before, if anything did.
+    pub foreign: Option<Warning>,
+    /// Holds the files of the case to what they were when the run began; absent where no run was begun.
+    pub seal: Option<Arc<Seal>>,
 }
 
 /// What an attempt came to.
@@ -192,10 +198,11 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
 }
 
 async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Outcome, Ended> {
+    let held = inputs::hold(engine, attempt).await?;
     let mut ready = make_ready(engine, attempt, folders).await?;
     let played = play(engine, attempt, folders, &mut ready).await?;
     let after = measure(attempt, folders, &ready).await?;
-    let result = conclude(engine, attempt, folders, ready, played, after).await?;
+    let result = conclude(engine, attempt, folders, ready, played, after, held).await?;
     Ok(Outcome::Done(Box::new(result)))
 }
 

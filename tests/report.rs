@@ -97,6 +97,7 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
         derived_from: None,
         manual: false,
         graded: false,
+        digests: false,
     }
 }
 

@@ -22,6 +22,8 @@ mod endings;
 mod evidence;
 #[path = "run/exits.rs"]
 mod exits;
+#[path = "run/frozen.rs"]
+mod frozen;
 #[path = "run/graders.rs"]
 mod graders;
 #[path = "run/isolation.rs"]
@@ -48,6 +50,8 @@ mod secrets;
 mod services;
 #[path = "run/sessions.rs"]
 mod sessions;
+#[path = "run/trust.rs"]
+mod trust;
 #[path = "run/warnings.rs"]
 mod warnings;
 #[path = "run/workspaces.rs"]

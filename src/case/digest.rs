@@ -1,7 +1,7 @@
 //! The digest of a case: of everything it is made from, so that a change to any of it is noticed.
 
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Case, Oracle, WorkspaceSource};
 use crate::interaction::Interaction;
@@ -71,36 +71,53 @@ impl Case {
         {
             parts.add(name, text.as_bytes());
         }
-        let copied = match &self.workspace.source {
-            WorkspaceSource::Copy(folder) => Some(folder.as_path()),
-            WorkspaceSource::Empty | WorkspaceSource::Git(_) | WorkspaceSource::Files(_) => None,
-        };
-        let (oracle_folder, oracle_script) = match &self.oracle {
-            Some(Oracle::Copy(folder)) => (Some(folder.as_path()), None),
-            Some(Oracle::Script(file)) => (None, Some(file.as_path())),
-            None => (None, None),
-        };
-        let named = [
-            ("workspace", copied),
-            ("hidden", self.hidden.as_deref()),
-            ("oracle", oracle_folder.or(oracle_script)),
-            ("model", self.model_script.as_deref()),
-        ];
-        let attachments = self.attachments.iter().map(|file| ("attachment", Some(file.as_path())));
-        let scripts = self.demo_scripts.values().map(|file| ("demo", Some(file.as_path())));
-        for (what, path) in named.into_iter().chain(attachments).chain(scripts) {
-            if let Some(path) = path {
-                parts.tree(what, path)?;
-            }
+        for (what, path) in self.folders_and_files() {
+            parts.tree(what, path)?;
         }
-        for named in self.judges.iter().flat_map(|grader| grader.named_files()) {
+        for named in self.files_of_graders() {
             // It is read where it leads. That it is not there is for the grader to tell.
-            match self.folder().join(named).canonicalize() {
+            match named.canonicalize() {
                 Ok(file) => parts.tree("grader", &file)?,
                 Err(_) => parts.add("grader", b"absent"),
             }
         }
         Ok(parts.digest())
+    }
+
+    /// Every file and folder that its trials are made from and judged by, wherever its name leads.
+    pub(super) fn inputs(&self) -> Vec<PathBuf> {
+        let named = self.folders_and_files().into_iter().map(|(_, path)| path.to_owned());
+        let of_graders = self.files_of_graders().flat_map(|path| {
+            let leads = path.canonicalize().ok();
+            [Some(path), leads].into_iter().flatten()
+        });
+        named.chain(of_graders).collect()
+    }
+
+    /// What it names beside its graders' files, each with the word for what it is.
+    fn folders_and_files(&self) -> Vec<(&'static str, &Path)> {
+        let copied = match &self.workspace.source {
+            WorkspaceSource::Copy(folder) => Some(folder.as_path()),
+            WorkspaceSource::Empty | WorkspaceSource::Git(_) | WorkspaceSource::Files(_) => None,
+        };
+        let oracle = self.oracle.as_ref().map(|oracle| match oracle {
+            Oracle::Copy(folder) => folder.as_path(),
+            Oracle::Script(file) => file.as_path(),
+        });
+        let named = [
+            ("workspace", copied),
+            ("hidden", self.hidden.as_deref()),
+            ("oracle", oracle),
+            ("model", self.model_script.as_deref()),
+        ];
+        let attachments = self.attachments.iter().map(|file| ("attachment", Some(file.as_path())));
+        let scripts = self.demo_scripts.values().map(|file| ("demo", Some(file.as_path())));
+        let all = named.into_iter().chain(attachments).chain(scripts);
+        all.filter_map(|(what, path)| Some((what, path?))).collect()
+    }
+
+    fn files_of_graders(&self) -> impl Iterator<Item = PathBuf> {
+        self.judges.iter().flat_map(|grader| grader.named_files()).map(|named| self.folder().join(named))
     }
 }
 

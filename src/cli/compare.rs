@@ -203,6 +203,7 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Words) -> Res
     }
     let begin = || (Side::of_run(&record), record.trials.len());
     let (side, missing) = folder.fold_results(&record, begin, |(side, missing), result| {
+        super::terminal::tell_if_not_as_judged(&result);
         side.add(&result, words);
         *missing = missing.saturating_sub(1);
     })?;

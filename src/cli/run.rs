@@ -363,6 +363,7 @@ async fn carry_out(
         folder: &prepared.folder,
         trials: &prepared.record.trials,
         cases: &prepared.cases,
+        digests: prepared.record.cases.iter().map(|case| (case.id.clone(), case.digest.clone())).collect(),
         manifests: &prepared.manifests,
         interaction: prepared.interaction.clone(),
         options: &options,
@@ -381,6 +382,17 @@ async fn carry_out(
 }
 
 fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran, snapshots: Came) -> Result<u8, CliError> {
+    if let Some(aside) = &ran.changed_journal {
+        terminal::note(format_args!(
+            "warning: somebody changed the journal while the run went on; it is as it was written again, and the changed \
+             one is {}",
+            aside.display()
+        ));
+    }
+    if prepared.folder.record().ok().as_ref() != Some(&prepared.record) {
+        terminal::note(format_args!("warning: somebody changed run.json while the run went on; it was written again"));
+        prepared.folder.write_record(&prepared.record)?;
+    }
     let results = prepared.folder.results_of_trials(&prepared.record)?;
     prepared.folder.write_results(&results)?;
     let not_run = prepared.record.trials.len() - results.len();

@@ -8,7 +8,7 @@ use super::{CliError, RunsFolder, terminal};
 use crate::report::{self, show};
 use crate::result::TrialResult;
 use crate::run::folder::{self, RunFolder};
-use crate::run::{RunRecord, TrialRecord, read_json};
+use crate::run::{RunRecord, TrialRecord, integrity};
 use crate::trace::jsonl::Reader;
 use crate::verdict::Verdict;
 
@@ -34,8 +34,16 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
     let folder = folder::find(&args.folder.runs, &args.run)?;
     let record = folder.record()?;
     let trial = choose(&folder, &record, args.trial.as_deref())?;
-    let at = folder.trial_of(trial)?;
-    let result: Option<TrialResult> = read_json(&at.join("result.json")).ok();
+    let states = folder.states()?;
+    let state = states.get(&trial.key()).filter(|state| state.finished.is_some() && trial.skip.is_none());
+    let result = state.and_then(|state| folder.result_of(trial, state).ok());
+    let at = match state {
+        Some(state) => folder.counting_attempt(trial, state)?,
+        None => folder.trial_of(trial)?,
+    };
+    for why in result.iter().filter_map(|result| integrity::changed_file(&at, "trace.jsonl", result)) {
+        terminal::note(format_args!("warning: the trace is not the one that was judged: {why}"));
+    }
     let file = at.join("trace.jsonl");
     if file.is_file() {
         return trace(&file, result.as_ref(), args.full);

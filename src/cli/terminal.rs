@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 
 use crate::report::text::Look;
+use crate::report::trial_name;
+use crate::result::TrialResult;
 
 /// The look of standard output.
 pub fn stdout_look() -> Look {
@@ -22,6 +24,14 @@ pub fn stderr_look() -> Look {
 /// Says a line on standard error. One that nobody can read must not end what is at work, nor change how it ends.
 pub fn note(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Says that a stored result is not the one that was judged, if it is not.
+pub fn tell_if_not_as_judged(result: &TrialResult) {
+    for warning in result.warnings.iter().filter(|_| result.is_not_as_judged()) {
+        let TrialResult { case, harness, arm, trial, .. } = result;
+        note(format_args!("warning: trial {} does not count: {warning}", trial_name(case, harness, arm, *trial)));
+    }
 }
 
 /// Whether standard error is a terminal.

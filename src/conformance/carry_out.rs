@@ -174,6 +174,8 @@ fn attempt(check: &Check<'_>, manifest: &Arc<Manifest>, source: ModelSource, pro
         trial,
         attempt: 1,
         folder: check.folder.join(probe.word()),
+        foreign: None,
+        seal: None,
     }
 }
 

@@ -36,6 +36,7 @@ pub fn of(report: &Report) -> Vec<String> {
     if report.is_manual() {
         notes.push("permission requests were left to a person; comparisons leave such a run out".to_owned());
     }
+    notes.extend(not_as_judged(report));
     notes.extend(unadvised(report));
     notes.extend(unjudged(report));
     notes.extend(not_sandboxed(report));
@@ -84,6 +85,15 @@ fn unjudged(report: &Report) -> Option<String> {
     }
     let first = one_line(first?, 200, &LOOK);
     Some(format!("{} by a judge not given: {first}", plural(count, "grade")))
+}
+
+/// Trials whose stored results are not the ones that were judged.
+fn not_as_judged(report: &Report) -> Option<String> {
+    let mut changed = report.results.iter().filter(|result| result.is_not_as_judged());
+    let first = changed.next()?.error.as_ref()?;
+    let trials = plural(changed.count() + 1, "trial");
+    let first = one_line(&first.message, 200, &LOOK);
+    Some(format!("the stored results of {trials} are not the ones that were judged and do not count: {first}"))
 }
 
 /// Trials in which the policy `llm` got no answer of a model.

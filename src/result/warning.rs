@@ -213,6 +213,18 @@ pub enum Warning {
         /// What it lacks.
         lost: Vec<String>,
     },
+    /// The stored result is not the one that was judged, so the trial does not count.
+    NotAsJudged {
+        /// What shows it.
+        why: String,
+    },
+    /// Files lay in the trial's folder before the trial began. They were moved aside and count for nothing.
+    ForeignFiles {
+        /// Their names, up to a bound.
+        names: Vec<String>,
+        /// The folder in the trial's folder where they are now.
+        moved_to: String,
+    },
     /// A warning of an older version, which wrote text alone.
     Text {
         /// The text.
@@ -360,6 +372,12 @@ impl fmt::Display for Warning {
                 write!(out, "the workspace was made again and is not whole: {}", lost.join("; "))
             }
             Warning::KeptInPart { lost } => write!(out, "the workspace was kept and is not whole: {}", lost.join("; ")),
+            Warning::NotAsJudged { why } => write!(out, "the stored result is not the one that was judged: {why}"),
+            Warning::ForeignFiles { names, moved_to } => write!(
+                out,
+                "files lay in the trial's folder before it began and were moved to {moved_to}: {}",
+                names.join(", ")
+            ),
             Warning::Text { said } => out.write_str(said),
             Warning::Unknown(map) => match (map.get("text"), map.get("code")) {
                 (Some(Value::String(text)), _) => out.write_str(text),

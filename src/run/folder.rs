@@ -1,5 +1,6 @@
 //! Makes and finds run folders: `.evals/runs/<run>/`, one folder a trial below it.
 
+use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -8,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
+use super::integrity;
+use super::journal::{self, TrialKey, TrialState};
 use super::names::{case_folder, folder_name};
 use super::{RunError, RunRecord, TrialRecord, VERSION, read_json, sync_folder, write_whole};
 use crate::result::TrialResult;
@@ -116,6 +119,20 @@ impl RunFolder {
         self.path.join("journal.jsonl")
     }
 
+    /// What the journal says of each trial.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub fn states(&self) -> Result<HashMap<TrialKey, TrialState>, RunError> {
+        #[derive(serde::Deserialize)]
+        struct Head {
+            #[serde(default)]
+            digests: bool,
+        }
+        let digests = read_json::<Head>(&self.path.join("run.json")).is_ok_and(|head| head.digests);
+        journal::read_as(&self.journal(), digests)
+    }
+
     /// The results of the trials that finished, in the order of the plan: from `results.jsonl` where it holds just
     /// those, else from the trials.
     ///
@@ -150,24 +167,26 @@ impl RunFolder {
             }
             other => other,
         })?;
-        // Rebuilt for the next reader; who may only read does without.
-        let _ = self.write_results(&results);
+        if !results.iter().any(TrialResult::is_not_as_judged) {
+            // Rebuilt for the next reader; who may only read does without.
+            let _ = self.write_results(&results);
+        }
         let mut folded = begin();
         results.into_iter().for_each(|result| see(&mut folded, result));
         Ok(folded)
     }
 
     /// The trials that finished, in the order of the plan, each with the attempt that counts.
-    fn finished(&self, record: &RunRecord) -> Result<Vec<(super::journal::TrialKey, u32)>, RunError> {
-        let states = super::journal::read(&self.journal())?;
+    fn finished<'a>(&self, record: &'a RunRecord) -> Result<Vec<(&'a TrialRecord, TrialState)>, RunError> {
+        let mut states = self.states()?;
         let mut expected = Vec::new();
         for trial in &record.trials {
-            let attempt = match states.get(&trial.key()) {
-                _ if trial.skip.is_some() => 0,
-                Some(state) if state.finished.is_some() => state.attempt,
+            let state = match states.remove(&trial.key()) {
+                _ if trial.skip.is_some() => TrialState::default(),
+                Some(state) if state.finished.is_some() => state,
                 _ => continue,
             };
-            expected.push((trial.key(), attempt));
+            expected.push((trial, state));
         }
         Ok(expected)
     }
@@ -175,7 +194,7 @@ impl RunFolder {
     /// What `results.jsonl` holds; nothing where that is not just what is expected.
     fn fold_stored<T>(
         &self,
-        expected: &[(super::journal::TrialKey, u32)],
+        expected: &[(&TrialRecord, TrialState)],
         begin: &impl Fn() -> T,
         see: &mut impl FnMut(&mut T, TrialResult),
     ) -> Result<Option<T>, RunError> {
@@ -195,16 +214,14 @@ impl RunFolder {
                 }
                 line => line.map_err(RunError::io("read", &path))?,
             };
-            let result: TrialResult =
-                serde_json::from_str(&line).map_err(|error| malformed(number, error.to_string()))?;
-            let meant = expected.next().is_some_and(|((case, harness, arm, trial), attempt)| {
-                (case, harness, arm, trial, attempt)
-                    == (&result.case, &result.harness, &result.arm, &result.trial, &result.attempt)
-            });
-            if !meant {
+            let Some((trial, state)) = expected.next().filter(|(_, state)| state.distrust.is_none()) else {
                 return Ok(None);
+            };
+            let result = integrity::checked(trial, state, line.as_bytes());
+            match result.map_err(|error| malformed(number, error.to_string()))? {
+                Ok(result) => see(&mut folded, result),
+                Err(_) => return Ok(None),
             }
-            see(&mut folded, result);
         }
         Ok(expected.next().is_none().then_some(folded))
     }
@@ -214,7 +231,7 @@ impl RunFolder {
     /// # Errors
     /// A result is there and cannot be read.
     pub fn results_of_trials(&self, record: &RunRecord) -> Result<Vec<TrialResult>, RunError> {
-        let states = super::journal::read(&self.journal())?;
+        let states = self.states()?;
         let mut results = Vec::new();
         for trial in &record.trials {
             if let Some(reason) = &trial.skip {
@@ -223,24 +240,41 @@ impl RunFolder {
             }
             // Only a finished line makes a result count: a file without one belongs to an attempt that was cut short.
             let Some(state) = states.get(&trial.key()).filter(|state| state.finished.is_some()) else { continue };
-            results.push(read_json(&self.counting_attempt(trial, state)?.join("result.json"))?);
+            results.push(self.result_of(trial, state)?);
         }
         Ok(results)
+    }
+
+    /// The result of a finished trial: the one that was judged, or one that says that it is not there any more.
+    ///
+    /// # Errors
+    /// The result is not there, or cannot be read.
+    pub fn result_of(&self, trial: &TrialRecord, state: &TrialState) -> Result<TrialResult, RunError> {
+        if let Some(why) = &state.distrust {
+            return Ok(integrity::not_as_judged(trial, state, why));
+        }
+        let path = self.counting_attempt(trial, state)?.join("result.json");
+        let json = fs::read(&path).map_err(RunError::io("read", &path))?;
+        let checked = integrity::checked(trial, state, &json);
+        let checked = checked.map_err(|error| RunError::Malformed { path, message: error.to_string() })?;
+        Ok(checked.unwrap_or_else(|why| integrity::not_as_judged(trial, state, &why)))
     }
 
     /// Where the attempt of a finished trial lies that counts.
     ///
     /// # Errors
     /// A name in it cannot be a folder.
-    pub fn counting_attempt(
-        &self,
-        trial: &TrialRecord,
-        state: &super::journal::TrialState,
-    ) -> Result<PathBuf, RunError> {
+    pub fn counting_attempt(&self, trial: &TrialRecord, state: &TrialState) -> Result<PathBuf, RunError> {
         let folder = self.trial_of(trial)?;
         let earlier = folder.join("attempts").join(state.attempt.to_string());
-        // A later attempt that did not finish, or was not even begun, has put the one that counts aside.
-        Ok(if earlier.join("result.json").is_file() { earlier } else { folder })
+        // A later attempt that did not finish, or was not even begun, has put the one that counts aside. What else lies
+        // there is not what was judged.
+        let is_it = match (&state.digest, fs::read(earlier.join("result.json"))) {
+            (Some(told), Ok(json)) => *told == integrity::digest(&json),
+            (None, Ok(_)) => true,
+            (_, Err(_)) => false,
+        };
+        Ok(if is_it { earlier } else { folder })
     }
 
     /// Writes `results.jsonl`.

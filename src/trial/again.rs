@@ -38,6 +38,8 @@ pub struct Left {
     pub no_source: Option<String>,
     /// What makes it doubtful whether it can.
     pub doubt: Option<String>,
+    /// Why its Trace or its patch is not what was judged, if so.
+    pub changed: Option<String>,
     /// What was said of it.
     pub was: Option<TrialResult>,
 }
@@ -66,6 +68,9 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
             return Ok(done(without_trace(attempt, left, &why), left, &masker));
         }
     };
+    if let Some(why) = &left.changed {
+        return Ok(done(without_trace(attempt, left, why), left, &masker));
+    }
     // The Trace does not tell it.
     let error = left.was.as_ref().and_then(|was| was.error.as_ref());
     over.another_case = error.filter(|it| it.category == ErrorCategory::Setup).map(|it| it.message.clone());
@@ -123,6 +128,7 @@ fn done(mut result: TrialResult, left: &Left, masker: &Masker) -> Outcome {
     if let Some(was) = &left.was {
         // Who answered then is no matter of what the case says now.
         result.manual = was.manual;
+        result.files.clone_from(&was.files);
         result.earlier_attempts = was.earlier_attempts;
         result.flaky = was.flaky && result.verdict == Verdict::Pass;
         if result.flaky {

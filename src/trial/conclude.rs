@@ -5,6 +5,7 @@ use std::fs;
 use super::after::After;
 use super::confined::{graders_shell, nowhere};
 use super::ending::{mark_flaky, mask_result, no_stop, tail_worth_keeping, warn_after, write_result};
+use super::inputs::{Held, still_held};
 use super::judging::{self, Over, Site};
 use super::play::Played;
 use super::ready::Ready;
@@ -20,6 +21,7 @@ pub(super) async fn conclude(
     ready: Ready,
     played: Played,
     after: After,
+    held: Held,
 ) -> Result<TrialResult, Ended> {
     let Ready { task, shell, masker, mut warnings, .. } = ready;
     let Played { finished, left, observed, grading, trace, model } = played;
@@ -30,6 +32,7 @@ pub(super) async fn conclude(
         (another_case, left_of_script, model_log) = (model.not_played, model.left, Some(model.part));
     }
     warnings.extend(of_workspace);
+    warnings.extend(attempt.foreign.clone());
 
     let mut graders_shell = graders_shell(&shell, folders, &attempt.case.judges)?;
     // A grading command works in the workspace, so what it is to read is named from the root.
@@ -54,6 +57,7 @@ pub(super) async fn conclude(
         return Err(Ended::With(Outcome::Interrupted));
     };
 
+    still_held(attempt, held, &mut result).await?;
     let stop = stop.unwrap_or_else(|| no_stop("the trace has no stop"));
     if let Some(record) = &mut result.stop {
         record.stderr_tail = tail_worth_keeping(&left, &stop);
@@ -72,6 +76,8 @@ pub(super) async fn conclude(
         result.warnings.extend(aside(move || kept::keep(&workspace, &trial, &masker)).await?);
     }
     mask_result(&mut result, &masker);
+    result.files.insert("trace.jsonl".to_owned(), trace.digest());
+    result.files.insert("workspace.patch".to_owned(), patch.digest());
 
     let wire = attempt.folder.join("wire.jsonl");
     if wire.exists() {

@@ -1,15 +1,15 @@
 //! What the earlier attempts of a trial came to: they count in no score, and were paid for all the same.
 
-use std::fs;
 use std::path::Path;
 
 use crate::result::{EarlierAttempts, TrialResult};
 use crate::run::read_json;
 
-/// What the attempts that lie beside the one that counts came to; nothing where there are none.
-pub(super) fn sum(trial: &Path) -> Option<EarlierAttempts> {
+/// What the attempts before this one came to; nothing if there are none. Other folders beside them are no attempts.
+pub(super) fn sum(trial: &Path, attempt: u32) -> Option<EarlierAttempts> {
     let mut sum = EarlierAttempts::default();
-    for attempt in fs::read_dir(trial.join("attempts")).into_iter().flatten().flatten().map(|entry| entry.path()) {
+    let folders = (1..attempt).map(|number| trial.join("attempts").join(number.to_string()));
+    for attempt in folders.filter(|folder| folder.is_dir()) {
         sum.count += 1;
         match read_json::<TrialResult>(&attempt.join("result.json")) {
             Ok(result) => match result.metrics.cost_usd {

@@ -111,7 +111,7 @@ pub(super) fn mask_result(result: &mut TrialResult, masker: &Masker) {
 }
 
 pub(super) fn write_result(attempt: &Attempt, result: &mut TrialResult) -> Result<Part, RunError> {
-    result.earlier_attempts = earlier::sum(&attempt.folder);
+    result.earlier_attempts = earlier::sum(&attempt.folder, attempt.attempt);
     write_part(&attempt.folder.join("result.json"), |out| {
         serde_json::to_writer_pretty(&mut *out, result)?;
         out.write_all(b"\n")
@@ -135,6 +135,7 @@ pub(super) fn finish_without_agent(
         error: Some(ErrorRecord { category, message }),
         attempt: attempt.attempt,
         manual: is_manual(attempt),
+        warnings: attempt.foreign.iter().cloned().collect(),
         ..TrialResult::blank(&attempt.trial, Verdict::Errored)
     };
     mask_result(&mut result, masker);

@@ -63,7 +63,16 @@ impl InPlaceOfModel {
         };
         let place = folder.join("trial");
         let interaction = Interaction::AutoReject;
-        let attempt = Attempt { case: Arc::new(case), manifest, trial, interaction, attempt: 1, folder: place.clone() };
+        let attempt = Attempt {
+            case: Arc::new(case),
+            manifest,
+            trial,
+            interaction,
+            attempt: 1,
+            folder: place.clone(),
+            foreign: None,
+            seal: None,
+        };
         let result = match run(&self.engine, &attempt).await {
             Ok(Outcome::Done(result)) => *result,
             Ok(Outcome::Interrupted) => return Err("interrupted".to_owned()),

@@ -68,6 +68,8 @@ pub(super) fn pointed(attempt: &Attempt) -> Option<Attempt> {
         interaction: attempt.interaction.clone(),
         attempt: attempt.attempt,
         folder: attempt.folder.clone(),
+        foreign: attempt.foreign.clone(),
+        seal: attempt.seal.clone(),
     })
 }
 

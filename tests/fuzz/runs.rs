@@ -98,6 +98,7 @@ fn goes_on(path: &Path, input: &[u8], before: &States) -> Result<(), String> {
         attempt: 1,
         verdict: Some(Verdict::Pass),
         retry: false,
+        digest: None,
     };
     Journal::open(path).and_then(|journal| journal.write(&more)).map_err(|error| error.to_string())?;
     let after = journal::read(path).map_err(|error| error.to_string())?;

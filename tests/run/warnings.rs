@@ -23,6 +23,7 @@ fn strict() -> Project {
 fn rewrite(project: &Project, change: impl Fn(&mut Value)) {
     let folder = project.run_folder();
     let mut result = project.result(TRIAL);
+    result.as_object_mut().unwrap().remove("files");
     result["warnings"].as_array_mut().unwrap().iter_mut().for_each(change);
     project.write(&format!("{folder}/trials/{TRIAL}/result.json"), &result.to_string());
     project.write(&format!("{folder}/results.jsonl"), &format!("{result}\n"));
@@ -32,6 +33,9 @@ fn rewrite(project: &Project, change: impl Fn(&mut Value)) {
         journal.push_str(&format!("{line}\n"));
     }
     project.write(&format!("{folder}/journal.jsonl"), &journal);
+    let mut record: Value = serde_json::from_str(&project.read(&format!("{folder}/run.json"))).unwrap();
+    record.as_object_mut().unwrap().remove("digests");
+    project.write(&format!("{folder}/run.json"), &record.to_string());
 }
 
 #[test]

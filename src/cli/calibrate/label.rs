@@ -10,7 +10,7 @@ use super::{CliError, RunsFolder};
 use crate::cli::terminal;
 use crate::report::show;
 use crate::report::text::{BOLD, harmless};
-use crate::run::folder;
+use crate::run::{folder, integrity};
 use crate::trace::jsonl::Reader;
 
 /// Asks for every criterion of every trace that has no label yet. It ends with the input.
@@ -95,9 +95,21 @@ fn traces(named: &[String], runs: &RunsFolder) -> Result<Vec<PathBuf>, CliError>
             continue;
         }
         let run = folder::find(&runs.runs, name)?;
-        let record = run.record()?;
+        let (record, states) = (run.record()?, run.states()?);
         for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
-            let trace = run.trial_of(trial)?.join("trace.jsonl");
+            let state = states.get(&trial.key()).filter(|state| state.finished.is_some());
+            let at = state.map_or_else(|| run.trial_of(trial), |state| run.counting_attempt(trial, state))?;
+            let trace = at.join("trace.jsonl");
+            if let Some(result) = state.and_then(|state| run.result_of(trial, state).ok()) {
+                terminal::tell_if_not_as_judged(&result);
+                let changed = integrity::changed_file(&at, "trace.jsonl", &result);
+                if let Some(why) = &changed {
+                    terminal::note(format_args!("warning: {} is left out: {why}", trace.display()));
+                }
+                if changed.is_some() || result.is_not_as_judged() {
+                    continue;
+                }
+            }
             if trace.is_file() {
                 traces.push(trace);
             }

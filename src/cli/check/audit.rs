@@ -138,7 +138,16 @@ fn attempt_of(case: &Arc<Case>, manifest: Manifest, folder: PathBuf) -> Attempt 
         Interaction::Manual | Interaction::Llm(_) => Interaction::AutoApprove,
         other => other.clone(),
     };
-    Attempt { case: case.clone(), manifest: Arc::new(manifest), trial, interaction, attempt: 1, folder }
+    Attempt {
+        case: case.clone(),
+        manifest: Arc::new(manifest),
+        trial,
+        interaction,
+        attempt: 1,
+        folder,
+        foreign: None,
+        seal: None,
+    }
 }
 
 fn tried(agent: Agent, how: Option<&'static str>, played: Result<Played, TrialError>) -> Option<Tried> {

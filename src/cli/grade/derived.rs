@@ -8,6 +8,7 @@ use super::{Plan, Work};
 use crate::cli::CliError;
 use crate::result::TrialResult;
 use crate::run::folder::RunFolder;
+use crate::run::integrity;
 use crate::run::journal::{Journal, JournalEvent, JournalLine};
 use crate::run::{RunError, put_in_place, sync_folder, write_part};
 
@@ -89,5 +90,6 @@ fn line(plan: &Plan, work: &Work, result: &TrialResult, event: JournalEvent) -> 
         attempt: work.attempt,
         verdict: (event == JournalEvent::Finished).then_some(result.verdict),
         retry: false,
+        digest: (event == JournalEvent::Finished).then(|| integrity::digest_of(result)),
     }
 }

@@ -11,7 +11,7 @@ use crate::cli::{CliError, DEFAULT_RUNS, inputs};
 use crate::harness::Manifest;
 use crate::interaction::Interaction;
 use crate::run::folder::{self, RunFolder};
-use crate::run::{CaseRecord, RunError, RunRecord, TrialRecord, journal, read_json};
+use crate::run::{CaseRecord, RunError, RunRecord, TrialRecord, integrity};
 use crate::trial::Attempt;
 use crate::trial::again::Left;
 
@@ -26,7 +26,7 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         found => found?,
     };
     let source = run.record()?;
-    let states = journal::read(&run.journal())?;
+    let states = run.states()?;
     let cases = cases(&args.cases, &source)?;
     let manifests = manifests(&source);
     let origins = origins(&run, &source);
@@ -41,8 +41,15 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         let Some(state) = states.get(&trial.key()).filter(|state| state.finished.is_some()) else { continue };
         let at = run.counting_attempt(trial, state)?;
         let case = cases.get(&trial.case);
-        let left = Arc::new(left(&at, trial, &origins, sources.get(&trial.case).cloned().unwrap_or_default())?);
+        let left = left(&at, trial, &origins, sources.get(&trial.case).cloned().unwrap_or_default())?;
+        let was = run.result_of(trial, state)?;
+        let changed =
+            ["trace.jsonl", "workspace.patch"].iter().find_map(|name| integrity::changed_file(&at, name, &was));
+        let left = Arc::new(Left { was: Some(was), changed, ..left });
+        let untrue = left.was.as_ref().filter(|was| was.is_not_as_judged()).and_then(|was| was.error.as_ref());
+        let untrue = untrue.map(|error| error.message.clone());
         let with = match (case, manifests.get(&trial.harness)) {
+            _ if untrue.is_some() => Err(untrue.unwrap_or_default()),
             (Some(case), Some(manifest)) => Ok(Arc::new(Attempt {
                 case: case.clone(),
                 manifest: manifest.clone(),
@@ -50,6 +57,8 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
                 interaction: case.interaction.clone(),
                 attempt: state.attempt,
                 folder: at.clone(),
+                foreign: None,
+                seal: None,
             })),
             (None, _) => Err(gone(&source, &trial.case)),
             (_, None) => Err(format!("run.json describes no harness `{}`", trial.harness)),
@@ -169,19 +178,12 @@ fn left(at: &Path, trial: &TrialRecord, origins: &[RunFolder], (no_source, doubt
     let file = |name: &str| Some(at.join(name)).filter(|path| path.is_file());
     let mut kept = Some(at.join("workspace")).filter(|path| path.is_dir());
     for origin in origins {
-        let states = journal::read(&origin.journal())?;
+        let states = origin.states()?;
         let Some(state) = states.get(&trial.key()) else { continue };
         let there = origin.counting_attempt(trial, state)?.join("workspace");
         kept = kept.or(Some(there).filter(|path| path.is_dir()));
     }
-    Ok(Left {
-        trace: file("trace.jsonl"),
-        patch: file("workspace.patch"),
-        kept,
-        no_source,
-        doubt,
-        was: Some(read_json(&at.join("result.json"))?),
-    })
+    Ok(Left { trace: file("trace.jsonl"), patch: file("workspace.patch"), kept, no_source, doubt, ..Left::default() })
 }
 
 /// What can be said of the source that a case names now.

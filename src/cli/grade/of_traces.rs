@@ -104,6 +104,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             kept: folder.as_ref().map(|at| at.join("workspace")).filter(|path| path.is_dir()),
             no_source: Some("a single trace has no workspace".to_owned()),
             doubt: None,
+            changed: None,
             was: None,
         };
         let attempt = Attempt {
@@ -113,6 +114,8 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             interaction: case.interaction.clone(),
             attempt: 1,
             folder: temporary.to_owned(),
+            foreign: None,
+            seal: None,
         };
         let (with, left) = (Ok(Arc::new(attempt)), Arc::new(left));
         works.push(Work { trial, attempt: 1, with, left, shown: shown.to_owned(), folder: None });

@@ -13,7 +13,7 @@ use crate::compare::MARGIN;
 use crate::compare::arm::{Side, Words};
 use crate::compare::looks::{self, LOOKS};
 use crate::report::text::plural;
-use crate::run::{RunRecord, TrialRecord, journal};
+use crate::run::{RunRecord, TrialRecord};
 use crate::runner::Ran;
 use crate::values::Time;
 
@@ -146,7 +146,7 @@ fn grow(record: &mut RunRecord, trials: u32) {
 
 /// What a spent budget left of a stage that was added is no part of the plan: the run is whole without it.
 fn out_of_budget(prepared: &mut Prepared, mut ran: Ran) -> Result<Ran, CliError> {
-    let states = journal::read(&prepared.folder.journal())?;
+    let states = prepared.folder.states()?;
     let first = LOOKS.first().copied().unwrap_or(1);
     let before = prepared.record.trials.len();
     let done = |trial: &TrialRecord| states.get(&trial.key()).is_some_and(|state| state.finished.is_some());

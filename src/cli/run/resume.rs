@@ -8,13 +8,13 @@ use clap::ValueEnum;
 use super::record::{case_record, mask};
 use super::{Prepared, RunArgs, override_limits, ready};
 use crate::case::Case;
-use crate::cli::{CliError, inputs, judges};
+use crate::cli::{CliError, inputs, judges, terminal};
 use crate::interaction::Interaction;
 use crate::judge::{Chosen, joined};
 use crate::model_client::ModelName;
 use crate::result::TrialResult;
 use crate::run::folder::{self, RunFolder};
-use crate::run::journal::{self, TrialKey, TrialState};
+use crate::run::journal::{TrialKey, TrialState};
 use crate::run::{RunOptions, RunRecord, TrialRecord};
 use crate::runner::Ran;
 use crate::verdict::Verdict;
@@ -63,7 +63,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     if !args.dry_run {
         super::sandboxes::check(&inputs, &record.trials, record.options.sandbox)?;
     }
-    let states = journal::read(&run.journal())?;
+    let states = run.states()?;
     let mut redo: HashSet<TrialKey> = HashSet::new();
     match (changed.is_empty(), args.changed) {
         (true, _) | (false, Some(Changed::Keep)) => {}
@@ -102,6 +102,15 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     };
     let again = states.iter().filter(|(_, state)| wanted.is_some() && state.finished == wanted);
     redo.extend(again.map(|(key, _)| key.clone()));
+    for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
+        let Some(state) = states.get(&trial.key()).filter(|state| state.finished.is_some()) else { continue };
+        // One that cannot be read is found out when its result is needed.
+        let Ok(result) = run.result_of(trial, state) else { continue };
+        terminal::tell_if_not_as_judged(&result);
+        if result.is_not_as_judged() && wanted == Some(Verdict::Errored) {
+            redo.insert(trial.key());
+        }
+    }
     let chosen = same_judges(&run, &record, now, &redo)?;
     let before = record.clone();
     record.options.judges = chosen;

@@ -9,9 +9,8 @@ use std::sync::Arc;
 use crate::case::{Case, SnapshotSettings};
 use crate::cli::grade::of_traces;
 use crate::cli::{CliError, engine, inputs};
-use crate::run::RunRecord;
 use crate::run::folder::RunFolder;
-use crate::run::journal;
+use crate::run::{RunRecord, integrity};
 use crate::snapshot::Shape;
 use crate::snapshot::compare::{Cell, Compared, PassedOver, State};
 use crate::snapshot::normalise::{Watching, shows_nothing};
@@ -76,7 +75,7 @@ pub fn of_run(
     cases: &HashMap<String, Arc<Case>>,
     all: bool,
 ) -> Result<(Vec<Placed>, Vec<String>), CliError> {
-    let states = journal::read(&run.journal())?;
+    let states = run.states()?;
     let (mut cells, mut notes): (Vec<Cell>, Vec<String>) = (Vec::new(), Vec::new());
     for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(case) = cases.get(&trial.case) else {
@@ -96,8 +95,13 @@ pub fn of_run(
             None => Err(Unread::of("was not run to its end")),
             Some((_, Verdict::Errored)) => Err(Unread::of("was errored")),
             Some((state, _)) => {
-                let trace = run.counting_attempt(trial, state)?.join("trace.jsonl");
-                read(&trace, &case.snapshot)
+                let at = run.counting_attempt(trial, state)?;
+                let result = run.result_of(trial, state)?;
+                match integrity::changed_file(&at, "trace.jsonl", &result) {
+                    _ if result.is_not_as_judged() => Err(Unread::of("was changed after it was judged")),
+                    Some(_) => Err(Unread::of("has a trace that was changed after it was judged")),
+                    None => read(&at.join("trace.jsonl"), &case.snapshot),
+                }
             }
         };
         match shape {

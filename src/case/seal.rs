@@ -1,0 +1,170 @@
+//! The seal of a case: whether the files that it is made from are what they were when the run began.
+//!
+//! Content is held to a digest. That no file was changed between the look and the use follows from its status change
+//! time, which nobody sets back as modification times are set back.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::Case;
+
+/// File systems keep times no finer than this: a file that was changed so recently may be changed again unnoticed.
+const GRAIN: Duration = Duration::from_millis(100);
+
+/// What a case is made from, held to a digest.
+#[derive(Debug)]
+pub struct Seal {
+    case: Arc<Case>,
+    digest: String,
+    begun: Look,
+    /// The last look at which the content was what the digest says.
+    sound: Mutex<Option<Look>>,
+}
+
+/// How every file and folder of a case looked at a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    files: BTreeMap<PathBuf, Stat>,
+    /// Nothing was changed so recently that a further change would look the same.
+    settled: bool,
+}
+
+/// What the file system says of a file. A link is not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stat {
+    place: (u64, u64),
+    mode: u32,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl From<&Metadata> for Stat {
+    fn from(meta: &Metadata) -> Self {
+        Self {
+            place: (meta.dev(), meta.ino()),
+            mode: meta.mode(),
+            size: meta.size(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        }
+    }
+}
+
+impl Seal {
+    /// Seals a case whose digest is known.
+    ///
+    /// # Errors
+    /// A file of the case cannot be read.
+    pub fn new(case: Arc<Case>, digest: String) -> io::Result<Self> {
+        let begun = look(&case)?;
+        Ok(Self { case, digest, begun, sound: Mutex::new(None) })
+    }
+
+    /// Makes sure that the files hold what they held when the run began. Returns how they look.
+    ///
+    /// # Errors
+    /// Which file is another one.
+    pub fn hold(&self) -> Result<Look, String> {
+        let unreadable = |error: io::Error| format!("an input of case `{}` cannot be read: {error}", self.case.id);
+        let now = look(&self.case).map_err(unreadable)?;
+        let mut sound = self.sound.lock().unwrap_or_else(PoisonError::into_inner);
+        if sound.as_ref().is_some_and(|sound| sound.settled && sound.files == now.files) {
+            return Ok(now);
+        }
+        let digest = self.case.digest().map_err(unreadable)?;
+        if digest != self.digest {
+            return Err(self.names(&self.begun, &now, "since the run began"));
+        }
+        self.still(&now)?;
+        *sound = Some(now.clone());
+        Ok(now)
+    }
+
+    /// Makes sure that nothing was changed since a look, not even for a moment.
+    ///
+    /// # Errors
+    /// Which file was.
+    pub fn still(&self, since: &Look) -> Result<(), String> {
+        let now = look(&self.case)
+            .map_err(|error| format!("an input of case `{}` cannot be read any more: {error}", self.case.id))?;
+        if now.files == since.files { Ok(()) } else { Err(self.names(since, &now, "while the trial ran")) }
+    }
+
+    fn names(&self, before: &Look, now: &Look, when: &str) -> String {
+        let mut all: Vec<&PathBuf> = before.files.keys().chain(now.files.keys()).collect();
+        all.sort();
+        all.dedup();
+        let differs = |path: &&&PathBuf| before.files.get(**path) != now.files.get(**path);
+        // A folder differs with what is in it, which is what the user wants to know.
+        let changed: Vec<&PathBuf> = all.iter().filter(differs).copied().collect();
+        let file = changed.iter().find(|path| !path.is_dir()).or(changed.first());
+        let shown = file.map_or_else(|| "a file".to_owned(), |path| path.display().to_string());
+        let more = match changed.iter().filter(|path| !path.is_dir()).count() {
+            0 | 1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        let run = "the digest in run.json is that of what the run began with";
+        format!("{shown}{more}, an input of case `{}`, was changed {when}; {run}", self.case.id)
+    }
+}
+
+fn look(case: &Case) -> io::Result<Look> {
+    let mut files = BTreeMap::new();
+    for path in case.inputs() {
+        add(&path, &mut files)?;
+    }
+    let newest = files.values().map(|stat| stat.changed).max().unwrap_or_default();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let newest = Duration::new(newest.0.try_into().unwrap_or_default(), newest.1.try_into().unwrap_or_default());
+    Ok(Look { files, settled: now.checked_sub(newest).is_some_and(|age| age > GRAIN) })
+}
+
+fn add(path: &Path, files: &mut BTreeMap<PathBuf, Stat>) -> io::Result<()> {
+    let meta = match path.symlink_metadata() {
+        Ok(meta) => meta,
+        // That a file of a grader is not there is for the grader to say, and that one appears shows.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    files.insert(path.to_owned(), Stat::from(&meta));
+    if meta.is_dir() {
+        for entry in fs::read_dir(path)? {
+            let entry = entry?;
+            if entry.file_name() != ".git" {
+                add(&entry.path(), files)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_shows_though_size_and_modification_time_are_set_back() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("check.sh");
+        fs::write(&file, "exit 1\n").unwrap();
+        let seen = |path: &Path| {
+            let mut files = BTreeMap::new();
+            add(path, &mut files).unwrap();
+            files
+        };
+        let before = seen(root.path());
+        let modified = fs::metadata(&file).unwrap().modified().unwrap();
+        std::thread::sleep(GRAIN);
+        fs::write(&file, "exit 0\n").unwrap();
+        fs::File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
+        let after = seen(root.path());
+        assert_eq!(before[&file].modified, after[&file].modified);
+        assert_ne!(before, after);
+    }
+}

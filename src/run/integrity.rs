@@ -1,0 +1,111 @@
+//! Whether a stored result is the one that was judged: digests, and what stands in the place of a result that is not.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::TrialRecord;
+use super::journal::TrialState;
+use crate::result::{ErrorRecord, TrialResult, Warning};
+use crate::trace::ErrorCategory;
+use crate::verdict::Verdict;
+
+/// Returns the digest of a result as it is written now.
+pub fn digest_of(result: &TrialResult) -> String {
+    digest(&serde_json::to_vec(result).unwrap_or_default())
+}
+
+/// Returns the digest of JSON text. White space between its parts does not count: `result.json` and a line of
+/// `results.jsonl` have the same digest.
+pub fn digest(json: &[u8]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let (mut in_text, mut escaped, mut from) = (false, false, 0);
+    for (at, byte) in json.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b' ' | b'\n' | b'\r' | b'\t' if !in_text => {
+                hasher.update(json.get(from..at).unwrap_or_default());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    hasher.update(json.get(from..).unwrap_or_default());
+    hasher.finalize().to_hex().to_string()
+}
+
+/// Returns why the text of a result is not what the journal says was judged, or the result.
+///
+/// # Errors
+/// The text is no result.
+pub(super) fn checked(
+    trial: &TrialRecord,
+    state: &TrialState,
+    json: &[u8],
+) -> Result<Result<TrialResult, String>, serde_json::Error> {
+    if state.digest.as_ref().is_some_and(|told| *told != digest(json)) {
+        return Ok(Err("its result.json was changed: the journal has the digest of another one".to_owned()));
+    }
+    let result: TrialResult = serde_json::from_slice(json)?;
+    let is_it = (&result.case, &result.harness, &result.arm, result.trial, result.attempt)
+        == (&trial.case, &trial.harness, &trial.arm, trial.trial, state.attempt);
+    if !is_it {
+        return Ok(Err("its result.json is that of another trial or attempt".to_owned()));
+    }
+    match state.finished {
+        Some(told) if told != result.verdict => {
+            let (told, found) = (told.word(), result.verdict.word());
+            Ok(Err(format!("its journal line says `{told}` and its result.json says `{found}`")))
+        }
+        _ => Ok(Ok(result)),
+    }
+}
+
+/// Returns the result of a trial whose stored verdict is not the one that was judged. It is never a pass.
+pub fn not_as_judged(trial: &TrialRecord, state: &TrialState, why: &str) -> TrialResult {
+    let message = format!("{why}; the trial does not count, run it again with: evals run --resume RUN --rerun errored");
+    TrialResult {
+        attempt: state.attempt,
+        error: Some(ErrorRecord { category: ErrorCategory::Internal, message }),
+        warnings: vec![Warning::NotAsJudged { why: why.to_owned() }],
+        ..TrialResult::blank(trial, Verdict::Errored)
+    }
+}
+
+/// Returns why a file of a trial is not the one that was judged, if so. Versions before digests are believed.
+pub fn changed_file(folder: &Path, name: &str, result: &TrialResult) -> Option<String> {
+    let told = result.files.get(name)?;
+    match digest_of_file(&folder.join(name)) {
+        Ok(found) if found == *told => None,
+        Ok(_) => Some(format!("its {name} was changed: result.json has the digest of another one")),
+        // That it is gone, or cannot be read, is found out by whoever needs it.
+        Err(_) => None,
+    }
+}
+
+fn digest_of_file(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hasher = blake3::Hasher::new();
+    let mut piece = vec![0; 256 << 10];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(hasher.finalize().to_hex().to_string()),
+            length => _ = hasher.update(piece.get(..length).unwrap_or_default()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_space_counts_in_texts_alone() {
+        let compact = br#"{"a":"x \" y","b":[1,2]}"#;
+        assert_eq!(digest(b"{\n  \"a\": \"x \\\" y\",\n  \"b\": [1, 2]\n}\n"), digest(compact));
+        assert_ne!(digest(br#"{"a":"x \"  y","b":[1,2]}"#), digest(compact));
+        assert_ne!(digest(br#"{"a":"x \" y","b":[1,3]}"#), digest(compact));
+    }
+}

@@ -1,0 +1,33 @@
+//! Holds the inputs of a trial to what they were when its run began: before they are used, and when the trial is judged.
+
+use super::{Attempt, Ended, Engine, TrialError, aside, masker_before};
+use crate::case::seal::Look;
+use crate::result::{ErrorRecord, TrialResult};
+use crate::trace::ErrorCategory;
+use crate::verdict::Verdict;
+
+/// How the inputs looked before they were used; nothing if no run holds them.
+pub(super) type Held = Option<Look>;
+
+/// Looks at the inputs before anything is made from them. If one is not what it was the trial has come to its end.
+pub(super) async fn hold(engine: &Engine, attempt: &Attempt) -> Result<Held, Ended> {
+    let Some(seal) = attempt.seal.clone() else { return Ok(None) };
+    match aside(move || seal.hold()).await? {
+        Ok(look) => Ok(Some(look)),
+        Err(why) => {
+            let masker = masker_before(engine, attempt);
+            Err(Ended::without_agent(attempt, &masker, ErrorCategory::Setup, why))
+        }
+    }
+}
+
+/// Looks at the inputs once more when all of them were used. What was made from others, or judged by others, is judged by
+/// nobody.
+pub(super) async fn still_held(attempt: &Attempt, held: Held, result: &mut TrialResult) -> Result<(), TrialError> {
+    let (Some(seal), Some(look)) = (attempt.seal.clone(), held) else { return Ok(()) };
+    if let Err(why) = aside(move || seal.still(&look)).await? {
+        result.error = Some(ErrorRecord { category: ErrorCategory::Setup, message: why });
+        (result.verdict, result.score, result.grades) = (Verdict::Errored, None, Vec::new());
+    }
+    Ok(())
+}

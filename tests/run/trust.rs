@@ -1,0 +1,241 @@
+//! The verdict is what was judged: files of a run that somebody changed are reported, and count for nothing.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::again::{RUN, project};
+use crate::project::{Project, lines};
+
+const FAILS: &str = "graders: [{output: {equals: something else}}]";
+const TRIAL: &str = "a/sh/default/1";
+
+fn failed() -> Project {
+    let project = project("true");
+    project.case("a", FAILS, "");
+    project.evals(&RUN).exits(1);
+    project
+}
+
+fn summary(project: &Project) -> Value {
+    project.evals(&["report", "--format", "json"]).exits(0).json()
+}
+
+/// Turns the stored failure into a pass.
+fn forge(project: &Project) -> Value {
+    let mut result = project.result(TRIAL);
+    (result["verdict"], result["score"]) = (json!("pass"), json!(1.0));
+    result["grades"][0]["passed"] = json!(true);
+    project.write(&format!("{}/trials/{TRIAL}/result.json", project.run_folder()), &result.to_string());
+    result
+}
+
+fn rewrite_journal(project: &Project, change: impl Fn(Vec<String>) -> Vec<String>) {
+    let path = format!("{}/journal.jsonl", project.run_folder());
+    let lines = change(project.read(&path).lines().map(str::to_owned).collect());
+    project.write(&path, &lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+}
+
+#[track_caller]
+fn does_not_count(project: &Project, why: &str) {
+    let report = summary(project);
+    assert_eq!((&report["summary"]["pass"], &report["summary"]["errored"]), (&json!(0), &json!(1)), "{report}");
+    assert_eq!(report["exit_code"], 3);
+    let error = &report["results"][0]["error"];
+    assert_eq!(error["category"], "internal");
+    assert!(error["message"].as_str().unwrap().contains(why), "{error}");
+    assert!(report["notes"].to_string().contains("not the ones that were judged"), "{report}");
+}
+
+#[test]
+fn a_forged_result_is_told_and_counts_in_no_command() {
+    let project = failed();
+    let result = forge(&project);
+    project.write(&format!("{}/results.jsonl", project.run_folder()), &format!("{result}\n"));
+    does_not_count(&project, "result.json was changed");
+    let text = "the journal has the digest of another one";
+    project.evals(&["report"]).exits(0).says(text);
+    project.evals(&["show", "latest", "a"]).exits(0).says(text);
+    let again = project.evals(&["grade", "latest", "--format", "json"]).exits(3).json();
+    assert_eq!((&again["summary"]["pass"], &again["summary"]["errored"]), (&json!(0), &json!(1)), "{again}");
+    fs::remove_dir_all(project.path(&format!(".evals/runs/{}", again["run"].as_str().unwrap()))).unwrap();
+    project.evals(&["snapshot", "check", "latest"]).says("was changed after it was judged");
+    let run = project.runs()[0].clone();
+    let compared = project.evals(&["compare", &run, &run]);
+    assert!(compared.code != 0, "{compared:?}");
+    compared.says(text);
+    project.evals(&["run", "--resume", "latest"]).exits(3).says(text);
+    // It is run again where errored trials are.
+    project.evals(&["run", "--resume", "latest", "--rerun", "errored"]).exits(1).says(text);
+    assert_eq!(summary(&project)["summary"]["fail"], 1);
+}
+
+#[test]
+fn results_that_were_forged_beside_trials_that_were_not_are_not_believed() {
+    let project = failed();
+    let before = project.of_trial(TRIAL, "result.json");
+    let result = forge(&project);
+    project.write(&format!("{}/trials/{TRIAL}/result.json", project.run_folder()), &before);
+    project.write(&format!("{}/results.jsonl", project.run_folder()), &format!("{result}\n"));
+    assert_eq!(summary(&project)["summary"]["fail"], 1);
+}
+
+#[test]
+fn a_line_of_the_journal_that_was_changed_removed_or_added_is_noticed() {
+    for (how, why) in [
+        ("changed", "line 2 of journal.jsonl was changed"),
+        ("without digests", "line 2 of journal.jsonl was changed"),
+        ("added", "was changed, or the line before it was removed"),
+        ("removed", "line 1 of journal.jsonl was changed, or the line before it was removed"),
+    ] {
+        let project = failed();
+        let digest = |result: &Value| blake3::hash(result.to_string().as_bytes()).to_hex().to_string();
+        let result = forge(&project);
+        rewrite_journal(&project, |mut all| {
+            let mut last: Value = serde_json::from_str(&all[1]).unwrap();
+            (last["verdict"], last["digest"]) = (json!("pass"), json!(digest(&result)));
+            match how {
+                "changed" => all[1] = last.to_string(),
+                "without digests" => {
+                    last.as_object_mut().unwrap().retain(|key, _| key != "digest" && key != "chain");
+                    all[1] = last.to_string();
+                }
+                "added" => all.push(last.to_string()),
+                _ => _ = all.remove(0),
+            }
+            all
+        });
+        if how == "removed" {
+            // The verdict that is left is that of an attempt that was never begun.
+            let report = summary(&project);
+            assert_eq!((&report["summary"]["pass"], &report["exit_code"]), (&json!(0), &json!(3)), "{report}");
+        } else {
+            does_not_count(&project, why);
+        }
+    }
+}
+
+#[test]
+fn a_verdict_that_was_taken_out_of_its_line_brings_back_no_earlier_one() {
+    let project = project("true");
+    project.case("a", "graders: [{output: {equals: ok}}]", "");
+    project.evals(&RUN).exits(0);
+    project.case("a", FAILS, "");
+    project.evals(&["run", "--resume", "latest", "--changed", "rerun"]).exits(1);
+    rewrite_journal(&project, |mut all| {
+        let last = all.last_mut().unwrap();
+        *last = last.replace(r#","verdict":"fail""#, "");
+        all
+    });
+    does_not_count(&project, "line 4 of journal.jsonl was changed");
+}
+
+#[test]
+fn what_an_agent_writes_into_the_run_while_it_goes_on_changes_no_verdict() {
+    // The agent of the second trial rewrites the first one: result, results and a journal whose digests agree.
+    let project = Project::new();
+    let forge = r#"
+import glob, hashlib, json, os, sys
+root = sys.argv[1]
+here = glob.glob(root + "/.evals/runs/*/trials/a/sh/default/1/result.json")
+print("ok")
+if here:
+    result = json.load(open(here[0]))
+    result.update(verdict="pass", score=1.0)
+    open(here[0], "w").write(json.dumps(result))
+    run = here[0].split("/trials/")[0]
+    lines = [line for line in open(run + "/journal.jsonl").read().splitlines()]
+    out = []
+    for line in lines:
+        line = json.loads(line)
+        line.pop("chain"); line.pop("digest", None)
+        if line["event"] == "finished": line["verdict"] = "pass"
+        out.append(json.dumps(line, separators=(",", ":")))
+    os.unlink(run + "/journal.jsonl")
+    open(run + "/journal.jsonl", "w").write("".join(line + "\n" for line in out))
+    record = json.load(open(run + "/run.json"))
+    record.pop("digests"); record["trials"] = record["trials"][:1]
+    open(run + "/run.json", "w").write(json.dumps(record))
+"#;
+    project.write("agent.py", forge);
+    let (agent, root) = (project.path("agent.py"), project.path(""));
+    let command = format!("command: [python3, {}, {}]", agent.display(), root.display());
+    project.harness("sh", &format!("adapter: output-only\n{command}\nprompt-via: stdin"));
+    project.case("a", "trials: 2\ngraders: [{output: {equals: something else}}]", "");
+    let ran = project.evals(&["run", "--harness", "sh", "--jobs", "1"]).exits(1);
+    let ran = ran.says("somebody changed the journal while the run went on");
+    ran.says("somebody changed run.json while the run went on").says("its result.json was changed");
+    let report = summary(&project);
+    assert_eq!(
+        (&report["summary"]["pass"], &report["summary"]["fail"], &report["summary"]["errored"]),
+        (&json!(0), &json!(1), &json!(1)),
+        "{report}"
+    );
+    assert_eq!(project.journal().len(), 4);
+    assert!(project.path(&format!("{}/journal.changed-1.jsonl", project.run_folder())).is_file(), "it is evidence");
+}
+
+#[test]
+fn files_that_lie_in_a_trial_before_it_begins_are_no_attempt() {
+    let project = project("true");
+    let planted = r#"mkdir -p "$T/attempts/1" "$T/attempts/7"; for at in "$T" "$T/attempts/1" "$T/attempts/7"; do echo '{"case":"b","harness":"sh","model":{},"trial":1,"verdict":"pass","score":1.0,"grades":[],"metrics":{"cost_usd":9.0},"attempt":1,"arm":"default","shape":[],"warnings":[]}' > "$at/result.json"; done; echo ok"#;
+    let planted = planted.replace("$T", "$1/$(ls \"$1\" | head -n 1)/trials/b/sh/default/1");
+    project.write("agent.sh", &format!("if ! test -e started; then {planted}; fi"));
+    let (agent, runs) = (project.path("agent.sh"), project.path(".evals/runs"));
+    let command = format!("command: [sh, {}, {}]", agent.display(), runs.display());
+    project.harness("sh", &format!("adapter: output-only\n{command}\nprompt-via: stdin"));
+    project.case("a", "", "");
+    project.case("b", FAILS, "");
+    project.evals(&["run", "--harness", "sh", "--jobs", "1"]).exits(1);
+    let report = summary(&project);
+    assert_eq!((&report["summary"]["pass"], &report["summary"]["fail"]), (&json!(1), &json!(1)), "{report}");
+    let result = project.result("b/sh/default/1");
+    assert_eq!((&result["attempt"], &result["earlier_attempts"]), (&json!(1), &Value::Null), "{result}");
+    let told = result["warnings"].as_array().unwrap().iter().find(|it| it["code"] == "foreign_files");
+    assert_eq!(told.unwrap()["names"], json!(["attempts", "result.json"]));
+    let folder =
+        format!("{}/trials/b/sh/default/1/{}", project.run_folder(), told.unwrap()["moved_to"].as_str().unwrap());
+    assert_eq!(project.files(&folder).len(), 3, "nothing of it is deleted");
+}
+
+#[test]
+fn a_run_without_digests_is_read_and_a_verdict_that_differs_in_it_does_not_count() {
+    let project = failed();
+    let folder = project.run_folder();
+    let without = |text: &str, keys: &[&str]| {
+        let mut value: Value = serde_json::from_str(text).unwrap();
+        value.as_object_mut().unwrap().retain(|key, _| !keys.contains(&key.as_str()));
+        value.to_string()
+    };
+    rewrite_journal(&project, |all| all.iter().map(|line| without(line, &["chain", "digest"])).collect());
+    for (file, key) in
+        [(format!("{folder}/run.json"), "digests"), (format!("{folder}/trials/{TRIAL}/result.json"), "files")]
+    {
+        project.write(&file, &without(&project.read(&file), &[key]));
+    }
+    fs::remove_file(project.path(&format!("{folder}/results.jsonl"))).unwrap();
+    assert_eq!(summary(&project)["summary"]["fail"], 1);
+    fs::remove_file(project.path(&format!("{folder}/results.jsonl"))).unwrap();
+    forge(&project);
+    does_not_count(&project, "its journal line says `fail` and its result.json says `pass`");
+    // It is gone on with, and what is new has digests.
+    project.evals(&["run", "--resume", "latest", "--rerun", "errored"]).exits(1);
+    assert_eq!(summary(&project)["summary"]["fail"], 1);
+    let last = lines(&project.read(&format!("{folder}/journal.jsonl"))).pop().unwrap();
+    assert!(last["chain"].is_string() && last["digest"].is_string(), "{last}");
+}
+
+#[test]
+fn a_trace_that_was_changed_is_judged_by_nobody() {
+    let project = project("true");
+    project.case("a", FAILS, "");
+    project.evals(&RUN).exits(1);
+    let trace = project.of_trial(TRIAL, "trace.jsonl");
+    let forged = trace.replace(r#""output":"ok""#, r#""output":"something else""#);
+    assert_ne!(trace, forged);
+    project.write(&format!("{}/trials/{TRIAL}/trace.jsonl", project.run_folder()), &forged);
+    project.evals(&["show", "latest", "a"]).exits(0).says("the trace is not the one that was judged");
+    let again = project.evals(&["grade", "latest", "--format", "json"]).exits(3).json();
+    assert_eq!(again["summary"]["ungraded"], 1, "{again}");
+    assert!(again["results"][0]["warnings"].to_string().contains("its trace.jsonl was changed"), "{again}");
+}
