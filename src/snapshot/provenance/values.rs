@@ -21,7 +21,8 @@ patterns! {
     RANGE = r"\b(?P<hash>[0-9a-f]{7,40})\.{2,3}[0-9a-f]{7,40}\b";
     /// An address of a server with its port.
     HOST_PORT = r"(?:\b(?:localhost|host\.docker\.internal|\d{1,3}(?:\.\d{1,3}){3})|\[[0-9a-f:]*\]|\*|::):(?P<port>\d{4,5})\b";
-    PORT = r#"(?i)\bports?["']?(?:\s?[=:#]\s?|\s)["']?(?P<port>\d{4,5})\b"#;
+    /// Fixed ports of configurations have fewer figures.
+    PORT = r#"(?i)\bports?["']?(?:\s?[=:#]\s?|\s)["']?(?P<port>\d{5})\b"#;
     LISTENING = r"(?i)\b(?:listen|serv|bound|bind)\w*[^\n]{0,60}?(?:[: ]|on )(?P<port>\d{4,5})\b";
     PID = r#"(?i)\bp{1,2}id["'`]?\s{0,2}(?:[=:#(]\s{0,2})?["']?(?P<pid>\d{1,10})\b"#;
     PROCESS = r"(?i)\bprocess(?: id)?[ =:#(]{1,2}(?P<pid>\d{1,10})\b";
