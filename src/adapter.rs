@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::harness::{ExitCode, ExitMeaning, Manifest};
 use crate::models;
 use crate::trace::recorder::{Finished, Part, Recorder, Voice};
-use crate::trace::{Body, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
+use crate::trace::{Agent, Body, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
 use crate::wire::{Dir, EngineLine, WireLine};
 
 pub mod acp;
@@ -159,6 +159,8 @@ pub struct Translation {
     recorder: Recorder,
     ending: Ending,
     lines: u64,
+    /// What the agent's program printed as its version, before it was started.
+    printed: Option<Agent>,
     /// The last effective model that was compared with the one asked for.
     model_compared: Option<String>,
 }
@@ -182,6 +184,7 @@ struct Ending {
     exits: BTreeMap<ExitCode, ExitMeaning>,
     not_started: Option<(ErrorCategory, String)>,
     handshake: Option<String>,
+    unattended: Option<String>,
     limit: Option<String>,
     interrupted: bool,
     exit: Option<Exit>,
@@ -196,6 +199,7 @@ impl Translation {
             recorder: Recorder::new(header),
             ending: Ending { exits: manifest.exit.clone(), ..Ending::default() },
             lines: 0,
+            printed: None,
             model_compared: None,
         }
     }
@@ -250,10 +254,17 @@ impl Translation {
     fn engine(&mut self, line: &EngineLine) {
         match line {
             EngineLine::Start { header } => *self.recorder.header() = header.as_ref().clone(),
+            EngineLine::AgentVersion { name, version } => {
+                self.printed = Some(Agent { name: name.clone(), version: Some(version.clone()) });
+            }
             EngineLine::NotStarted { category, message } => {
                 self.ending.not_started = Some((*category, message.clone()));
             }
             EngineLine::Handshake { message } => self.ending.handshake = Some(message.clone()),
+            EngineLine::Unattended { mode, policy } => {
+                self.ending.unattended.get_or_insert_with(|| unattended(mode, policy));
+                self.recorder.mark_end();
+            }
             EngineLine::Limit { key, .. } => {
                 self.ending.limit.get_or_insert_with(|| key.clone());
                 self.recorder.mark_end();
@@ -311,6 +322,13 @@ impl Translation {
     pub fn finish(mut self) -> Finished {
         self.translator.last_words(&self.ending.stderr_tail);
         let answer = as_the_model_ended(self.translator.finish(&mut self.recorder, self.ending.exit));
+        // What the agent says of itself counts before what its program printed.
+        let agent = &mut self.recorder.header().agent;
+        match (agent, self.printed.take()) {
+            (Some(agent), Some(printed)) if agent.version.is_none() => agent.version = printed.version,
+            (agent @ None, Some(printed)) => *agent = Some(printed),
+            _ => {}
+        }
         // A plain command's envelope is read at its end.
         self.compare_models();
         let (stop, host) = self.ending.decide(answer);
@@ -338,6 +356,10 @@ impl Ending {
         }
         if self.interrupted {
             return (stop(StopReason::Cancelled, None, Some("interrupted".to_owned())), true);
+        }
+        // What the agent did without asking was not the case's: no answer of its own counts any more.
+        if let Some(message) = self.unattended {
+            return (stop(StopReason::Error, Some(ErrorCategory::Handshake), Some(message)), true);
         }
         if let Some(message) = self.handshake {
             // Where the agent refused in words, they say more than that it did not get far enough.
@@ -382,6 +404,14 @@ impl Ending {
             }
         }
     }
+}
+
+/// Why a trial cannot go on in a mode in which the agent does not ask.
+fn unattended(mode: &str, policy: &str) -> String {
+    format!(
+        "the agent is in mode `{mode}`, in which it does not ask for every permission, and the policy is `{policy}`; \
+         name a mode that asks with `session: {{mode: …}}` in the case or `session-mode` in the manifest"
+    )
 }
 
 fn last_line(text: &str) -> Option<String> {

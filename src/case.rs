@@ -113,6 +113,11 @@ impl Case {
         self.file.parent().unwrap_or(&self.file)
     }
 
+    /// Returns true if requests for permission are evidence in this case, whatever the policy answers.
+    pub fn wants_requests(&self) -> bool {
+        self.requires.interaction == Some(true) || self.judges.iter().any(|judge| judge.kind.word() == "permissions")
+    }
+
     /// The file name of a script of the demo agent: `<case>.demo.yaml`, or `<case>.<variant>.demo.yaml`.
     pub fn script_name(&self, variant: &str) -> String {
         let stem = self.file.file_stem().unwrap_or_default().to_string_lossy();

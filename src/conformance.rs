@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::harness::Tier;
+use crate::harness::login::Login;
 
 pub mod carry_out;
 pub mod judge;
@@ -208,6 +209,9 @@ pub struct Report {
     /// The last version that its manifest says was seen at work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<String>,
+    /// What it needs to log in, and what of it is there; absent if its manifest says nothing of a login.
+    #[serde(default, skip_serializing_if = "Login::is_empty")]
+    pub login: Login,
     /// What came of each item, in order.
     pub items: Vec<Finding>,
     /// The tier that follows from what was seen; absent where nothing was.

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::harness::login::named_in_files;
 use crate::harness::{Home, Manifest};
 use crate::secrets::servers::named_values;
-use crate::secrets::{Masker, looks_secret};
+use crate::secrets::{self, Masker, looks_secret};
 
 /// Variables that every agent gets, where the engine has them.
 const ALLOWED: [&str; 5] = ["PATH", "LANG", "TERM", "TZ", "TMPDIR"];
@@ -110,19 +111,30 @@ pub fn is_proxy(name: &str) -> bool {
     name.to_ascii_uppercase().ends_with("_PROXY")
 }
 
-/// The whole environment of an agent.
+/// The home of the user who runs this program.
+fn user_home(engine: &BTreeMap<String, String>) -> Option<PathBuf> {
+    engine.get("HOME").filter(|home| !home.is_empty()).map(PathBuf::from)
+}
+
+/// The whole environment of an agent. `passed` names variables that the user passes on for this run.
 pub fn of_agent(
     engine: &BTreeMap<String, String>,
     manifest: &Manifest,
     case: &BTreeMap<String, String>,
+    passed: &[String],
     placeholders: &Placeholders,
 ) -> BTreeMap<String, String> {
     let mut env = of_commands(engine, &BTreeMap::new(), &placeholders.home);
-    for name in &manifest.env.pass {
-        if let Some(value) = engine.get(name) {
-            env.insert(name.clone(), value.clone());
+    let named = named_in_files(manifest, user_home(engine).as_deref());
+    let pass = |names: &[String], env: &mut BTreeMap<String, String>| {
+        for name in names {
+            if let Some(value) = engine.get(name) {
+                env.insert(name.clone(), value.clone());
+            }
         }
-    }
+    };
+    pass(&manifest.env.pass, &mut env);
+    pass(&named, &mut env);
     if manifest.home == Home::Named(crate::harness::HomeName::User)
         && let Some(home) = engine.get("HOME")
     {
@@ -131,6 +143,8 @@ pub fn of_agent(
     for (name, value) in &manifest.env.set {
         env.insert(name.clone(), placeholders.fill(value));
     }
+    // What the user names for this run counts before the manifest.
+    pass(passed, &mut env);
     if let (crate::harness::ModelVia::Env, Some(name), Some(model)) =
         (manifest.model.via, &manifest.model.env, &placeholders.model)
     {
@@ -152,7 +166,8 @@ pub fn of_commands(
     env
 }
 
-/// Masks what is secret in the engine's environment, in the agent's, and in what the case's MCP servers get.
+/// Masks what is secret in the engine's environment, in the agent's, in what the case's MCP servers get, and in the login
+/// files that the agent's home gets a copy of.
 pub fn masker(
     engine: &BTreeMap<String, String>,
     agent: &BTreeMap<String, String>,
@@ -162,7 +177,13 @@ pub fn masker(
     let servers = named_values(servers);
     let servers = servers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let all = engine.iter().chain(agent).map(|(name, value)| (name.as_str(), value.as_str()));
-    Masker::of_env(all.chain(servers), &manifest.env.secret)
+    let home = user_home(engine);
+    let in_files = secrets::files::in_login_files(manifest, home.as_deref());
+    let in_files = in_files.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let mut named = manifest.env.secret.clone();
+    named.extend(named_in_files(manifest, home.as_deref()));
+    named.extend(in_files.clone().map(|(name, _)| name.to_owned()));
+    Masker::of_env(all.chain(servers).chain(in_files), &named)
 }
 
 /// Secrets that the agent gets, for itself or for MCP servers, and that are too short to mask.
@@ -238,7 +259,13 @@ mod tests {
         manifest.env.pass = vec!["MY_API_KEY".into()];
         manifest.env.set = map(&[("AT", "{workspace}/{nothing}")]);
         let placeholders = Placeholders { workspace: "/ws".into(), home: "/private".into(), ..Default::default() };
-        let env = of_agent(&engine, &manifest, &map(&[("CASE", "1")]), &placeholders);
+        let env = of_agent(
+            &engine,
+            &manifest,
+            &map(&[("CASE", "1")]),
+            &["OTHER".to_owned(), "GONE".to_owned()],
+            &placeholders,
+        );
         let expected = map(&[
             ("PATH", "/bin"),
             ("LC_ALL", "C"),
@@ -247,6 +274,7 @@ mod tests {
             ("MY_API_KEY", "secret-value"),
             ("AT", "/ws/{nothing}"),
             ("CASE", "1"),
+            ("OTHER", "x"),
         ]);
         assert_eq!(env, expected);
         assert_eq!(masker(&engine, &env, &manifest, &[]).mask("a secret-value b"), "a [redacted:MY_API_KEY] b");

@@ -422,7 +422,11 @@ impl Evidence<'_> {
 
     /// The grade of a grader that needs to see requests, where the agent cannot ask.
     fn without_interaction(&self) -> Option<Grade> {
+        let why = || match &self.header.unattended_mode {
+            Some(mode) => format!("in mode `{mode}` the agent does not ask for every permission"),
+            None => "the harness has no way to ask for permission".to_owned(),
+        };
         (!self.header.capabilities.interaction)
-            .then(|| Grade::ungraded("could not be judged, because the harness has no way to ask for permission"))
+            .then(|| Grade::ungraded(format!("could not be judged, because {}", why())))
     }
 }

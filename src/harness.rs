@@ -15,6 +15,7 @@ use crate::values::{NameGlob, Pattern, Time};
 pub mod benchflow;
 pub mod catalog;
 mod gateway;
+pub mod login;
 mod reading;
 mod routes;
 pub mod stream;
@@ -61,6 +62,10 @@ pub struct Manifest {
     /// Variables without which it cannot work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires_env: Vec<String>,
+    /// Over ACP: the methods of `authenticate` that need no person. When the agent asks for a login, the first one that
+    /// it offers and whose needs are met is called.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub authenticate: Vec<login::Method>,
     /// How to install it; printed when the program is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
@@ -83,6 +88,18 @@ pub struct Manifest {
     /// What it can, where that differs from the adapter.
     #[serde(default)]
     pub capabilities: Capabilities,
+    /// Over ACP: the mode of each session, by its id or name, unless the case names one. The trial is `errored` if the
+    /// agent cannot be put into it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_mode: Option<String>,
+    /// Over ACP: the mode that takes the place of `session-mode` in a trial whose requests for permission matter: its
+    /// policy is not `auto-approve`, or the case has a `permissions` grader or requires interaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asking_mode: Option<String>,
+    /// The ids of the modes in which the agent does not ask for every permission; globs are allowed. In such a mode a
+    /// trial with another policy than `auto-approve` is `errored`, and requests for permission are unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unattended_modes: Vec<NameGlob>,
     /// How long to wait for it.
     #[serde(default)]
     pub timeouts: Timeouts,
@@ -118,6 +135,10 @@ pub struct Manifest {
     /// agent's, so that an imported session is known by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_by: Option<stream::Formula>,
+    /// For `json-stream`: an expression that holds for the line by which the agent says that it has started and is about
+    /// to work. The time before it is start-up, and no part of `duration_ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_by: Option<stream::Formula>,
     /// What it runs in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<sandbox::Settings>,
@@ -175,6 +196,7 @@ impl Manifest {
             mcp_servers: None,
             env: Env::default(),
             requires_env: Vec::new(),
+            authenticate: Vec::new(),
             install: None,
             downloads: false,
             version: Vec::new(),
@@ -182,6 +204,9 @@ impl Manifest {
             command_title: None,
             usage: UsageConvention::default(),
             capabilities: Capabilities::default(),
+            session_mode: None,
+            asking_mode: None,
+            unattended_modes: Vec::new(),
             timeouts: Timeouts::default(),
             home: Home::default(),
             files: BTreeMap::new(),
@@ -193,6 +218,7 @@ impl Manifest {
             agent_info: None,
             stream: Vec::new(),
             known_by: None,
+            started_by: None,
             sandbox: None,
             jobs: None,
             recording: None,
@@ -210,6 +236,16 @@ impl Manifest {
             tracing: self.capabilities.tracing.unwrap_or(can.tracing),
             interaction: self.capabilities.interaction.unwrap_or(can.interaction),
         }
+    }
+
+    /// The mode that the manifest names for a session: the one that asks if requests for permission matter.
+    pub fn mode(&self, must_ask: bool) -> Option<&str> {
+        self.asking_mode.as_deref().filter(|_| must_ask).or(self.session_mode.as_deref())
+    }
+
+    /// Returns true if the agent does not ask for every permission in the mode with this id.
+    pub fn is_unattended(&self, mode: &str) -> bool {
+        is_unattended(&self.unattended_modes, mode)
     }
 
     /// Whether it takes several prompts in one session.
@@ -326,6 +362,11 @@ impl JsonSchema for ExitMeaning {
     }
 }
 
+/// Returns true if one of the globs matches the id of a mode.
+pub fn is_unattended(modes: &[NameGlob], mode: &str) -> bool {
+    modes.iter().any(|glob| glob.is_match(mode))
+}
+
 /// How the prompt reaches the program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -374,7 +415,7 @@ pub enum ModelVia {
 }
 
 /// Environment beyond the allow-list.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Env {
     /// Variables passed on from the engine's own environment.
@@ -386,6 +427,9 @@ pub struct Env {
     /// Variables whose values are masked wherever they occur.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secret: Vec<String>,
+    /// Variables that are passed on because a file of the user's home names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named_in: Vec<login::NamedIn>,
 }
 
 /// Tool names to kinds, in the order in which they stand in the file.

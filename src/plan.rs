@@ -308,4 +308,15 @@ fn skip(case: &Case, manifest: &Manifest, interaction: &Interaction) -> Option<S
                 )
             })
         })
+        .or_else(|| {
+            let mode = case.session.mode.as_deref().filter(|mode| manifest.is_unattended(mode))?;
+            interaction.needs_interaction().then(|| {
+                format!(
+                    "the case's policy `{}` needs an agent that asks for permission, and `{}` does not ask for all in mode \
+                     `{mode}`",
+                    interaction.word(),
+                    manifest.name
+                )
+            })
+        })
 }

@@ -233,6 +233,10 @@ pub struct Metrics {
     /// From the first prompt to the answer, in milliseconds, without what the agent waited for a person or a model to decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// From the start of the agent's process to the first prompt, in milliseconds; absent if the start-up cannot be told
+    /// apart, and then it is a part of `duration_ms`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_ms: Option<u64>,
     /// Tool calls; absent where they could not be seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<u64>,

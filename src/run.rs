@@ -220,6 +220,9 @@ pub struct RunOptions {
     /// A sandbox in the place of the cases' and the manifests' own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<sandbox::Kind>,
+    /// Variables of the user's environment that agents get, by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<String>,
     /// Trials of each cell at which the run is looked at; absent where their number is fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looks: Option<Vec<u32>>,

@@ -49,6 +49,13 @@ pub struct Header {
     /// What the agent says it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Agent>,
+    /// The mode of the session, if it is one in which the agent does not ask for every permission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unattended_mode: Option<String>,
+    /// For an agent that gets its prompt when it is started: milliseconds until it said that it had started. Absent if it
+    /// says nothing of the kind, and for an agent that gets its prompt over its protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_ms: Option<u64>,
     /// When the Trial began, RFC 3339 in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
@@ -78,6 +85,8 @@ impl Header {
             capabilities,
             model: Model::default(),
             agent: None,
+            unattended_mode: None,
+            start_ms: None,
             started: None,
             timed: None,
             command_title: None,

@@ -44,6 +44,7 @@ mod servers;
 mod stored;
 mod task;
 pub mod trace_file;
+pub mod version;
 
 use after::measure;
 use conclude::conclude;
@@ -73,6 +74,10 @@ pub struct Engine {
     pub person: Option<Arc<dyn Person>>,
     /// Asks models, for graders and the policy `llm`.
     pub judges: Judges,
+    /// Variables of the user's environment that agents get in this run, beside those of their manifests.
+    pub pass: Vec<String>,
+    /// The versions of the agents' programs, as far as they were asked for.
+    pub versions: version::Versions,
 }
 
 /// One attempt at a trial.

@@ -92,6 +92,13 @@ pub enum EngineLine {
         /// Header of the Trace as it starts.
         header: Box<Header>,
     },
+    /// The version that the agent's program printed when it was asked with the manifest's `version` command.
+    AgentVersion {
+        /// The agent's name, for an agent that does not introduce itself.
+        name: String,
+        /// The version.
+        version: String,
+    },
     /// A prompt that reaches the agent by its arguments, its input or a file.
     Prompt {
         /// What it says.
@@ -108,6 +115,14 @@ pub enum EngineLine {
     Handshake {
         /// What was asked and not answered, or how it was refused.
         message: String,
+    },
+    /// The agent is in a mode in which it does not ask for every permission, and the policy is not `auto-approve`: the
+    /// engine ends the session.
+    Unattended {
+        /// The mode's id.
+        mode: String,
+        /// The policy's word.
+        policy: String,
     },
     /// A limit of the Case was reached.
     Limit {

@@ -30,8 +30,12 @@ mod graders;
 mod isolation;
 #[path = "run/limits.rs"]
 mod limits;
+#[path = "run/logins.rs"]
+mod logins;
 #[path = "run/models.rs"]
 mod models;
+#[path = "run/modes.rs"]
+mod modes;
 #[path = "run/odd_moments.rs"]
 mod odd_moments;
 #[path = "run/policies.rs"]
@@ -50,8 +54,12 @@ mod secrets;
 mod services;
 #[path = "run/sessions.rs"]
 mod sessions;
+#[path = "run/timing.rs"]
+mod timing;
 #[path = "run/trust.rs"]
 mod trust;
+#[path = "run/versions.rs"]
+mod versions;
 #[path = "run/warnings.rs"]
 mod warnings;
 #[path = "run/workspaces.rs"]

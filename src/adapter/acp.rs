@@ -22,6 +22,7 @@ pub mod drive;
 pub mod exchanges;
 pub mod known;
 mod models;
+mod modes;
 mod opening;
 mod permissions;
 mod prompts;
@@ -39,6 +40,7 @@ use answers::Asked;
 use calls::Calls;
 use known::Conventions;
 use models::ModelSeen;
+use modes::ModeSeen;
 use permissions::Requests;
 use prompts::{Echo, Turn};
 use rpc::Message;
@@ -57,6 +59,7 @@ pub struct Translator {
     heard_us: bool,
     session: Session,
     model: ModelSeen,
+    mode: ModeSeen,
     turn: Turn,
     echo: Echo,
     calls: Calls,
@@ -80,6 +83,7 @@ impl Translator {
             heard_us: false,
             session: Session::default(),
             model: ModelSeen::default(),
+            mode: ModeSeen::default(),
             turn: Turn::default(),
             echo: Echo::default(),
             calls: Calls::default(),
@@ -175,6 +179,10 @@ impl Translate for Translator {
     fn finish(&mut self, recorder: &mut Recorder, _exit: Option<Exit>) -> Answer {
         self.take_early(recorder);
         self.calls.flush(recorder);
+        if !self.heard_us {
+            // Without our own lines nothing tells when it was prompted.
+            self.look_at_mode(false, recorder);
+        }
         self.ending(recorder)
     }
 }

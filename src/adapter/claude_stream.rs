@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use super::decisions::Decision;
 use super::{Answer, Translate};
-use crate::harness::Manifest;
+use crate::harness::{Manifest, is_unattended};
 use crate::trace::recorder::{CallSaid, Part, Recorder, Voice};
 use crate::trace::{Agent, Exit, Role, StopReason};
-use crate::values::Pattern;
+use crate::values::{NameGlob, Pattern};
 use crate::wire::{EngineLine, WireLine};
 
 mod control;
@@ -70,6 +70,7 @@ const INTERRUPTED: &str = "[Request interrupted by user";
 pub struct Translator {
     kinds: Kinds,
     error_text: Vec<Pattern>,
+    unattended_modes: Vec<NameGlob>,
     /// What each speaker is streaming.
     streamed: HashMap<Option<String>, Streamed>,
     /// Number of the last block of text, which tells blocks apart.
@@ -105,6 +106,7 @@ impl Translator {
         Self {
             kinds: Kinds::new(manifest),
             error_text: error_text.clone(),
+            unattended_modes: manifest.unattended_modes.clone(),
             streamed: HashMap::new(),
             blocks: 0,
             announced: HashSet::new(),
@@ -119,7 +121,11 @@ impl Translator {
 
     /// A translator for sessions that go both ways.
     pub fn both_ways(manifest: &Manifest) -> Self {
-        Self { control: Some(Requests::default()), ..Self::new(manifest) }
+        let mut translator = Self { control: Some(Requests::default()), ..Self::new(manifest) };
+        if *manifest == Manifest::bare(manifest.adapter) {
+            translator.unattended_modes.clone_from(&tools::BOTH_WAYS.unattended_modes);
+        }
+        translator
     }
 
     /// Whether no turn is running: the last one was answered.
@@ -326,6 +332,14 @@ impl Translator {
                 {
                     header.model.effective = Some(model);
                 }
+                self.look_at_mode(line.permission_mode.get(), false, recorder);
+                if self.control.is_none() {
+                    recorder.started();
+                }
+            }
+            // The user's doing, or the program's own.
+            "status" if line.permission_mode.get().is_some() => {
+                self.look_at_mode(line.permission_mode.get(), true, recorder);
             }
             "permission_denied" => {
                 if let Some(id) = line.tool_use_id.get() {
@@ -342,6 +356,15 @@ impl Translator {
             code if TOLD_SUBTYPES.contains(&code) => recorder.notice(code, text),
             code if SILENT_SUBTYPES.contains(&code) || code.starts_with("task_") || code.starts_with("hook_") => {}
             _ => recorder.notice("unknown_line", text),
+        }
+    }
+
+    /// In a mode in which the program does not ask, its requests for permission are no evidence.
+    fn look_at_mode(&self, mode: Option<&str>, changed: bool, recorder: &mut Recorder) {
+        let Some(mode) = mode else { return };
+        recorder.mode_is(mode);
+        if is_unattended(&self.unattended_modes, mode) {
+            recorder.is_unattended(mode, changed);
         }
     }
 

@@ -37,8 +37,12 @@ pub struct Task {
     pub policy: Policy,
     /// MCP servers of the case, in ACP's form.
     pub mcp_servers: Vec<Value>,
-    /// What is special about the session.
+    /// What is special about the session. Its mode is the case's, or else the manifest's.
     pub session: SessionSettings,
+    /// The mode of the session is the manifest's.
+    pub mode_of_manifest: bool,
+    /// The policy has something to decide: it is not `auto-approve`.
+    pub must_ask: bool,
     /// Files sent along with the first prompt.
     pub attachments: Vec<Attached>,
     /// Where and with what environment its terminals run.
@@ -68,6 +72,8 @@ pub enum Broken {
     Refused,
     /// The agent is gone.
     Gone,
+    /// The agent is in this mode, in which it does not ask for every permission, and the policy has something to decide.
+    Unattended(String),
     /// The engine ends the session: a limit, or an interrupt.
     Ended,
 }
@@ -76,7 +82,7 @@ impl Broken {
     /// Leaves the agent to exit, and says how long it may take; nothing where the engine has to end its turn first.
     pub fn leave(self, session: &mut Session) -> Option<Duration> {
         match self {
-            Broken::Ended => return None,
+            Broken::Ended | Broken::Unattended(_) => return None,
             Broken::Handshake(message) => {
                 session.engine(&EngineLine::Handshake { message });
                 session.close_stdin();
@@ -86,6 +92,13 @@ impl Broken {
         }
         Some(Duration::from_millis(500))
     }
+}
+
+/// Ends a session in which the agent does not ask for what the policy has to decide: says so, and whether it is so.
+pub fn end_unattended(session: &mut Session, task: &Task, broken: &Broken) -> bool {
+    let Broken::Unattended(mode) = broken else { return false };
+    session.engine(&EngineLine::Unattended { mode: mode.clone(), policy: task.policy.word().to_owned() });
+    true
 }
 
 /// Runs a program that takes one prompt and works until it exits.

@@ -48,6 +48,8 @@ pub struct Translator {
     not_found: Vec<String>,
     /// The end of what was printed on standard error.
     stderr: String,
+    /// The agent has said that it started.
+    started: bool,
 }
 
 impl Translator {
@@ -63,6 +65,7 @@ impl Translator {
             taken: String::new(),
             not_found: Vec::new(),
             stderr: String::new(),
+            started: false,
         }
     }
 
@@ -258,6 +261,13 @@ impl Translate for Translator {
         let parsed = if text.starts_with('{') { serde_json::from_str::<Value>(text).ok() } else { None };
         let Some(value @ Value::Object(_)) = parsed else { return self.text(text, recorder) };
         let (mapping, work) = (self.mapping.clone(), Work::default());
+        if !self.started
+            && let Some(started) = &mapping.started
+            && started.holds(&Scope::new(&work).with("line", &value)) == Ok(true)
+        {
+            self.started = true;
+            recorder.started();
+        }
         if !self.run(&mapping.lines, &Seen::new("line", &value, &work), recorder) {
             recorder.notice("unmapped_line", text);
         }

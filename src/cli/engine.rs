@@ -11,6 +11,7 @@ use crate::judge::Judges;
 use crate::run::Keep;
 use crate::run::temporary::Temporary;
 use crate::trial::Engine;
+use crate::trial::version::Versions;
 
 /// A runtime for trials.
 ///
@@ -57,6 +58,8 @@ pub fn engine(
         sandbox: None,
         person: None,
         judges: Judges::none(),
+        pass: Vec::new(),
+        versions: Versions::default(),
     })
 }
 

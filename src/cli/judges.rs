@@ -17,6 +17,7 @@ use crate::run::folder::write_gitignore;
 use crate::secrets::Masker;
 use crate::trial::Engine;
 use crate::trial::in_place_of_model::InPlaceOfModel;
+use crate::trial::version::Versions;
 use crate::values::Time;
 
 /// Where answers are kept.
@@ -90,6 +91,8 @@ pub fn asking(
         sandbox: engine.sandbox,
         person: None,
         judges: Judges::none(),
+        pass: Vec::new(),
+        versions: Versions::default(),
     };
     let harnesses = Arc::new(InPlaceOfModel::new(starts, manifests, time));
     let client = Client::new(settings, engine.interrupt.clone(), Some(harnesses));

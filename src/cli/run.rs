@@ -12,6 +12,7 @@ use super::snapshot::of_run::Came;
 use super::stop::INTERRUPTED;
 use super::{CliError, RunsFolder, ask, engine, snapshot, terminal};
 use crate::case::Case;
+use crate::harness::login::is_variable;
 use crate::interaction::{Interaction, Llm};
 use crate::plan::{Asked, AskedModel, plan};
 use crate::report::format::{Format, ReporterArg};
@@ -65,6 +66,9 @@ pub struct RunArgs {
     /// Override the cases' policy: auto-approve, auto-reject, manual, one of policies/, or its YAML
     #[arg(long, value_name = "POLICY")]
     interaction: Option<Interaction>,
+    /// Pass one more variable of your environment on to the agents; repeatable
+    #[arg(long = "env", value_name = "NAME", value_parser = variable)]
+    env: Vec<String>,
     /// Override a limit: time=2m, cost-usd=1.50 …; repeatable
     #[arg(long = "limit", value_name = "KEY=VALUE")]
     limits: Vec<String>,
@@ -137,6 +141,26 @@ fn shard(text: &str) -> Result<(u32, u32), String> {
     if part == 0 || part > of { Err(wrong()) } else { Ok((part, of)) }
 }
 
+fn variable(text: &str) -> Result<String, String> {
+    if let Some((name, _)) = text.split_once('=') {
+        return Err(format!(
+            "it takes a name alone: write `{name}=… evals run --env {name}`, so that no value is recorded"
+        ));
+    }
+    let text = text.to_owned();
+    if is_variable(&text) { Ok(text) } else { Err(format!("`{text}` is no name of a variable")) }
+}
+
+/// Refuses a run whose agents would not get what the user says they get.
+fn check_env(names: &[String]) -> Result<(), CliError> {
+    let missing: Vec<&str> = names.iter().map(String::as_str).filter(|name| std::env::var_os(name).is_none()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let message = format!("`--env {}` passes on what is not set; set it, or leave it out", missing.join(", --env "));
+    Err(CliError::unreadable(message))
+}
+
 pub(super) fn dollars(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| format!("`{text}` is not an amount of money; write a number from 0"))?;
     crate::case::Dollars::new(number).map(crate::case::Dollars::get)
@@ -152,6 +176,7 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
             None => return Ok(0),
         },
     };
+    check_env(&prepared.record.options.env)?;
     if args.dry_run {
         let waiting = runner::waiting(&prepared.folder, &prepared.record.trials, &prepared.redo)?;
         let trials: Vec<&TrialRecord> = waiting.into_iter().map(|(trial, _)| trial).collect();
@@ -211,6 +236,7 @@ fn prices(path: Option<&Path>) -> Result<(), CliError> {
 
 /// Reads and plans a new run. Nothing is written until everything is read.
 fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
+    check_env(&args.env)?;
     let mut inputs = inputs::read(&inputs::cases_or_default(&args.paths), &args.harnesses)?;
     override_limits(&mut inputs.cases, &args.limits)?;
     let asked = Asked {
@@ -346,6 +372,7 @@ async fn carry_out(
         keep: options.keep_workspace,
         person: if manual { ask::person(interrupt) } else { None },
         sandbox: options.sandbox,
+        pass: options.env.clone(),
         ..shared
     };
     let manifests = prepared.manifests.iter().map(|(name, manifest)| (name.clone(), manifest.clone()));

@@ -286,6 +286,9 @@ pub struct Made {
     /// The agents that played it, with their versions.
     #[serde(default)]
     pub agents: BTreeSet<String>,
+    /// Trials with a score whose agent is unknown; a baseline does not keep it.
+    #[serde(skip)]
+    pub versionless: u64,
     /// The models that answered; absent where nobody told.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub models: BTreeSet<String>,
@@ -401,6 +404,8 @@ impl Side {
         if let Some(agent) = &result.agent {
             let version = agent.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
             arm.made.agents.insert(format!("{}{version}", agent.name));
+        } else if result.score.is_some() {
+            arm.made.versionless += 1;
         }
         for judge in result.grades.iter().filter_map(|grade| grade.judge.as_ref()) {
             if !arm.made.judges.contains(&judge.model) {

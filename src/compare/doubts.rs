@@ -24,6 +24,7 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     found.extend(of_models(old.1, new.1));
     found.extend([old.1, new.1].into_iter().flat_map(of_trials));
     found.extend(of_numbers(joined));
+    found.extend(unknown_versions(old.1, new.1));
     found
 }
 
@@ -57,6 +58,8 @@ pub enum About {
     Played,
     /// Another version of the agent played.
     Agent,
+    /// The version of the agent is unknown.
+    UnknownVersion,
     /// Other judges were asked, or such as nobody has calibrated.
     Judges,
     /// Costs come from a price table.
@@ -84,7 +87,7 @@ impl About {
     pub fn is_of_what_came(self) -> bool {
         match self {
             About::Errors | About::Ungraded | About::Trials | About::Retries => true,
-            About::Prices | About::OtherHarness | About::Graded => true,
+            About::Prices | About::OtherHarness | About::Graded | About::UnknownVersion => true,
             About::NotRun | About::SameRun | About::Unmatched | About::Unpaired | About::Played => false,
             About::Harness | About::Sandbox | About::Agent | About::Judges | About::Version | About::Model => false,
         }
@@ -171,6 +174,22 @@ fn some(names: &BTreeSet<String>) -> String {
 fn not_the_same(about: About, what: &str, old: &BTreeSet<String>, new: &BTreeSet<String>) -> Option<Doubt> {
     let differ = !old.is_empty() && !new.is_empty() && old != new;
     differ.then(|| Doubt::new(about, format!("{what}: {} before, {} now", some(old), some(new))))
+}
+
+/// That it is unknown whether the same version of an agent played: not every agent reported its version.
+fn unknown_versions(old: &Arm, new: &Arm) -> Option<Doubt> {
+    let has_version = |agent: &String| {
+        let last = agent.rsplit(' ').next().filter(|last| last.len() < agent.len()).unwrap_or_default();
+        last.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit())
+    };
+    let is_unknown = |arm: &&Arm| {
+        let ran = arm.cases.values().any(|case| !case.scores.is_empty());
+        let agents = &arm.made.agents;
+        ran && (agents.is_empty() || arm.made.versionless > 0 || !agents.iter().all(has_version))
+    };
+    let names: Vec<&str> = [old, new].into_iter().filter(is_unknown).map(|arm| arm.name.as_str()).collect();
+    let text = format!("the agent's version is unknown: {}; it may not be the same on both sides", names.join(", "));
+    (!names.is_empty() && old.harness == new.harness).then(|| Doubt::new(About::UnknownVersion, text))
 }
 
 fn of_conditions(old: &Arm, new: &Arm) -> Vec<Doubt> {

@@ -5,28 +5,22 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::judge::{About, Judged, Printed, judge};
+use super::judge::{About, Judged, judge};
 use super::observed::Observed;
 use super::probes::{NO_SUCH_MODEL, Probe, SCRIPTS_MODEL, probes};
 use super::{ModelSource, Report};
 use crate::case::Case;
-use crate::environment::{self, Placeholders};
 use crate::harness::catalog::Entry;
+use crate::harness::login::Login;
 use crate::harness::{Home, Manifest, ModelVia, PrivateHome};
 use crate::process;
-use crate::run::temporary::Vanishing;
 use crate::run::{RunError, TrialRecord, write_whole};
 use crate::sandbox;
 use crate::secrets::looks_secret;
-use crate::shell::{Command, Shell};
-use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
+use crate::trial::{self, Attempt, Engine, Outcome, TrialError, version};
 use crate::values::Time;
 use crate::wire::{self, WireLine};
-
-/// How long a program may take to print its version.
-const VERSION_TIME: Duration = Duration::from_secs(20);
 
 /// What a check is made from.
 pub struct Check<'a> {
@@ -71,7 +65,7 @@ pub async fn carry_out(check: &Check<'_>, mut tell: impl FnMut(Probe)) -> Result
         let about = About { manifest: &manifest, model: source, printed: None, not_started: Some(why) };
         return Ok(report(check, source, None, judge(&about, &[])));
     }
-    let printed = printed_version(&manifest, check.engine).await;
+    let printed = version::printed(check.engine, &manifest, &BTreeMap::new(), None).await;
     let mut sessions = Vec::new();
     for probe in probes(&manifest, source) {
         let Some(case) = check.cases.get(probe.case()) else { continue };
@@ -118,6 +112,7 @@ fn prepared(manifest: &Manifest, source: ModelSource, time: Time) -> Manifest {
         let secret = std::mem::take(&mut env.secret);
         env.pass.retain(|name| !secret.contains(name) && !looks_secret(name));
         env.secret = secret;
+        manifest.env.named_in.clear();
         manifest.requires_env.clear();
         manifest.home = Home::Private(PrivateHome::default());
     }
@@ -179,28 +174,6 @@ fn attempt(check: &Check<'_>, manifest: &Arc<Manifest>, source: ModelSource, pro
     }
 }
 
-/// Runs the command that prints the version, in the environment that the agent would have.
-async fn printed_version(manifest: &Manifest, engine: &Engine) -> Option<Printed> {
-    if manifest.version.is_empty() {
-        return None;
-    }
-    let home = Vanishing::make(&engine.temporary, "home-").ok()?;
-    let placeholders = Placeholders {
-        home: home.path().to_string_lossy().into_owned(),
-        workspace: engine.empty.to_string_lossy().into_owned(),
-        this_program: engine.this_program.to_string_lossy().into_owned(),
-        ..Placeholders::default()
-    };
-    let env = environment::of_agent(&engine.env, manifest, &BTreeMap::new(), &placeholders);
-    let shell = Shell { folder: engine.empty.clone(), env, inside: None };
-    let words = manifest.version.iter().map(|word| placeholders.fill(word)).collect();
-    let ran = shell.run(&Command::Program(words), None, VERSION_TIME).await.ok()?;
-    let said = [ran.stdout, ran.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let line = said.iter().flat_map(|text| text.lines()).map(str::trim).find(|line| !line.is_empty());
-    let ended_well = ran.exit.and_then(|exit| exit.code) == Some(0);
-    Some(Printed { line: line.unwrap_or_default().to_owned(), ended_well })
-}
-
 fn read_wire(path: &Path) -> Result<Vec<WireLine>, RunError> {
     // A trial that could not begin has none.
     let Ok(file) = File::open(path) else { return Ok(Vec::new()) };
@@ -222,6 +195,8 @@ fn read_requests(path: &Path) -> Result<Vec<serde_json::Value>, RunError> {
 
 fn report(check: &Check<'_>, model: ModelSource, folder: Option<&Path>, judged: Judged) -> Report {
     let Entry { manifest, origin } = check.entry;
+    // Of the manifest as it is, not as a check without a model uses it.
+    let login = Login { offered: judged.offered, ..Login::of(manifest, &check.engine.env) };
     Report {
         harness: manifest.name.clone(),
         registry_id: manifest.registry_id.clone(),
@@ -232,6 +207,7 @@ fn report(check: &Check<'_>, model: ModelSource, folder: Option<&Path>, judged: 
         folder: folder.map(|folder| folder.display().to_string()),
         version: judged.version,
         verified: manifest.verified.last().map(|verified| verified.version.clone()),
+        login,
         items: judged.items,
         tier: judged.tier,
         declared_tier: manifest.tier,

@@ -6,6 +6,7 @@ use super::{Finding, Item, ModelSource, Oddity, Outcome, Place};
 use crate::harness::{Manifest, Tier};
 use crate::result::Warning;
 use crate::trace::{Body, ErrorCategory};
+use crate::trial::version::Printed;
 use crate::wire::{Dir, EngineLine};
 
 mod ends;
@@ -24,21 +25,14 @@ pub struct About<'a> {
     pub not_started: Option<String>,
 }
 
-/// What the command for the version did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Printed {
-    /// The first line that it printed.
-    pub line: String,
-    /// Whether it exited with 0.
-    pub ended_well: bool,
-}
-
 /// What follows from the sessions.
 pub struct Judged {
     /// One for each item, in order.
     pub items: Vec<Finding>,
     /// The version that the agent told.
     pub version: Option<String>,
+    /// The ids of the methods to log in that the agent listed; absent where it listed none.
+    pub offered: Option<Vec<String>>,
     /// The tier that follows.
     pub tier: Option<Tier>,
     /// Everything odd.
@@ -56,6 +50,7 @@ pub fn judge(about: &About<'_>, sessions: &[Observed]) -> Judged {
         .collect();
     Judged {
         version: opening::version_of(about, sessions).map(|(version, _)| version),
+        offered: sessions.iter().find_map(opening::login_methods),
         tier: tier(about, &items, sessions),
         oddities: oddities(sessions),
         items,

@@ -255,6 +255,16 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
         let message = format!("`{}` is no id of the registry", words::short(id));
         add(&[Key("registry-id")], Part::Value, message, "write the id alone, such as `qwen-code`");
     }
+    for (key, mode) in [("session-mode", &manifest.session_mode), ("asking-mode", &manifest.asking_mode)] {
+        let Some(mode) = mode else { continue };
+        if manifest.adapter != Adapter::Acp {
+            let message = format!("`{key}` is for the adapter `acp` alone");
+            add(&[Key(key)], Part::Key, message, "name the mode by a flag in `command`");
+        } else if key == "asking-mode" && manifest.is_unattended(mode) {
+            let message = format!("the agent does not ask in mode `{}`, says `unattended-modes`", words::short(mode));
+            add(&[Key(key)], Part::Value, message, "name a mode in which it asks for every permission");
+        }
+    }
     if let Some(parity) = &manifest.parity
         && parity.command.is_empty() == parity.harness.is_none()
     {
@@ -356,10 +366,33 @@ fn warnings(manifest: &Manifest, stem: &str) -> Vec<String> {
              its own program, or say `downloads: true`"
         ));
     }
+    if manifest.seen().interaction
+        && let Some(word) = manifest.command.iter().find(|word| asks_nothing(word))
+    {
+        warnings.push(format!(
+            "with `{word}` the agent asks for no permission, so policies and `permissions` graders judge what it never \
+             shows; remove it, or say `capabilities: {{interaction: false}}`"
+        ));
+    }
     if manifest.model.via == ModelVia::None && manifest.model.default.is_some() {
         warnings.push("a default model is named, and no way to choose it".to_owned());
     }
     warnings
+}
+
+/// Returns true if an argument is one by which agents are commonly told to ask for nothing.
+fn asks_nothing(argument: &str) -> bool {
+    const WORDS: [&str; 8] = [
+        "--yolo",
+        "--dangerously-skip-permissions",
+        "--dangerously-bypass-approvals-and-sandbox",
+        "--skip-permissions-unsafe",
+        "--allow-all",
+        "--allow-all-tools",
+        "--auto-approve",
+        "--trust-all-tools",
+    ];
+    WORDS.contains(&argument.split('=').next().unwrap_or_default())
 }
 
 /// Whether a command is a package runner that fetches what is not there.

@@ -46,6 +46,7 @@ impl Manifest {
         let mut manifest = self.clone();
         let secret = |name: &String| looks_secret(name) || self.env.secret.contains(name);
         manifest.env.pass.retain(|name| !secret(name) && !route.env.contains_key(name));
+        manifest.env.named_in.clear();
         manifest.requires_env.clear();
         manifest.home = Home::default();
         manifest.env.set.extend(route.env);

@@ -59,6 +59,11 @@ impl Policy {
         Self { interaction, answers, counters, person: None, adviser: None, patience: PATIENCE }
     }
 
+    /// The policy's word, as it stands in traces.
+    pub fn word(&self) -> &'static str {
+        self.interaction.word()
+    }
+
     /// The same with someone who answers what `manual` asks.
     #[must_use]
     pub fn asking(self, person: Option<Arc<dyn Person>>, trial: String) -> Self {

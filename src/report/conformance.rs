@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::grid::{Grid, GridCell};
 use super::text::{DIM, GREEN, Look, RED, YELLOW, one_line};
 use crate::conformance::{Finding, Item, Outcome, Report};
+use crate::harness::login::{File, Login, Offered, Variable};
 
 /// Writes the reports: one of them in full, several as a table.
 ///
@@ -40,6 +41,9 @@ fn in_full(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> 
     let version = report.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
     let head = format!("{}{version} ({}{id}), with {}", report.harness, report.adapter, report.model.word());
     writeln!(out, "{}", one_line(&head, look.columns(), look))?;
+    for line in login_lines(&report.login) {
+        writeln!(out, "{}", one_line(&line, 300, look))?;
+    }
     if let Some(why) = not_started(report) {
         return writeln!(out, "{}", one_line(&format!("nothing was started: {why}"), 300, look));
     }
@@ -71,6 +75,35 @@ fn in_full(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> 
         writeln!(out, "evidence: {folder}")?;
     }
     Ok(())
+}
+
+/// What the agent needs to log in, and what of it is there.
+fn login_lines(login: &Login) -> Vec<String> {
+    let variable = |it: &Variable| match (it.set, it.required) {
+        (true, _) => format!("{} (set)", it.name),
+        (false, true) => format!("{} (required, not set)", it.name),
+        (false, false) => format!("{} (not set)", it.name),
+    };
+    let file = |it: &File| format!("~/{} ({})", it.path, if it.present { "there" } else { "not there" });
+    let is_offered = |id: &String| login.offered.as_ref().is_none_or(|offered| offered.contains(id));
+    let method = |it: &Offered| match (it.usable, is_offered(&it.method)) {
+        (_, false) => format!("{} (not offered by this agent)", it.method),
+        (true, true) => format!("{} (called when the agent asks for a login)", it.method),
+        (false, true) => format!("{} (what it needs is missing)", it.method),
+    };
+    let mut lines = Vec::new();
+    let mut add = |what: &str, items: Vec<String>| {
+        if !items.is_empty() {
+            lines.push(format!("login by {what}: {}", items.join(", ")));
+        }
+    };
+    add("variable", login.variables.iter().map(variable).collect());
+    add("file", login.files.iter().map(file).collect());
+    add("method", login.methods.iter().map(method).collect());
+    let known = |id: &&String| login.methods.iter().any(|method| method.method == **id);
+    let others = login.offered.iter().flatten().filter(|id| !known(id)).cloned().collect();
+    add("method that needs a person", others);
+    lines
 }
 
 /// Why nothing was started, where nothing was: every item says the same.

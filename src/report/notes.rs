@@ -37,6 +37,8 @@ pub fn of(report: &Report) -> Vec<String> {
         notes.push("permission requests were left to a person; comparisons leave such a run out".to_owned());
     }
     notes.extend(not_as_judged(report));
+    notes.extend(not_verified(report));
+    notes.extend(starts_in_times(report));
     notes.extend(unadvised(report));
     notes.extend(unjudged(report));
     notes.extend(not_sandboxed(report));
@@ -71,6 +73,40 @@ pub fn of(report: &Report) -> Vec<String> {
         notes.push("tokens with `≥` leave out trials that told none".to_owned());
     }
     notes
+}
+
+/// Agents that ran in another version than any that their manifest was verified with.
+fn not_verified(report: &Report) -> Vec<String> {
+    let mut seen: BTreeSet<(&str, &str)> = BTreeSet::new();
+    for result in &report.results {
+        if let Some(version) = result.agent.as_ref().and_then(|agent| agent.version.as_deref()) {
+            seen.insert((&result.harness, version));
+        }
+    }
+    let note = |(harness, version): (&str, &str)| {
+        let manifest = &report.run.harnesses.iter().find(|record| record.name == harness)?.manifest;
+        let newest = manifest.verified.last()?;
+        let is = |verified: &str| {
+            let rest = version.strip_prefix(verified);
+            rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
+        };
+        let known = manifest.verified.iter().any(|verified| is(&verified.version));
+        let newest = &newest.version;
+        (!known).then(|| format!("{harness}: the agent is version {version}, its manifest was verified with {newest}"))
+    };
+    seen.into_iter().filter_map(note).collect()
+}
+
+/// Harnesses whose times hold their start-up, beside others whose times do not.
+fn starts_in_times(report: &Report) -> Option<String> {
+    let timed = report.results.iter().filter(|result| result.metrics.duration_ms.is_some());
+    let (apart, within): (Vec<&TrialResult>, Vec<&TrialResult>) =
+        timed.partition(|result| result.metrics.start_ms.is_some());
+    let apart: BTreeSet<&str> = apart.into_iter().map(|result| &*result.harness).collect();
+    let within: BTreeSet<&str> = within.into_iter().map(|result| &*result.harness).collect();
+    let within: Vec<String> = within.difference(&apart).map(|harness| (*harness).to_owned()).collect();
+    (!apart.is_empty() && !within.is_empty())
+        .then(|| format!("times of {} include the start of the program, those of the others do not", some_of(&within)))
 }
 
 /// Grades that judges who were named did not give, also where the verdict does not hang on them.

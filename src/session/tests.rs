@@ -40,6 +40,8 @@ async fn run(script: &str, prompt: &str, max_wire: u64, time_ms: u64) -> (Vec<Ev
         system_prompt: None,
         mcp_servers: Vec::new(),
         session: Default::default(),
+        mode_of_manifest: false,
+        must_ask: false,
         attachments: Vec::new(),
         terminals: Default::default(),
         recording: None,

@@ -32,6 +32,7 @@ const MAX_HELD_BYTES: usize = 64 << 20;
 /// Builds a Trace and enforces its laws.
 pub struct Recorder {
     header: Header,
+    mode: Option<String>,
     now_ms: u64,
     line: Option<u64>,
     slots: VecDeque<Slot>,
@@ -98,6 +99,7 @@ impl Recorder {
     pub fn new(header: Header) -> Self {
         Self {
             header,
+            mode: None,
             now_ms: 0,
             line: None,
             slots: VecDeque::new(),
@@ -168,6 +170,36 @@ impl Recorder {
     /// The header, to add what the session tells about itself.
     pub fn header(&mut self) -> &mut Header {
         &mut self.header
+    }
+
+    /// The agent works in a mode in which it does not ask for every permission: what it did not ask for is unknown. If it
+    /// changed into that mode while it worked, a notice says so.
+    pub fn is_unattended(&mut self, mode: &str, changed: bool) {
+        if !std::mem::replace(&mut self.header.capabilities.interaction, false) {
+            return;
+        }
+        self.header.unattended_mode = Some(mode.to_owned());
+        if changed {
+            let text = format!("the agent changed into mode `{mode}`, in which it does not ask for every permission");
+            self.notice("unattended_mode", text);
+        }
+    }
+
+    /// The mode of the session as the agent last reported it, by its id.
+    pub fn mode(&self) -> Option<&str> {
+        self.mode.as_deref()
+    }
+
+    /// The agent reports the mode of the session.
+    pub fn mode_is(&mut self, mode: &str) {
+        self.mode = Some(mode.to_owned());
+    }
+
+    /// An agent that was given its prompt when it was started says that it has started and is about to work.
+    pub fn started(&mut self) {
+        if self.header.is_timed() {
+            self.header.start_ms.get_or_insert(self.now_ms);
+        }
     }
 
     /// Calls announced so far.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::adapter::Adapter;
 use crate::case::Limits;
 use crate::result::{Metrics, PermissionCounts, Warning};
 use crate::trace::recorder::Finished;
@@ -89,10 +90,19 @@ impl Observed {
         }
     }
 
+    /// The time from the start of the agent's process to its first prompt, in milliseconds. An agent that gets its prompt
+    /// when it is started has started when it says so; one that never says so has no start-up that could be told apart.
+    pub fn start_ms(&self, header: &Header) -> Option<u64> {
+        let talks = [Adapter::Acp, Adapter::ClaudeCodeControl].iter().any(|adapter| adapter.word() == header.adapter);
+        let start = if talks { self.first_prompt_ms } else { header.start_ms };
+        start.filter(|_| header.is_timed())
+    }
+
     /// From the first prompt to the end, in milliseconds, without what the agent waited for a person or a model to decide;
-    /// unknown where the trace has no times.
+    /// unknown where the trace has no times. A start-up that cannot be told apart is a part of it.
     pub fn duration_ms(&self, header: &Header) -> Option<u64> {
-        let all = self.last_ms - self.first_prompt_ms.unwrap_or(0).min(self.last_ms);
+        let begun = self.first_prompt_ms.max(self.start_ms(header)).unwrap_or(0);
+        let all = self.last_ms - begun.min(self.last_ms);
         header.is_timed().then(|| all.saturating_sub(self.waited.0))
     }
 
@@ -115,6 +125,7 @@ pub fn of(finished: &Finished, observed: &Observed) -> Metrics {
     let usage = &finished.total;
     Metrics {
         duration_ms: observed.duration_ms(&finished.header),
+        start_ms: observed.start_ms(&finished.header),
         tool_calls: seen.tracing.then_some(observed.calls),
         tool_calls_by_kind: seen.tracing.then(|| observed.by_kind.clone()),
         steps: seen.tracing.then_some(observed.shape.len() as u64),

@@ -79,7 +79,7 @@ pub(super) async fn play(
                 sink,
                 max_wire: session::MAX_WIRE,
             };
-            run_session(setup, attempt, header, task, &watch).await?
+            run_session(setup, attempt, header, ready.version.as_deref(), task, &watch).await?
         }
     };
     let watch = Arc::try_unwrap(watch).ok().and_then(|watch| watch.into_inner().ok());
@@ -137,6 +137,7 @@ async fn run_session(
     setup: Setup,
     attempt: &Attempt,
     header: Header,
+    version: Option<&str>,
     task: &mut Task,
     judged: &Mutex<Watch>,
 ) -> Result<(Finished, Left), TrialError> {
@@ -154,6 +155,10 @@ async fn run_session(
     let translation = Translation::new(adapter, manifest, header.clone());
     let mut session = Session::begin(setup, translation).map_err(io("begin the wire log"))?;
     session.engine(&EngineLine::Start { header: Box::new(header) });
+    if let Some(version) = version {
+        let name = attempt.manifest.agent_info.as_ref().unwrap_or(&attempt.manifest.name).clone();
+        session.engine(&EngineLine::AgentVersion { name, version: version.to_owned() });
+    }
     let patience = drive(&mut session, task).await;
     let mut ended = session.close(patience).await;
     // A cost that the agent did not tell may follow from its tokens and a price table.

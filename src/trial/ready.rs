@@ -7,7 +7,7 @@ use super::before::{Before, set_up};
 use super::confined::{confine, inside, shell};
 use super::scripted::{self, ScriptedModel};
 use super::task::{attach, missing_env, placeholders, shown_as, task_of, warnings_before};
-use super::{Attempt, Ended, Engine, Folders, Outcome, io, masker_before, unless_interrupted};
+use super::{Attempt, Ended, Engine, Folders, Outcome, io, masker_before, unless_interrupted, version};
 use crate::adapter::drive::Task;
 use crate::environment;
 use crate::judge::adviser::OfTrial;
@@ -31,6 +31,8 @@ pub(super) struct Ready {
     pub before: Before,
     /// Masks the secrets of this trial.
     pub masker: Arc<Masker>,
+    /// The version that the agent's program printed.
+    pub version: Option<String>,
     /// What the user is to know already.
     pub warnings: Vec<Warning>,
 }
@@ -43,7 +45,7 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
     let shell = shell(engine, attempt, folders, &inside)?;
     let scripted = scripted::begin(attempt, folders, &inside).await.map_err(setup)?;
     let placeholders = placeholders(engine, attempt, folders, scripted.as_ref().map(ScriptedModel::base_url))?;
-    let mut env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &placeholders);
+    let mut env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &engine.pass, &placeholders);
     if scripted.is_some() {
         env = scripted::environment(env, attempt, &placeholders);
     }
@@ -64,8 +66,10 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
     if let Some(why) = missing_env(&task) {
         return Err(no_agent(ErrorCategory::Auth, why));
     }
+    let version = unless_interrupted(engine, version::of_trial(engine, attempt, &inside)).await;
+    let version = version.ok_or(Ended::With(Outcome::Interrupted))?;
     let user_home = engine.env.get("HOME").map(PathBuf::from);
     environment::fill_home(&folders.home, user_home.as_deref(), &attempt.manifest, &placeholders)
         .map_err(io("fill the private home"))?;
-    Ok(Ready { task, inside, shell, scripted, before, masker, warnings })
+    Ok(Ready { task, inside, shell, scripted, before, masker, version, warnings })
 }

@@ -8,7 +8,7 @@ use super::{Attempt, Engine, Folders, TrialError, command, io, servers};
 use crate::adapter::drive::Task;
 use crate::adapter::{Adapter, claude_stream, replay};
 use crate::attachment;
-use crate::case::Case;
+use crate::case::{Case, SessionSettings};
 use crate::environment::{self, Placeholders};
 use crate::harness::{Home, HomeName, Manifest, PromptVia, ServersVia, SystemPromptVia};
 use crate::interaction::Policy;
@@ -83,6 +83,8 @@ pub(super) fn task_of(
     terminals: Shell,
 ) -> Task {
     let (case, manifest) = (&attempt.case, &attempt.manifest);
+    let wants_requests = attempt.interaction.needs_interaction() || case.wants_requests();
+    let of_manifest = manifest.mode(wants_requests).map(str::to_owned);
     Task {
         turns: turns(case, manifest),
         system_prompt: case
@@ -96,7 +98,9 @@ pub(super) fn task_of(
         manifest: manifest.clone(),
         policy: Policy::new(attempt.interaction.clone(), case.answers.clone()),
         mcp_servers: if manifest.servers_via() == ServersVia::Session { case.mcp_servers.clone() } else { Vec::new() },
-        session: case.session.clone(),
+        session: SessionSettings { mode: case.session.mode.clone().or(of_manifest), ..case.session.clone() },
+        mode_of_manifest: case.session.mode.is_none(),
+        must_ask: attempt.interaction.needs_interaction(),
         attachments: Vec::new(),
         terminals,
         recording: manifest.recording.clone(),

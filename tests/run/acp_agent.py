@@ -4,7 +4,7 @@ import json, os, sys, threading, time
 
 SESSION = "session-1"
 STORE = os.path.join(os.environ["HOME"], "sessions.json")
-number, answers, cancelled, told = 0, {}, False, []
+number, answers, cancelled, told, logged_in = 0, {}, False, [], None
 
 def send(message):
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
@@ -95,7 +95,14 @@ while True:
     method, params, id = message["method"], message.get("params", {}), message.get("id")
     if method == "initialize":
         client = params["clientCapabilities"]
-        send({"id": id, "result": {"protocolVersion": 1, "agentCapabilities": of_env("CAN", "{}")}})
+        methods = {"authMethods": of_env("METHODS")} if os.environ.get("METHODS") else {}
+        send({"id": id, "result": {"protocolVersion": 1, "agentCapabilities": of_env("CAN", "{}"), **methods}})
+    elif method == "authenticate":
+        error = os.environ.get("REFUSES_LOGIN")
+        logged_in = params["methodId"]
+        send({"id": id, **({"error": {"code": -32603, "message": error}} if error else {"result": {}})})
+    elif method == "session/new" and os.environ.get("WANTS_LOGIN", logged_in) != logged_in:
+        send({"id": id, "error": {"code": -32000, "message": "Authentication required"}})
     elif method == "session/new":
         send({"id": id, "result": {"sessionId": SESSION, **opened()}})
     elif method in ("session/load", "session/resume"):

@@ -12,7 +12,7 @@ use crate::trace::{ErrorCategory, StopReason};
 /// The version of the protocol that this program speaks.
 const VERSION: i64 = 1;
 /// The protocol's code for a login that is missing.
-const AUTH_REQUIRED: i64 = -32000;
+pub(super) const AUTH_REQUIRED: i64 = -32000;
 /// The protocol's code for a request that was cancelled.
 const REQUEST_CANCELLED: i64 = -32800;
 
@@ -23,6 +23,8 @@ pub(super) enum Asked {
     Session(&'static str),
     /// The model was chosen, by this method and by name.
     Model(&'static str, Option<String>),
+    /// A mode was chosen, by this method.
+    Mode(String, Option<String>),
     /// The prompt of this number.
     Prompt(u64),
     Other(String),
@@ -42,14 +44,23 @@ impl Translator {
                     self.model.asked(Some(config));
                     self.ask_model("session/set_config_option", text_at(&params, "value"), recorder)
                 }
+                Some(config) if self.mode.is_chosen_by(&config) => {
+                    self.mode.asked();
+                    Asked::Mode(method.to_owned(), text_at(&params, "value"))
+                }
                 _ => Asked::Other(method.to_owned()),
             },
+            "session/set_mode" => {
+                self.mode.asked();
+                Asked::Mode(method.to_owned(), text_at(&params, "modeId"))
+            }
             "session/set_model" => {
                 self.model.asked(None);
                 self.ask_model("session/set_model", text_at(&params, "modelId"), recorder)
             }
             "session/prompt" => {
                 self.prompt(params, recorder);
+                self.look_at_mode(false, recorder);
                 Asked::Prompt(self.turn.number)
             }
             _ => Asked::Other(method.to_owned()),
@@ -108,14 +119,20 @@ impl Translator {
             (Asked::Model(method, model), Ok(result)) => {
                 self.setup = None;
                 self.model_accepted(method, model, &result, recorder);
+                self.mode_of_options(&result, recorder);
             }
-            (Asked::Other(_), Ok(result)) => self.config_options(result.get("configOptions"), recorder),
+            (Asked::Mode(_, mode), Ok(result)) => self.mode_accepted(mode, &result, recorder),
+            (Asked::Other(_), Ok(result)) => {
+                self.config_options(result.get("configOptions"), recorder);
+                self.mode_of_options(&result, recorder);
+            }
             (Asked::Initialize, Err(error)) => self.refused("initialize", &error, true, recorder),
             (Asked::Session(method), Err(error)) => {
                 self.session.refused();
                 self.refused(method, &error, true, recorder);
             }
             (Asked::Model(_, model), Err(error)) => self.model_refused(model.as_deref(), &error, recorder),
+            (Asked::Mode(method, _), Err(error)) => self.refused(&method, &error, false, recorder),
             (Asked::Other(method), Err(error)) => self.refused(&method, &error, method == "authenticate", recorder),
         }
     }

@@ -12,7 +12,7 @@ use super::known::Conventions;
 use super::permissions::options;
 use super::rpc::{self, Message, RpcError};
 use super::services::{Refusal, Waiting};
-use crate::adapter::drive::{Broken, DRAIN, Task};
+use crate::adapter::drive::{Broken, DRAIN, Task, end_unattended};
 use crate::adapter::requested::asked_about;
 use crate::interaction::{Answer, Reply, choose};
 use crate::process::Stdin;
@@ -38,6 +38,7 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
         asked_at: 0,
         session_id: None,
         can: Value::Null,
+        login_methods: Vec::new(),
         opened: Value::Null,
         mode: None,
         prompting: false,
@@ -55,6 +56,10 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
             EXIT
         }
         Err(broken) => {
+            if end_unattended(client.session, client.task, &broken) && !client.prompting {
+                client.session.close_stdin();
+                return EXIT;
+            }
             if matches!(broken, Broken::Refused) {
                 client.over = true;
                 client.drain().await;
@@ -84,6 +89,8 @@ pub(super) struct Client<'a> {
     pub(super) session_id: Option<Value>,
     /// The agent's `agentCapabilities`.
     pub(super) can: Value,
+    /// The ids of the agent's `authMethods`.
+    pub(super) login_methods: Vec<String>,
     /// The answer that made the session.
     pub(super) opened: Value,
     /// The mode that the agent last said it is in.
@@ -110,6 +117,8 @@ impl Client<'_> {
                 self.between_turns().await?;
             }
             let params = json!({"sessionId": self.session_id, "prompt": prompt});
+            // What the agent reported since the session was opened counts too.
+            self.check_mode()?;
             self.prompting = true;
             self.session.turn_begins();
             let answer = self.ask("session/prompt", &params, None).await?;
@@ -161,6 +170,9 @@ impl Client<'_> {
                 Incoming::Line(line) => {
                     if let Some(outcome) = self.serve(&line, &id).await {
                         return Ok(outcome);
+                    }
+                    if self.prompting {
+                        self.check_mode()?;
                     }
                 }
                 Incoming::Closed => return Err(Broken::Gone),

@@ -2,9 +2,9 @@
 
 use crate::adapter::Adapter;
 use crate::embedded;
-use crate::harness::{Manifest, ToolKinds, UsageConvention, UsageOf};
+use crate::harness::{self, Manifest, ToolKinds, UsageConvention, UsageOf};
 use crate::trace::{ToolKind, UsageScope};
-use crate::values::Pattern;
+use crate::values::{NameGlob, Pattern};
 
 /// How to read an agent.
 #[derive(Debug, Clone)]
@@ -15,6 +15,7 @@ pub struct Conventions {
     error_text: Vec<Pattern>,
     program_text: Vec<Pattern>,
     exit_text: Vec<Pattern>,
+    unattended_modes: Vec<NameGlob>,
     /// Nobody named a harness: the agent's own name may.
     unnamed: bool,
 }
@@ -28,6 +29,7 @@ impl Conventions {
             error_text: manifest.error_text.clone(),
             program_text: manifest.program_text.clone(),
             exit_text: manifest.exit_text.clone(),
+            unattended_modes: manifest.unattended_modes.clone(),
             // The manifest of a recording names a file, and says nothing of the agent that it was made with.
             unnamed: *manifest == Manifest::bare(manifest.adapter)
                 || (manifest.adapter == Adapter::Replay
@@ -49,6 +51,11 @@ impl Conventions {
     /// The kind that the manifest gives a tool.
     pub fn kind_of(&self, name: Option<&str>) -> Option<ToolKind> {
         self.tool_kinds.of(name?)
+    }
+
+    /// Returns true if the agent does not ask for every permission in this mode.
+    pub fn is_unattended(&self, mode: &str) -> bool {
+        harness::is_unattended(&self.unattended_modes, mode)
     }
 
     /// What the usage in an answer to a prompt covers.

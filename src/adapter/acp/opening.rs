@@ -1,13 +1,16 @@
 //! Opens an agent's session: initialize, new or loaded, its model and its mode.
 
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::answers::AUTH_REQUIRED;
 use super::drive::{Client, EXIT};
 use super::models;
 use super::rpc::RpcError;
 use crate::adapter::drive::Broken;
+use crate::adapter::errors;
 use crate::case::BetweenTurns;
 use crate::harness::ModelVia;
 use crate::process::Stdin;
@@ -27,6 +30,8 @@ impl Client<'_> {
             return Err(Broken::Handshake(format!("the agent speaks protocol version {version}, and not 1")));
         }
         self.can = answer.get_mut("agentCapabilities").map(Value::take).unwrap_or_default();
+        let methods = answer.get("authMethods").and_then(Value::as_array).into_iter().flatten();
+        self.login_methods = methods.filter_map(|method| method.get("id")?.as_str().map(str::to_owned)).collect();
         let lacks = |word: &str, method: &str, key: &str| {
             let why = format!("the case says `between-turns: {word}`, and the agent offers no {method} (`{key}`)");
             Err(Broken::Handshake(why))
@@ -66,8 +71,7 @@ impl Client<'_> {
     /// Makes a new session, on its model and in its mode.
     pub(super) async fn open(&mut self) -> Result<(), Broken> {
         let new = self.session_params();
-        let answer = self.ask("session/new", &new, Some(self.start())).await?;
-        let answer = answer.map_err(|error| refused("session/new", &error))?;
+        let answer = self.ask_logged_in("session/new", &new).await?;
         let Some(id) = answer.get("sessionId").filter(|id| !id.is_null()) else {
             return Err(Broken::Handshake("session/new was answered without a sessionId".to_owned()));
         };
@@ -75,6 +79,30 @@ impl Client<'_> {
         self.set_up(&answer).await?;
         self.opened = answer;
         Ok(())
+    }
+
+    /// Asks for a session. If the agent wants a login first, and the manifest names a method that needs no person, the agent
+    /// is logged in and asked once more.
+    async fn ask_logged_in(&mut self, method: &str, params: &Value) -> Result<Value, Broken> {
+        let start = Some(self.start());
+        let error = match self.ask(method, params, start).await? {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        let wants_login = error.code == Some(AUTH_REQUIRED) || errors::auth_in(&error.text()).is_some();
+        let Some(id) = self.login().filter(|_| wants_login) else { return Err(refused(method, &error)) };
+        let answer = self.ask("authenticate", &json!({"methodId": id}), start).await?;
+        answer.map_err(|error| refused("authenticate", &error))?;
+        self.ask(method, params, start).await?.map_err(|error| refused(method, &error))
+    }
+
+    /// The first method of the manifest that the agent offers and whose variables and files are there.
+    fn login(&self) -> Option<String> {
+        let env = &self.task.env;
+        let home = env.get("HOME").map(Path::new);
+        let offered = |id: &String| self.login_methods.contains(id);
+        let usable = self.task.manifest.authenticate.iter().find(|it| offered(&it.method) && it.is_usable(env, home));
+        usable.map(|method| method.method.clone())
     }
 
     /// What a session is opened with, be it new or one that goes on.
@@ -108,8 +136,7 @@ impl Client<'_> {
         self.initialize().await?;
         let mut params = self.session_params();
         params["sessionId"] = self.session_id.clone().unwrap_or(Value::Null);
-        let answer = self.ask(method, &params, Some(self.start())).await?;
-        let answer = answer.map_err(|error| refused(method, &error))?;
+        let answer = self.ask_logged_in(method, &params).await?;
         // What an agent does not say again holds as it was.
         let says = ["modes", "configOptions"].iter().any(|key| answer.get(key).is_some_and(|value| !value.is_null()));
         let opened = if says { answer } else { self.opened.clone() };
@@ -140,52 +167,6 @@ impl Client<'_> {
         self.ask(method, &params, Some(self.start())).await?.map_err(refused)?;
         Ok(())
     }
-
-    /// Puts the session into the case's mode. In another one it would be another case.
-    async fn choose_mode(&mut self, opened: &Value) -> Result<(), Broken> {
-        let Some(mode) = self.task.session.mode.clone() else { return Ok(()) };
-        let wrong = |why: String| Broken::Handshake(format!("mode `{mode}` {why}"));
-        let refused = |error: RpcError| wrong(format!("was refused: {}", error.detail()));
-        let start = Some(self.start());
-        self.mode = None;
-        let (wanted, told) = if let Some(option) = option_of(opened, "mode") {
-            let wanted = named(option.get("options"), "value", &mode).unwrap_or_else(|| mode.clone());
-            let params = json!({"sessionId": self.session_id, "configId": option.get("id"), "value": wanted});
-            let answer = self.ask("session/set_config_option", &params, start).await?.map_err(refused)?;
-            (wanted, option_of(&answer, "mode").and_then(current).map(str::to_owned))
-        } else {
-            let modes = opened.pointer("/modes/availableModes").filter(|modes| modes.is_array());
-            let Some(modes) = modes else {
-                return Err(wrong("cannot be set: the agent offers no modes".to_owned()));
-            };
-            let Some(wanted) = named(Some(modes), "id", &mode) else {
-                let ids: Vec<&str> =
-                    modes.as_array().into_iter().flatten().filter_map(|it| it.get("id")?.as_str()).collect();
-                return Err(wrong(format!("is not one of the agent's: {}", ids.join(", "))));
-            };
-            let params = json!({"sessionId": self.session_id, "modeId": wanted});
-            self.ask("session/set_mode", &params, start).await?.map_err(refused)?;
-            (wanted, None)
-        };
-        match told.or_else(|| self.mode.take()).filter(|now| *now != wanted) {
-            Some(now) => Err(wrong(format!("was asked for and accepted, and the agent says it is in `{now}`"))),
-            None => Ok(()),
-        }
-    }
-}
-
-/// The id of an entry in a list, or in its groups: the entry with this id, else the first of this name.
-fn named(list: Option<&Value>, key: &str, name: &str) -> Option<String> {
-    let entries: Vec<&Value> = list?
-        .as_array()?
-        .iter()
-        .flat_map(|entry| match entry.get("options").and_then(Value::as_array) {
-            Some(group) => group.iter().collect(),
-            None => vec![entry],
-        })
-        .collect();
-    let by = |by: &str| entries.iter().find(|entry| entry.get(by).and_then(Value::as_str) == Some(name));
-    by(key).or_else(|| by("name"))?.get(key)?.as_str().map(str::to_owned)
 }
 
 fn refused(method: &str, error: &RpcError) -> Broken {
@@ -213,15 +194,4 @@ fn mcp_servers(written: &[Value]) -> Vec<Value> {
         }
     }
     servers
-}
-
-/// The config option of a category; one without a category goes by its id.
-fn option_of<'a>(answer: &'a Value, category: &str) -> Option<&'a Value> {
-    let options = answer.get("configOptions")?.as_array()?;
-    let by = |key: &str| options.iter().find(|option| option.get(key).and_then(Value::as_str) == Some(category));
-    by("category").or_else(|| by("id"))
-}
-
-fn current(option: &Value) -> Option<&str> {
-    option.get("currentValue")?.as_str()
 }

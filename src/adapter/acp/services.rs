@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::drive::Client;
+use super::modes::mode_in;
 use super::questions;
 use super::rpc;
 use crate::interaction::{Answer, Form};
@@ -99,8 +100,8 @@ impl Client<'_> {
             }
             "session/update" if !self.is_foreign(params) => {
                 let update = params.get("update").unwrap_or(&Value::Null);
-                if update.get("sessionUpdate").and_then(Value::as_str) == Some("current_mode_update") {
-                    self.mode = update.get("currentModeId").and_then(Value::as_str).map(str::to_owned);
+                if let Some(mode) = mode_in(update) {
+                    self.mode = Some(mode.to_owned());
                 }
             }
             _ => {}

@@ -128,6 +128,7 @@ impl Translator {
         }
         self.config_options(result.get("configOptions"), recorder);
         self.current_model(result.get("models"), recorder);
+        self.mode_of_session(result, recorder);
         self.model_named(result.get("_meta").unwrap_or(&Value::Null), recorder);
         self.take_early(recorder);
     }

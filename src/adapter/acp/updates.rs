@@ -40,9 +40,16 @@ impl Translator {
             "tool_call_update" => self.call(false, update, &meta, recorder),
             "tool_call_content_chunk" => self.call_chunk(update, recorder),
             "usage_update" => self.usage_update(&Value::Object(update), &meta, recorder),
-            "config_option_update" => self.config_options(update.get("configOptions"), recorder),
+            "config_option_update" => {
+                self.config_options(update.get("configOptions"), recorder);
+                self.mode_of_options(&Value::Object(update), recorder);
+            }
+            "current_mode_update" => match text_at(&Value::Object(update), "currentModeId") {
+                Some(mode) => self.mode_is(&mode, recorder),
+                None => recorder.notice("malformed_update", "a current_mode_update without a currentModeId"),
+            },
             "current_model_update" => self.current_model(Some(&Value::Object(update)), recorder),
-            "available_commands_update" | "current_mode_update" | "session_info_update" => {}
+            "available_commands_update" | "session_info_update" => {}
             "notice" => {
                 let parts = ["severity", "title", "description"].map(|key| take_text(&mut update, key));
                 recorder.notice("agent_notice", parts.into_iter().flatten().collect::<Vec<_>>().join(": "));

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::control::{ALLOW, ALLOW_ALWAYS, CanUseTool};
 use super::tools;
-use crate::adapter::drive::{Broken, DRAIN, Task};
+use crate::adapter::drive::{Broken, DRAIN, Task, end_unattended};
 use crate::adapter::requested::asked_about;
 use crate::attachment::{Attached, Content, Kind, MOST_INLINE};
 use crate::harness::ModelVia;
@@ -35,6 +35,7 @@ pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
             EXIT
         }
         Err(broken) => {
+            end_unattended(client.session, client.task, &broken);
             if let Some(patience) = broken.leave(client.session) {
                 return patience;
             }
@@ -98,6 +99,7 @@ impl Client<'_> {
             match self.session.next(None).await {
                 Incoming::Line(line) => {
                     let line: Value = serde_json::from_str(&line).unwrap_or_default();
+                    self.check_mode()?;
                     self.serve(&line).await;
                     if self.session.is_turn_heard() {
                         return Ok(line.get("is_error").and_then(Value::as_bool).unwrap_or(false));
@@ -107,6 +109,15 @@ impl Client<'_> {
                 Incoming::Late | Incoming::Terminal(_) => {}
                 Incoming::End(_) => return Err(Broken::Ended),
             }
+        }
+    }
+
+    /// Refuses to go on in a mode in which the program does not ask, if the policy has something to decide.
+    fn check_mode(&mut self) -> Result<(), Broken> {
+        let mode = self.session.recorder().mode().filter(|_| self.task.must_ask).map(str::to_owned);
+        match mode.filter(|mode| self.task.manifest.is_unattended(mode)) {
+            Some(mode) => Err(Broken::Unattended(mode)),
+            None => Ok(()),
         }
     }
 

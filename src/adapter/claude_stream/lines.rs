@@ -71,6 +71,8 @@ pub(crate) struct Line<'a> {
     pub(crate) model_usage: Object<BTreeMap<String, Object<ModelUsage>>>,
     #[serde(borrow)]
     pub(crate) permission_denials: List<Object<Denial<'a>>>,
+    #[serde(borrow, rename = "permissionMode")]
+    pub(crate) permission_mode: Text<'a>,
     // Of the control protocol.
     #[serde(borrow)]
     pub(crate) request: Object<ControlRequest<'a>>,

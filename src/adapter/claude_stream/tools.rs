@@ -19,6 +19,11 @@ use super::lines::{Block, Line, ResultMeta, ToolUseResult};
 pub(crate) static BUILT_IN: LazyLock<&Manifest> =
     LazyLock::new(|| embedded::manifests().iter().find(|manifest| manifest.name == "claude-code-stream").unwrap());
 
+/// The manifest of Claude Code as it asks for permission.
+#[expect(clippy::unwrap_used, reason = "the file is part of the program, and a test reads it")]
+pub(crate) static BOTH_WAYS: LazyLock<&Manifest> =
+    LazyLock::new(|| embedded::manifests().iter().find(|manifest| manifest.name == "claude-code-control").unwrap());
+
 /// Tool names to kinds: the manifest's own, then what is built in.
 pub(crate) struct Kinds {
     own: ToolKinds,

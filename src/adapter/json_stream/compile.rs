@@ -14,6 +14,8 @@ pub struct Mapping {
     pub(super) lines: Vec<Rule>,
     pub(super) texts: Vec<Rule>,
     pub(super) ends: Vec<Rule>,
+    /// Holds for the line by which the agent says that it has started.
+    pub(super) started: Option<Expression>,
 }
 
 /// A compiled rule.
@@ -77,6 +79,9 @@ pub fn compile(manifest: &Manifest) -> (Mapping, Vec<Fault>) {
     if let Some(formula) = &manifest.known_by {
         // It is used by itself, before there is a session; here it is only checked.
         compiler.formula(formula, vec![At::Key("known-by".into())], &["line"]);
+    }
+    if let Some(formula) = &manifest.started_by {
+        mapping.started = compiler.formula(formula, vec![At::Key("started-by".into())], &["line"]);
     }
     (mapping, compiler.faults)
 }

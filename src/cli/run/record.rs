@@ -43,6 +43,7 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
             fail_fast: args.fail_fast,
             fail_under: args.fail_under,
             sandbox: args.sandbox,
+            env: args.env.clone(),
             looks: auto::looks(args.trials),
             judges: Chosen::default(),
             seed: args.seed,

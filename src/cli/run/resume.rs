@@ -114,6 +114,9 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     let chosen = same_judges(&run, &record, now, &redo)?;
     let before = record.clone();
     record.options.judges = chosen;
+    record.options.env.extend(args.env.iter().cloned());
+    record.options.env.sort();
+    record.options.env.dedup();
     record.options.fail_under = args.fail_under.or(record.options.fail_under);
     if !changed.is_empty() {
         note_changes(&mut record, &changed, &inputs, (&states, &redo), interaction.as_ref())?;

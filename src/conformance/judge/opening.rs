@@ -98,6 +98,13 @@ pub(super) fn handshake(about: &About<'_>, sessions: &[Observed]) -> Finding {
     }
 }
 
+/// The ids of the methods to log in that the agent listed when it introduced itself.
+pub(super) fn login_methods(session: &Observed) -> Option<Vec<String>> {
+    let (_, answer) = session.asked("initialize")?.answer.as_ref()?;
+    let methods = answer.as_ref().ok()?.get("authMethods")?.as_array()?;
+    Some(methods.iter().filter_map(|method| method.get("id")?.as_str().map(str::to_owned)).collect())
+}
+
 pub(super) fn sessions(about: &About<'_>, sessions: &[Observed]) -> Finding {
     let item = Item::Sessions;
     if about.manifest.adapter != Adapter::Acp {
@@ -159,7 +166,8 @@ fn no_such_model(bogus: &Observed, sessions: &[Observed]) -> Finding {
         .exchanges
         .iter()
         .rev()
-        .find(|exchange| matches!(exchange.method.as_str(), "session/set_model" | "session/set_config_option"));
+        // A mode is chosen in the same way.
+        .find(|exchange| ["value", "modelId"].iter().any(|key| exchange.params[*key] == NO_SUCH_MODEL));
     // Over the control protocol there is one request beside the first, and its refusal is the handshake's.
     let Some(asked) = asked else {
         let refused = bogus

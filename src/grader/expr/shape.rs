@@ -95,6 +95,7 @@ const METRICS: Record = Record {
     name: "metrics",
     fields: &[
         ("duration_ms", Number),
+        ("start_ms", Number),
         ("tool_calls", Number),
         ("tool_calls_by_kind", Any),
         ("steps", Number),

@@ -14,7 +14,12 @@ pub(super) fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &Lef
         YamlError::at_steps(path, text, &[Step::Key(key)], part, message).with_help(help)
     };
     let is_stream = manifest.adapter == Adapter::JsonStream;
-    for (key, is_there) in [("stream", !manifest.stream.is_empty()), ("known-by", manifest.known_by.is_some())] {
+    let keys = [
+        ("stream", !manifest.stream.is_empty()),
+        ("known-by", manifest.known_by.is_some()),
+        ("started-by", manifest.started_by.is_some()),
+    ];
+    for (key, is_there) in keys {
         let is_replay = manifest.adapter == Adapter::Replay;
         if is_there && !is_stream && !is_replay {
             let message = format!("`{key}` is for the adapter `json-stream` alone");

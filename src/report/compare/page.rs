@@ -124,7 +124,10 @@ fn verdict_line(pair: &Pair) -> Block {
 
 fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<String> {
     let mut lines = Vec::new();
-    let validity: Vec<&str> = pair.doubts.iter().map(|doubt| &*doubt.text).collect();
+    // What forbids trust comes first.
+    let mut doubts: Vec<_> = pair.doubts.iter().collect();
+    doubts.sort_by_key(|doubt| doubt.about.is_of_what_came());
+    let validity: Vec<&str> = doubts.iter().map(|doubt| &*doubt.text).collect();
     if validity.is_empty() {
         lines.push("valid: same cases, graders, limits, policies, harness and version in both".to_owned());
     } else {

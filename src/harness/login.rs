@@ -1,0 +1,195 @@
+//! How an agent logs in without a person: variables, files of the user's home, and methods of its protocol. Pure data,
+//! and what of it is there.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Home, Manifest};
+use crate::secrets::looks_secret;
+use crate::values::Pattern;
+
+/// A method of ACP's `authenticate` that needs no person. It is called when the agent asks for a login.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Method {
+    /// The id of the method, as the agent lists it in `authMethods`.
+    pub method: String,
+    /// The method is called only if all of these variables are set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<String>,
+    /// The method is called only if all of these files are in the agent's home.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<PathBuf>,
+}
+
+impl Method {
+    /// Returns true if the variables and files that the method needs are there.
+    pub fn is_usable(&self, env: &BTreeMap<String, String>, home: Option<&Path>) -> bool {
+        let has_file = |file: &PathBuf| home.is_some_and(|home| home.join(file).exists());
+        self.env.iter().all(|name| env.get(name).is_some_and(|value| !value.is_empty()))
+            && self.files.iter().all(has_file)
+    }
+}
+
+/// Variables whose names stand in a file of the user's home, such as the `env_key` of Codex's configuration. They are
+/// passed on, and their values are masked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct NamedIn {
+    /// The file, relative to the user's home.
+    pub file: PathBuf,
+    /// A regular expression whose first group is the name of a variable.
+    pub regex: Pattern,
+}
+
+/// Bytes of a file in which names are looked for.
+const MOST: u64 = 1 << 20;
+
+/// The names of the variables that files of the user's home name.
+pub fn named_in_files(manifest: &Manifest, user_home: Option<&Path>) -> Vec<String> {
+    let Some(user_home) = user_home else { return Vec::new() };
+    let mut names: Vec<String> = Vec::new();
+    for NamedIn { file, regex } in &manifest.env.named_in {
+        let Some(text) = text_of(&user_home.join(file)) else { continue };
+        let found = regex.0.captures_iter(&text).filter_map(|found| Some(found.get(1)?.as_str().to_owned()));
+        names.extend(found.filter(|name| is_variable(name)));
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The text of a file that is small enough to be a configuration.
+pub fn text_of(path: &Path) -> Option<String> {
+    let is_small = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= MOST);
+    is_small.then(|| std::fs::read(path).ok()).flatten().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Returns true if a text can be the name of a variable.
+pub fn is_variable(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// What an agent needs to log in, and what of it is there.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Login {
+    /// The variables that hold keys and tokens.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<Variable>,
+    /// The files that are copied from the user's home.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<File>,
+    /// The methods of the protocol that need no person.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<Offered>,
+    /// The ids of the methods that the agent listed; absent if it was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered: Option<Vec<String>>,
+}
+
+/// A variable of the user's environment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Whether it is set.
+    pub set: bool,
+    /// Whether the agent does not work without it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
+}
+
+/// A file or a folder of the user's home.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct File {
+    /// Its path, relative to the home.
+    pub path: String,
+    /// Whether it is there.
+    pub present: bool,
+}
+
+/// A method of the manifest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Offered {
+    /// Its id.
+    pub method: String,
+    /// Whether the variables and files that it needs are there.
+    pub usable: bool,
+}
+
+impl Login {
+    /// What a manifest says of the login, held against the user's environment and home.
+    pub fn of(manifest: &Manifest, env: &BTreeMap<String, String>) -> Self {
+        let home = env.get("HOME").map(PathBuf::from);
+        let home = home.as_deref();
+        let named = named_in_files(manifest, home);
+        let is_key = |name: &&String| looks_secret(name) || manifest.env.secret.contains(name);
+        let passed = manifest.env.pass.iter().filter(is_key);
+        let mut variables: Vec<Variable> = Vec::new();
+        for name in manifest.requires_env.iter().chain(passed).chain(&named) {
+            if !variables.iter().any(|known| known.name == *name) {
+                let required = manifest.requires_env.contains(name);
+                let set = env.get(name).is_some_and(|value| !value.is_empty());
+                variables.push(Variable { name: name.clone(), set, required });
+            }
+        }
+        let copied = match &manifest.home {
+            Home::Private(private) => private.copy.as_slice(),
+            Home::Named(_) => &[],
+        };
+        let file = |path: &PathBuf| File {
+            path: path.display().to_string(),
+            present: home.is_some_and(|home| home.join(path).exists()),
+        };
+        let offered = |method: &Method| Offered { method: method.method.clone(), usable: method.is_usable(env, home) };
+        Self {
+            variables,
+            files: copied.iter().map(file).collect(),
+            methods: manifest.authenticate.iter().map(offered).collect(),
+            offered: None,
+        }
+    }
+
+    /// Returns true if the manifest says nothing of a login.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapter::Adapter;
+
+    #[test]
+    fn a_method_is_used_only_with_everything_that_it_needs() {
+        let method = Method { method: "key".into(), env: vec!["A".into(), "B".into()], files: Vec::new() };
+        let env = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        assert!(method.is_usable(&env(&[("A", "1"), ("B", "2")]), None));
+        assert!(!method.is_usable(&env(&[("A", "1")]), None));
+        assert!(!method.is_usable(&env(&[("A", "1"), ("B", "")]), None));
+        let by_file = Method { env: Vec::new(), files: vec!["login.json".into()], ..method };
+        let home = tempfile::tempdir().unwrap();
+        assert!(!by_file.is_usable(&env(&[]), Some(home.path())) && !by_file.is_usable(&env(&[]), None));
+        std::fs::write(home.path().join("login.json"), "{}").unwrap();
+        assert!(by_file.is_usable(&env(&[]), Some(home.path())));
+    }
+
+    #[test]
+    fn names_of_variables_are_found_in_configurations() {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::write(home.path().join("c.toml"), "[p.a]\nenv_key = \"A_KEY\"\n#env_key=\"B\"\nenv_key='no name'\n")
+            .unwrap();
+        let mut manifest = Manifest::bare(Adapter::Acp);
+        let regex = r#"(?m)^\s*env_key\s*=\s*["']([^"']+)["']"#.parse().unwrap();
+        manifest.env.named_in = vec![NamedIn { file: "c.toml".into(), regex }];
+        assert_eq!(named_in_files(&manifest, Some(home.path())), ["A_KEY"]);
+        assert!(named_in_files(&manifest, None).is_empty());
+    }
+}
