@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::harness::{ExitCode, ExitMeaning, Manifest};
 use crate::models;
 use crate::trace::recorder::{Finished, Part, Recorder, Voice};
+use crate::trace::usage::{Measure, PRICED};
 use crate::trace::{Agent, Body, ErrorCategory, Event, Exit, Header, Seen, Stop, StopReason, Usage, UsageScope};
 use crate::wire::{Dir, EngineLine, WireLine};
 
@@ -276,7 +277,10 @@ impl Translation {
                 let mut usage = Usage::of(UsageScope::Session);
                 usage.cost_usd = Some(*cost_usd);
                 usage.model = Some(model.clone());
-                usage.source = Some("priced".to_owned());
+                usage.source = Some(PRICED.to_owned());
+                if self.recorder.usage_total().priced_parts_are_lower_bounds() {
+                    usage.at_least([Measure::CostUsd]);
+                }
                 self.recorder.usage(usage, true);
             }
             EngineLine::Notice { code, text } => self.recorder.notice(code, text.clone()),

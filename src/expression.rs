@@ -131,7 +131,15 @@ impl Expression {
     /// # Errors
     /// As [`Expression::run`], and where it is neither.
     pub fn run_bool(&self, scope: &Scope<'_>) -> Result<bool, Failed> {
-        self.with(scope, |value| match value.downcast_ref::<CelBool>() {
+        self.part_is_true(self.program.expression(), scope)
+    }
+
+    /// Whether a part of the expression, which has to be true or false, is true.
+    ///
+    /// # Errors
+    /// As [`Expression::run_bool`].
+    pub(crate) fn part_is_true(&self, part: &IdedExpr, scope: &Scope<'_>) -> Result<bool, Failed> {
+        self.with_part(part, scope, |value| match value.downcast_ref::<CelBool>() {
             Some(found) => Ok(*found.inner()),
             None => Err(Failed::Broken(format!("it gives {}, not true or false", value::kind_of(value)))),
         })

@@ -196,6 +196,8 @@ impl Kind {
     /// The file that it compares with and that is not there, or is none, in the folder from which its paths count.
     fn lacks(&self, folder: &Path) -> Option<WrongPart> {
         match self {
+            Kind::Files(files) => files.lacks(folder),
+            Kind::Output(output) => output.lacks(folder),
             Kind::Pairwise(pairwise) => pairwise.lacks(folder),
             _ => None,
         }
@@ -236,9 +238,11 @@ impl Grader {
         !self.diagnostic && (self.gate || self.weight > 0.0)
     }
 
-    /// Makes a script, a reference or a calibration count from the folder of the file that it is written in.
+    /// Makes the paths of its files count from the folder of the file that it is written in.
     pub fn count_from(&mut self, folder: &Path) {
         match &mut self.kind {
+            Kind::Files(files) => files.count_from(folder),
+            Kind::Output(output) => output.count_from(folder),
             Kind::Script(script) => script.count_from(folder),
             Kind::Pairwise(pairwise) => pairwise.count_from(folder),
             Kind::Rubric(rubric) => rubric.count_from(folder),
@@ -267,7 +271,14 @@ impl Grader {
 
     /// Files beside the case that it compares with, as they are written there.
     pub fn named_files(&self) -> Vec<&Path> {
-        match &self.kind {
+        self.kind.named_files()
+    }
+}
+
+impl Kind {
+    /// Files that it compares with or runs, as they are written.
+    pub fn named_files(&self) -> Vec<&Path> {
+        match self {
             Kind::Files(files) => files.named_files().collect(),
             Kind::Script(script) => script.named_files().collect(),
             Kind::Output(output) => output.named_files().collect(),

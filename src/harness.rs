@@ -503,7 +503,7 @@ mod tool_kinds {
 }
 
 /// What an agent's usage reports mean.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct UsageConvention {
     /// What the answer to a prompt covers: `turn`, `session`, or `call` where it is the last model call alone.
@@ -519,6 +519,24 @@ pub struct UsageConvention {
     /// between two updates share a step (`acp` only). Default: `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_each_message: Option<bool>,
+    /// What the reports leave out. A total of such reports is a lower bound.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leaves_out: Vec<LeftOut>,
+    /// Names of the tools that start a sub-agent, for `leaves-out: [sub-agents]` where the agent shows nothing of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sub_agent_tools: Vec<String>,
+}
+
+/// What an agent's usage reports leave out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LeftOut {
+    /// All calls of the model but the last one before the report.
+    Steps,
+    /// Tokens of thought: neither the output count nor a count of their own holds them.
+    Thoughts,
+    /// What sub-agents spent.
+    SubAgents,
 }
 
 /// What the usage in an answer to a prompt covers.

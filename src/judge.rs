@@ -14,6 +14,7 @@ use crate::model_client::{AskError, Client, Failed, ModelName, Question, Reply};
 use crate::price;
 use crate::secrets::Masker;
 use crate::trace::Usage;
+use crate::trace::amount::Amount;
 use crate::trace::usage::UsageTotal;
 
 pub mod adviser;
@@ -211,16 +212,13 @@ impl Spent {
         self.requests += 1;
         let mut total = UsageTotal::default();
         total.add(usage);
-        match total.tokens() {
-            Some(tokens) => self.tokens = self.tokens.saturating_add(tokens),
-            None => self.tokens_unknown = true,
-        }
+        self.tokens = self.tokens.saturating_add(total.tokens().map_or(0, Amount::value));
+        self.tokens_unknown |= !total.tokens().is_some_and(Amount::is_exact);
         let names = [model, Some(asked.model.as_str())];
         let priced = names.into_iter().flatten().find_map(|model| price::table().cost(model, &total));
-        match total.cost_usd().or(priced) {
-            Some(cost) => self.cost += cost,
-            None => self.cost_unknown = true,
-        }
+        let cost = total.cost_usd().or(priced);
+        self.cost += cost.map_or(0.0, Amount::value);
+        self.cost_unknown |= !cost.is_some_and(Amount::is_exact);
     }
 
     /// Puts down what is known.

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+use crate::trace::amount::Amount;
 use crate::trace::recorder::Recorder;
 use crate::trace::usage::UsageTotal;
 use crate::wire::EngineLine;
@@ -43,19 +44,19 @@ pub struct Price {
 }
 
 impl PriceTable {
-    /// What the tokens cost, if the table and the agent say enough to tell.
-    pub fn cost(&self, model: &str, usage: &UsageTotal) -> Option<f64> {
+    /// Returns what the tokens cost, or `None` if the table or the agent leaves out what is needed. The price of token counts
+    /// that are lower bounds is a lower bound.
+    pub fn cost(&self, model: &str, usage: &UsageTotal) -> Option<Amount<f64>> {
         let price = self.models.get(model)?;
-        let part = |tokens: Option<u64>, price: Option<f64>| match tokens {
+        let part = |tokens: Option<Amount<u64>>, price: Option<f64>| match tokens.map(Amount::value) {
             None | Some(0) => Some(0.0),
             Some(tokens) => price.map(|price| tokens as f64 * price / 1e6),
         };
-        Some(
-            part(Some(usage.input_tokens()?), Some(price.input))?
-                + part(Some(usage.output_tokens()?), Some(price.output))?
-                + part(usage.cache_read_tokens(), price.cache_read)?
-                + part(usage.cache_write_tokens(), price.cache_write)?,
-        )
+        let cost = part(Some(usage.input_tokens()?), Some(price.input))?
+            + part(Some(usage.output_tokens()?), Some(price.output))?
+            + part(usage.cache_read_tokens(), price.cache_read)?
+            + part(usage.cache_write_tokens(), price.cache_write)?;
+        Some(Amount::new(cost, !usage.priced_parts_are_lower_bounds()))
     }
 }
 
@@ -89,7 +90,7 @@ pub fn line_for(recorder: &mut Recorder) -> Option<EngineLine> {
     }
     let model = recorder.header().model.effective.clone()?;
     let table = table();
-    let cost_usd = table.cost(&model, recorder.usage_total())?;
+    let cost_usd = table.cost(&model, recorder.usage_total())?.value();
     Some(EngineLine::Priced { cost_usd, model, table: table.date.clone() })
 }
 
@@ -107,7 +108,7 @@ mod tests {
         (usage.cache_read_tokens, usage.cache_write_tokens) = (Some(10_000), Some(600));
         total.add(&usage);
         // From the recording claude-code/write: total_cost_usd 0.0246.
-        assert!((table.cost("claude-opus-4-8", &total).unwrap() - 0.0246).abs() < 1e-9);
+        assert!((table.cost("claude-opus-4-8", &total).unwrap().value() - 0.0246).abs() < 1e-9);
         assert_eq!(table.cost("nobody-knows", &total), None);
     }
 

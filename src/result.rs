@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grade::GradeRecord;
+use crate::trace::amount::Amount;
+use crate::trace::usage::Measure;
 use crate::trace::{Agent, ErrorCategory, Model, StopReason, ToolKind};
 use crate::values::Fraction;
 use crate::verdict::Verdict;
@@ -13,7 +15,7 @@ use crate::verdict::Verdict;
 mod old_warnings;
 pub mod warning;
 
-pub use warning::Warning;
+pub use warning::{LimitGap, Warning};
 
 /// What came of one Trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -94,7 +96,7 @@ impl TrialResult {
 
     /// Whether that is everything.
     pub fn cost_is_known(&self) -> bool {
-        (!self.agent_ran() || self.metrics.cost_usd.is_some())
+        (!self.agent_ran() || self.metrics.cost().is_some_and(Amount::is_exact))
             && self.earlier_attempts.is_none_or(|earlier| earlier.cost_unknown == 0)
     }
 
@@ -144,7 +146,7 @@ pub struct EarlierAttempts {
     /// US dollars of those that told; absent where none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Those in which an agent ran and nobody knows what it cost.
+    /// Those in which an agent ran and whose cost is unknown, or known in part.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cost_unknown: u32,
 }
@@ -270,16 +272,32 @@ pub struct Metrics {
     /// Permission requests; absent where the harness cannot ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionCounts>,
+    /// Keys of the figures above that are lower bounds, because a part of them is known to be missing; absent if none is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lower_bounds: Vec<Measure>,
 }
 
 impl Metrics {
     /// All tokens: as reported, else input and output (both needed) and what is known of the cache.
-    pub fn tokens(&self) -> Option<u64> {
-        self.total_tokens.or_else(|| {
-            let sum = self.input_tokens?.saturating_add(self.output_tokens?);
-            let cache = [self.cache_read_tokens, self.cache_write_tokens].into_iter().flatten();
-            Some(cache.fold(sum, u64::saturating_add))
-        })
+    pub fn tokens(&self) -> Option<Amount<u64>> {
+        use Measure::{CacheReadTokens, CacheWriteTokens, InputTokens, OutputTokens, TotalTokens};
+        if let Some(total) = self.total_tokens {
+            return Some(Amount::new(total, self.is_whole(TotalTokens)));
+        }
+        let sum = self.input_tokens?.saturating_add(self.output_tokens?);
+        let cache = [self.cache_read_tokens, self.cache_write_tokens].into_iter().flatten();
+        let parts = [InputTokens, OutputTokens, CacheReadTokens, CacheWriteTokens];
+        let is_whole = parts.into_iter().all(|part| self.is_whole(part));
+        Some(Amount::new(cache.fold(sum, u64::saturating_add), is_whole))
+    }
+
+    /// Money in US dollars.
+    pub fn cost(&self) -> Option<Amount<f64>> {
+        self.cost_usd.map(|cost| Amount::new(cost, self.is_whole(Measure::CostUsd)))
+    }
+
+    fn is_whole(&self, measure: Measure) -> bool {
+        !self.lower_bounds.contains(&measure)
     }
 }
 

@@ -450,8 +450,11 @@ struct Budget<'a> {
 
 impl Budget<'_> {
     fn add(&mut self, result: &TrialResult) {
-        match result.metrics.cost_usd {
-            Some(cost) => self.spent += cost,
+        match result.metrics.cost() {
+            Some(cost) => {
+                self.spent += cost.value();
+                self.untold += usize::from(!cost.is_exact());
+            }
             None if result.metrics.duration_ms.is_some() => self.untold += 1,
             None => {}
         }

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub mod amount;
 pub mod calls;
 pub mod facts;
 pub mod jsonl;
@@ -584,6 +585,9 @@ pub struct Usage {
     /// Who says so, where it is not the agent: `priced` from a price table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// The figures above that are known to leave a part out, so that each of them is a lower bound.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lower_bounds: Vec<usage::Measure>,
 }
 
 impl Usage {
@@ -602,7 +606,18 @@ impl Usage {
             total_tokens: None,
             model: None,
             source: None,
+            lower_bounds: Vec::new(),
         }
+    }
+
+    /// Marks these figures as lower bounds, as far as the report holds them.
+    pub fn at_least(&mut self, measures: impl IntoIterator<Item = usage::Measure>) {
+        for measure in measures {
+            if usage::holds(self, measure) && !self.lower_bounds.contains(&measure) {
+                self.lower_bounds.push(measure);
+            }
+        }
+        self.lower_bounds.sort_unstable();
     }
 
     /// Whether every figure is absent or zero: such a report is none.

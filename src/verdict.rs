@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grade::{GradeRecord, Outcome};
+use crate::tolerance;
 use crate::values::Fraction;
 
 mod pass_trials;
@@ -75,14 +76,20 @@ fn of_these<'a, I: Iterator<Item = &'a GradeRecord>>(grades: impl Fn() -> I, thr
         return Judged { verdict: Verdict::Fail, score: Some(Fraction::ZERO), without_models: false };
     }
     let weighed: Vec<&GradeRecord> = counted().filter(|grade| !grade.gate && grade.weight > 0.0).collect();
+    // Weights are shares of the largest one: a sum of large ones would overflow.
+    let largest = weighed.iter().map(|grade| grade.weight).fold(0.0, f64::max);
     let mean = |unknown: Option<f64>| {
-        let known = weighed.iter().filter_map(|grade| Some((grade.weight, counts_as(grade).or(unknown)?)));
+        let known = weighed.iter().filter_map(|grade| Some((grade.weight / largest, counts_as(grade).or(unknown)?)));
         let (weight, sum) = known.fold((0.0, 0.0), |(weight, sum), (w, v)| (weight + w, sum + w * v));
         (weight > 0.0).then(|| (sum / weight).clamp(0.0, 1.0))
     };
-    // Sums of weights are not exact: a threshold of 1.0 is reached by what is 1 but for rounding.
-    let reached = |mean: Option<f64>| mean.is_none_or(|mean| mean + 1e-9 >= threshold.get());
-    let verdict = if !reached(mean(Some(1.0))) {
+    let reached = |mean: Option<f64>| mean.is_none_or(|mean| tolerance::reaches(mean, threshold.get()));
+    // Each grade counts at a threshold of 1.0, whatever its value and weight: a failed one may have the value 1.
+    let one_failed = weighed.iter().any(|grade| grade.passed == Some(false));
+    let one_unknown = weighed.iter().any(|grade| grade.passed.is_none());
+    let verdict = if threshold == Fraction::ONE && (one_failed || one_unknown || gate_unknown) {
+        if one_failed { Verdict::Fail } else { Verdict::Ungraded }
+    } else if !reached(mean(Some(1.0))) {
         Verdict::Fail
     } else if reached(mean(Some(0.0))) && !gate_unknown && (weighed.is_empty() || mean(None).is_some()) {
         Verdict::Pass
@@ -114,7 +121,7 @@ pub fn of_trials(trials: &[Verdict], pass: PassTrials) -> Verdict {
     let needed = match pass {
         PassTrials::All => ran.len(),
         PassTrials::Any => 1,
-        PassTrials::Share(share) => ((share.get() * ran.len() as f64) - 1e-9).ceil().max(0.0) as usize,
+        PassTrials::Share(share) => tolerance::ceil(share.get() * ran.len() as f64).max(0.0) as usize,
     };
     if passed >= needed {
         Verdict::Pass
@@ -160,6 +167,29 @@ mod tests {
         let grades = [grade(Some(0.8), true, 1.0, false), grade(Some(0.5), false, 1.0, false)];
         assert_eq!(verdict(&grades, 0.7), (Verdict::Pass, Some(0.75)));
         assert_eq!(verdict(&grades, 0.8), (Verdict::Fail, Some(0.75)));
+    }
+
+    #[test]
+    fn at_a_threshold_of_one_every_counted_grade_passes() {
+        // A script may say that it failed with the value 1.
+        let failed = grade(Some(1.0), false, 1.0, false);
+        assert_eq!(verdict(&[failed.clone()], 1.0), (Verdict::Fail, Some(1.0)));
+        assert_eq!(verdict(&[failed.clone()], 0.9), (Verdict::Pass, Some(1.0)));
+        // Nor does a small weight hide a failure.
+        let (heavy, light) = (grade(Some(1.0), true, 1e12, false), grade(Some(0.0), false, 1.0, false));
+        assert_eq!(verdict(&[heavy.clone(), light], 1.0).0, Verdict::Fail);
+        let unknown = grade(None, false, 1.0, false);
+        assert_eq!(verdict(&[heavy, unknown.clone()], 1.0).0, Verdict::Ungraded);
+        assert_eq!(verdict(&[failed, unknown], 1.0).0, Verdict::Fail);
+    }
+
+    #[test]
+    fn weights_are_normalised_before_they_are_summed() {
+        let passed = |weight| grade(Some(1.0), true, weight, false);
+        assert_eq!(verdict(&[passed(1e308), passed(1e308)], 1.0), (Verdict::Pass, Some(1.0)));
+        let failed = grade(Some(0.0), false, 1e308, false);
+        assert_eq!(verdict(&[passed(1e308), failed], 0.5), (Verdict::Pass, Some(0.5)));
+        assert_eq!(verdict(&[passed(f64::MIN_POSITIVE), passed(f64::MIN_POSITIVE)], 1.0).0, Verdict::Pass);
     }
 
     #[test]

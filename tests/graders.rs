@@ -10,7 +10,8 @@ use evals::grade::{GradeRecord, Outcome};
 use evals::grader::{Evidence, Grader, GraderEntry, Grading, Library, expand};
 use evals::result::Metrics;
 use evals::shell::Shell;
-use evals::trace::usage::UsageTotal;
+use evals::trace::amount::Amount;
+use evals::trace::usage::{Measure, UsageTotal};
 use evals::trace::{Body, Event, Header, Stop, StopReason, jsonl::Reader};
 use evals::workspace::change::Change;
 
@@ -32,6 +33,8 @@ mod laws;
 mod reading;
 #[path = "graders/rules.rs"]
 mod rules;
+#[path = "graders/totals.rs"]
+mod totals;
 #[path = "graders/trajectory.rs"]
 mod trajectory;
 
@@ -125,8 +128,13 @@ impl Trial {
         Metrics {
             duration_ms: self.duration_ms,
             tool_calls: seen.tracing.then_some(calls as u64),
-            input_tokens: usage.input_tokens(),
-            cost_usd: usage.cost_usd(),
+            input_tokens: usage.input_tokens().map(Amount::value),
+            cost_usd: usage.cost_usd().map(Amount::value),
+            lower_bounds: [(Measure::InputTokens, usage.input_tokens().is_none_or(Amount::is_exact))]
+                .into_iter()
+                .chain([(Measure::CostUsd, usage.cost_usd().is_none_or(Amount::is_exact))])
+                .filter_map(|(measure, is_exact)| (!is_exact).then_some(measure))
+                .collect(),
             ..Metrics::default()
         }
     }
@@ -146,10 +154,9 @@ impl Trial {
         let first = self.events.first().into_iter().cycle().take(self.times);
         for event in first.chain(self.events.iter().skip(1)) {
             grading.event(event);
-            match &event.body {
-                Body::Usage(report) => usage.add(report),
-                Body::Stop(end) => stop = Some(end.clone()),
-                _ => {}
+            usage.event(event);
+            if let Body::Stop(end) = &event.body {
+                stop = Some(end.clone());
             }
         }
         let stop = stop.unwrap_or(Stop {

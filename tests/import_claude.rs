@@ -8,6 +8,7 @@ mod claude;
 mod laws;
 
 use claude::{RECORDINGS, imported, recording};
+use evals::trace::amount::Amount;
 use evals::trace::jsonl::Reader;
 use evals::trace::usage::UsageTotal;
 use evals::trace::{Body, CallStatus, ErrorCategory, Event, Stop, StopReason, ToolKind};
@@ -64,11 +65,11 @@ impl Seen {
             }
         }
         (
-            total.input_tokens(),
-            total.output_tokens(),
-            total.cache_read_tokens(),
-            total.cache_write_tokens(),
-            total.cost_usd(),
+            total.input_tokens().and_then(Amount::exact),
+            total.output_tokens().and_then(Amount::exact),
+            total.cache_read_tokens().and_then(Amount::exact),
+            total.cache_write_tokens().and_then(Amount::exact),
+            total.cost_usd().and_then(Amount::exact),
         )
     }
 

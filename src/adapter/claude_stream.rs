@@ -13,7 +13,8 @@ use super::decisions::Decision;
 use super::{Answer, Translate};
 use crate::harness::{Manifest, is_unattended};
 use crate::trace::recorder::{CallSaid, Part, Recorder, Voice};
-use crate::trace::{Agent, Exit, Role, StopReason};
+use crate::trace::usage::Measure;
+use crate::trace::{Agent, Exit, Role, StopReason, UsageScope};
 use crate::values::{NameGlob, Pattern};
 use crate::wire::{EngineLine, WireLine};
 
@@ -394,7 +395,11 @@ impl Translator {
             let part = Part::Of(self.fresh_part());
             recorder.say(Voice::Agent, None, line.result.or_empty(), part);
         }
-        for usage in outcome::usages(line) {
+        for mut usage in outcome::usages(line) {
+            // The figures of a turn leave sub-agents out; those by model include them.
+            if usage.scope == UsageScope::Turn && recorder.usage_total().went_by().sub_agent_spoke() {
+                usage.at_least(Measure::TOKENS);
+            }
             recorder.usage(usage, false);
         }
         recorder.end_turn(matches!(answer, Answer::Ended { reason: StopReason::Cancelled, .. }));

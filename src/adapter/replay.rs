@@ -13,7 +13,7 @@ use super::{Adapter, seen};
 use crate::session::Session;
 use crate::trace::recorder::Finished;
 use crate::trace::usage::UsageTotal;
-use crate::trace::{Body, ErrorCategory, Event, Header, Seen, jsonl};
+use crate::trace::{ErrorCategory, Event, Header, Seen, jsonl};
 use crate::wire::{Dir, EngineLine, Reader};
 
 /// Plays the recording that the manifest names.
@@ -60,9 +60,7 @@ pub fn trace(path: &Path, mut header: Header, mut sink: impl FnMut(Event)) -> st
     header.timed = stored.timed;
     let mut total = UsageTotal::default();
     while let Some(event) = reader.next_event().map_err(std::io::Error::other)? {
-        if let Body::Usage(usage) = &event.body {
-            total.add(usage);
-        }
+        total.event(&event);
         sink(event);
     }
     Ok(Finished { header, events: Vec::new(), total })

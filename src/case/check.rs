@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::layer::{CASE_ONLY, GitLayer, Layer, WorkspaceLayer};
 use super::{Source, paths};
 use crate::interaction::Interaction;
-use crate::values::PathGlob;
+use crate::values::{Fraction, PathGlob};
 use crate::yaml::{self, Part, Step, YamlError, words};
 
 /// Everything that is wrong in one file by itself. Its paths are absolute already.
@@ -27,6 +27,7 @@ pub(super) fn check(source: &Source, layer: &Layer, is_suite: bool) -> Vec<YamlE
     }
     checks.paths(layer);
     checks.limits(layer);
+    checks.pass(layer);
     checks.interaction(layer);
     checks.servers(layer);
     checks.session(layer);
@@ -262,6 +263,13 @@ impl Checks<'_> {
                 let message = format!("the limit `{key}` is 0, so no agent could answer");
                 self.add(&[Key("limits"), Key(key)], Part::Value, message, "write more, or remove the limit");
             }
+        }
+    }
+
+    fn pass(&mut self, layer: &Layer) {
+        if layer.pass.as_ref().and_then(|pass| pass.threshold) == Some(Fraction::ZERO) {
+            let message = "a threshold of 0 asserts nothing: every trial would reach it".to_owned();
+            self.add(&[Key("pass"), Key("threshold")], Part::Value, message, "write a number above 0, and at most 1");
         }
     }
 

@@ -27,8 +27,8 @@ pub(super) struct Found {
     pub(super) suites: Vec<PathBuf>,
     /// What could not be looked at.
     pub(super) errors: Vec<LoadError>,
-    /// What a person should know though it is no error.
-    pub(super) notices: Vec<String>,
+    /// YAML files that are no cases and do not belong to one by their names, each with the reason.
+    pub(super) strays: Vec<(PathBuf, String)>,
 }
 
 /// Looks for cases. Nothing is read but folders.
@@ -57,6 +57,8 @@ pub(super) fn find(asked: &[PathBuf]) -> Found {
     found.candidates.dedup_by(|one, other| one.file == other.file);
     found.suites.sort_by_cached_key(|folder| depth(folder));
     found.suites.dedup();
+    found.strays.sort();
+    found.strays.dedup();
     found
 }
 
@@ -64,7 +66,8 @@ pub(super) fn find(asked: &[PathBuf]) -> Found {
 fn file(asked: &Path, absolute: &Path, found: &mut Found) {
     let name = absolute.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let refuse = |why: &str, help: &str| LoadError::path(format!("`{}` is not a case: {why}", asked.display()), help);
-    match class(&name) {
+    let folder = absolute.parent().unwrap_or(absolute);
+    match class(&name, folder) {
         Class::Case => found.candidates.push(Candidate {
             file: absolute.to_path_buf(),
             given: absolute.parent().unwrap_or(absolute).to_path_buf(),
@@ -74,8 +77,11 @@ fn file(asked: &Path, absolute: &Path, found: &mut Found) {
                 .errors
                 .push(refuse("it holds the defaults of a folder's cases", "name the folder, or one of its cases"));
         }
-        Class::Companion => {
+        Class::Companion | Class::Unknown(_) => {
             found.errors.push(refuse("a name with two extensions belongs to a case beside it", "name that case"));
+        }
+        Class::Orphan(case) => {
+            found.errors.push(refuse(&format!("it belongs to `{case}`, which does not exist"), "name a case"));
         }
         Class::Yml => found.errors.push(refuse("it does not end in .yaml", "rename it to end in .yaml")),
         Class::Other => found.errors.push(refuse("it does not end in .yaml", "name a *.yaml file or a folder")),
@@ -108,15 +114,24 @@ fn walk(folder: &Path, given: &Path, visited: &mut HashSet<PathBuf>, found: &mut
                 waiting.push(path);
                 continue;
             }
-            match class(&name) {
-                Class::Case => found.candidates.push(Candidate { file: path, given: given.to_path_buf() }),
-                Class::Suite => found.suites.push(folder.clone()),
-                Class::Yml => found.notices.push(format!(
-                    "`{}` is not read: cases end in .yaml; rename it if it is one",
-                    paths::shown(&path).display()
-                )),
-                Class::Companion | Class::Other => {}
-            }
+            let why = match class(&name, &folder) {
+                Class::Case => {
+                    found.candidates.push(Candidate { file: path, given: given.to_path_buf() });
+                    continue;
+                }
+                Class::Suite => {
+                    found.suites.push(folder.clone());
+                    continue;
+                }
+                Class::Companion | Class::Other => continue,
+                Class::Yml => "cases end in .yaml; rename it if it is one".to_owned(),
+                Class::Orphan(case) => format!("it belongs to `{case}`, which does not exist"),
+                Class::Unknown(case) => {
+                    format!("`{case}` does not name it; rename it if it is a case of its own")
+                }
+            };
+            let notice = format!("`{}` is not read: {why}", paths::shown(&path).display());
+            found.strays.push((path, notice));
         }
     }
 }
@@ -124,20 +139,39 @@ fn walk(folder: &Path, given: &Path, visited: &mut HashSet<PathBuf>, found: &mut
 enum Class {
     Case,
     Suite,
+    /// A file that belongs to the case beside it by its name.
     Companion,
+    /// A companion whose case, named here, is missing.
+    Orphan(String),
+    /// A file that begins like the case beside it, named here, and is no companion that is known.
+    Unknown(String),
     Yml,
     Other,
 }
 
-fn class(name: &str) -> Class {
+/// The last parts of the names of files that belong to the case beside them: `x.demo.yaml` belongs to `x.yaml`.
+const COMPANIONS: [&str; 3] = ["demo", "model", "calibration"];
+
+fn class(name: &str, folder: &Path) -> Class {
     if name == SUITE {
         return Class::Suite;
     }
-    match name.rsplit_once('.') {
-        Some((stem, "yaml")) if stem.contains('.') => Class::Companion,
-        Some((stem, "yaml")) if !stem.is_empty() => Class::Case,
-        Some((stem, "yml")) if !stem.contains('.') => Class::Yml,
-        _ => Class::Other,
+    let Some((stem, extension)) = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()) else {
+        return Class::Other;
+    };
+    if extension != "yaml" {
+        let is_yaml = ["yaml", "yml"].iter().any(|known| extension.eq_ignore_ascii_case(known));
+        return if is_yaml { Class::Yml } else { Class::Other };
+    }
+    // A case's own name may have points in it, and so may what follows it: `x.wrong.demo.yaml` belongs to `x.yaml`.
+    let mut beside = stem.match_indices('.').rev().map(|(at, _)| format!("{}.yaml", &stem[..at]));
+    let case = beside.clone().find(|case| case != SUITE && folder.join(case).is_file());
+    let is_companion = stem.rsplit_once('.').is_some_and(|(_, last)| COMPANIONS.contains(&last));
+    match (case, is_companion) {
+        (Some(_), true) => Class::Companion,
+        (Some(case), false) => Class::Unknown(case),
+        (None, true) => Class::Orphan(beside.next().unwrap_or_default()),
+        (None, false) => Class::Case,
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{CaseKind, Limits, Normalise, Requires, SessionSettings, SnapshotText, paths};
-use crate::grader::GraderEntry;
+use crate::grader::{GraderEntry, What};
 use crate::interaction::{Interaction, Llm, QuestionAnswer, Scripted};
 use crate::sandbox;
 use crate::snapshot::set::Several;
@@ -120,7 +120,8 @@ pub struct GitLayer {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct PassLayer {
-    /// The score that a trial must reach; 1.0 where nothing is said.
+    /// The score that a trial must reach: above 0, at most 1. Default: 1.0, at which every counted grader must have passed.
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub threshold: Option<Fraction>,
     /// How many trials must pass: `all`, `any` or a share.
     pub trials: Option<PassTrials>,
@@ -183,12 +184,15 @@ impl Layer {
             rebase(&mut model.script);
         }
         self.attachments.iter_mut().flatten().for_each(rebase);
+        if let Some(servers) = &mut self.mcp_servers {
+            rebase_commands(servers, folder);
+        }
         let mounts = self.sandbox.iter_mut().flat_map(|sandbox| &mut sandbox.mount).map(|mount| &mut mount.path);
         mounts.filter(|path| !path.starts_with("~")).for_each(rebase);
     }
 
-    /// Folders and files it names: nothing in them is a case.
-    pub(super) fn names(&self) -> Vec<&Path> {
+    /// Folders and files it names, in its graders counted from this folder: nothing in them is a case.
+    pub(super) fn names(&self, folder: &Path) -> Vec<PathBuf> {
         let workspace = self.workspace.as_ref();
         let oracle = self.oracle.as_ref();
         let one = [
@@ -200,7 +204,12 @@ impl Layer {
             self.model.as_ref().map(|m| m.script.as_path()),
         ];
         let attachments = self.attachments.iter().flatten().map(PathBuf::as_path);
-        one.into_iter().flatten().chain(attachments).collect()
+        let graders = self.graders.iter().filter_map(|entry| match &entry.what {
+            What::Kind(kind) => Some(kind.named_files()),
+            What::Use(_) => None,
+        });
+        let own = one.into_iter().flatten().chain(attachments).map(Path::to_path_buf);
+        own.chain(graders.flatten().map(|file| paths::absolute(folder, file))).collect()
     }
 
     /// This layer with another one laid over it: maps merge, scalars are overridden, lists replaced,
@@ -306,6 +315,24 @@ impl GitLayer {
         let other_place = over.path.is_some() || over.url.is_some();
         let (path, url) = if other_place { (over.path, over.url) } else { (self.path, self.url) };
         GitLayer { path, url, rev: over.rev.or(self.rev), subdir: over.subdir.or(self.subdir) }
+    }
+}
+
+/// Makes the commands of MCP servers that name a program beside the file count from its folder.
+fn rebase_commands(servers: &mut Value, folder: &Path) {
+    let servers: Box<dyn Iterator<Item = &mut Value>> = match servers {
+        Value::Array(list) => Box::new(list.iter_mut()),
+        Value::Object(map) => Box::new(map.values_mut()),
+        _ => return,
+    };
+    for command in servers.filter_map(|server| server.get_mut("command")) {
+        let Some(written) = command.as_str().filter(|word| word.contains('/')) else { continue };
+        let program = paths::absolute(folder, Path::new(written));
+        if program.is_file()
+            && let Some(program) = program.to_str()
+        {
+            *command = Value::String(program.to_owned());
+        }
     }
 }
 

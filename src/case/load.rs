@@ -101,9 +101,11 @@ pub fn case_files(asked: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 fn load_found(found: find::Found, asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<LoadError>> {
-    let find::Found { candidates, suites, mut errors, notices } = found;
+    let find::Found { candidates, suites, mut errors, strays } = found;
     let mut files = Files::default();
     let cases = files.choose(candidates, suites);
+    let notices: Vec<String> =
+        strays.into_iter().filter(|(file, _)| !files.is_named(file)).map(|(_, notice)| notice).collect();
     let mut loaded = Vec::new();
     for candidate in &cases {
         if let Some(case) = files.case(candidate, context) {
@@ -114,7 +116,7 @@ fn load_found(found: find::Found, asked: &[PathBuf], context: &LoadContext) -> R
     errors.extend(same_ids(&loaded));
     if cases.is_empty() && errors.is_empty() {
         let places: Vec<String> = asked.iter().map(|path| format!("`{}`", path.display())).collect();
-        let mut help = "a case is a *.yaml file below the folder, other than suite.yaml and x.y.yaml".to_owned();
+        let mut help = "a case is a *.yaml file below the folder, other than suite.yaml and x.demo.yaml".to_owned();
         for notice in &notices {
             help.push_str("; ");
             help.push_str(notice);
@@ -209,6 +211,8 @@ struct Read {
 struct Files {
     read: HashMap<PathBuf, Read>,
     order: Vec<PathBuf>,
+    /// Files and folders that a case or suite names, with the file that names them.
+    named: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Files {
@@ -232,7 +236,7 @@ impl Files {
             }
             let read = self.read(&file, candidate.is_none());
             let named: Vec<PathBuf> = match &read.layer {
-                Some(layer) => layer.names().into_iter().map(Path::to_path_buf).collect(),
+                Some(layer) => layer.names(file.parent().unwrap_or(&file)),
                 None => guessed_names(&read.source),
             };
             // A folder that holds the file itself leaves nothing to be found.
@@ -241,7 +245,13 @@ impl Files {
         }
         kept.retain(|(file, _)| !inside(file, &excluded));
         self.order.retain(|file| !inside(file, &excluded));
+        self.named = excluded;
         kept.into_iter().filter_map(|(_, candidate)| candidate).collect()
+    }
+
+    /// Whether a case or suite names a file, or a folder that the file lies in.
+    fn is_named(&self, file: &Path) -> bool {
+        self.named.iter().any(|(named, _)| file.starts_with(named))
     }
 
     fn read(&mut self, file: &Path, is_suite: bool) -> Read {

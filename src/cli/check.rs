@@ -13,6 +13,7 @@ use crate::gateway::script::Script as ModelScript;
 use crate::sandbox::bwrap;
 
 mod audit;
+mod limits;
 
 #[derive(Debug, clap::Args)]
 pub struct CheckArgs {
@@ -58,6 +59,9 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     };
     for notice in &inputs.notices {
         terminal::note(format_args!("note: {notice}"));
+    }
+    for line in limits::never_shown(&inputs.cases, &inputs.catalog, &inputs.harnesses) {
+        terminal::note(format_args!("warning: {line}"));
     }
     // What programs read stands alone.
     let read = format!(

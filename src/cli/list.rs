@@ -86,6 +86,9 @@ fn cases(paths: &[PathBuf], format: OutputFormat) -> Result<u8, CliError> {
             graders: crate::grader::unique_names(case.judges.iter().map(AsRef::as_ref)),
         })
         .collect();
+    for notice in &loaded.notices {
+        terminal::note(format_args!("note: {notice}"));
+    }
     written(list::cases(&rows, format.form(), &mut std::io::stdout().lock()))
 }
 

@@ -10,6 +10,7 @@ use crate::grade::GradeRecord;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
 use crate::statistics::means::mean;
+use crate::trace::amount::Amount;
 use crate::trace::{ErrorCategory, ToolKind};
 use crate::values::Fraction;
 use crate::verdict::{PassTrials, Verdict, of_trials};
@@ -480,7 +481,8 @@ impl CaseTrials {
         self.priced += u64::from(result.metrics.cost_source.is_some());
         if result.agent_ran() {
             let tokens = result.metrics.tokens();
-            self.tokens.add(tokens.unwrap_or_default() as f64, tokens.is_some());
+            let known = tokens.map_or(0, Amount::value);
+            self.tokens.add(known as f64, tokens.is_some_and(Amount::is_exact));
         }
         if result.verdict != Verdict::Errored {
             let duration = result.metrics.duration_ms;

@@ -11,6 +11,7 @@ use super::not_worse::not_worse_than;
 use super::summary::ArmSummary;
 use crate::rounding::{percent, percent_beside, points_figure};
 use crate::statistics::gates::GateVerdict;
+use crate::tolerance;
 use crate::verdict::Verdict;
 
 mod asked;
@@ -206,7 +207,7 @@ pub fn of_arm(asked: &Asked, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
 pub fn of_score(least: f64, arm: String, score: Option<f64>, open: bool) -> Gate {
     let (verdict, text) = match score {
         // Summing up makes rounding; 0.8 of five cases is 0.8.
-        Some(score) if score < least - 1e-9 => {
+        Some(score) if !tolerance::reaches(score, least) => {
             (GateVerdict::Fail, format!("scores {}, below {}", percent_beside(score, least), percent(least)))
         }
         Some(score) if open => (

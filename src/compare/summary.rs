@@ -47,11 +47,11 @@ pub struct ArmSummary {
     pub cost_per_trial: Option<f64>,
     /// US dollars of everything for each trial that passed; absent where none did or where a cost is unknown.
     pub cost_per_success: Option<f64>,
-    /// Trials whose cost nobody knows.
+    /// Trials whose cost is unknown or a lower bound.
     pub cost_unknown: u64,
     /// Tokens of a trial; at least that many where some are unknown.
     pub tokens_per_trial: Option<f64>,
-    /// Trials whose tokens nobody knows.
+    /// Trials whose tokens are unknown or a lower bound.
     pub tokens_unknown: u64,
     /// The median length of a trial, in milliseconds.
     pub median_duration_ms: Option<f64>,

@@ -5,8 +5,12 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::{Evidence, Subject};
-use crate::trace::usage::UsageTotal;
+use crate::trace::amount::Amount;
+use crate::trace::usage::{Measure, UsageTotal};
 use crate::trace::{Body as EventBody, Event, Stop};
+
+/// The key that names the figures of `usage` and `metrics` that are lower bounds.
+pub const LOWER_BOUNDS: &str = "lower_bounds";
 
 /// What was seen of a Trial so far.
 #[derive(Default)]
@@ -138,16 +142,26 @@ pub fn stop(stop: &Stop) -> Value {
     serde_json::to_value(stop).unwrap_or_default()
 }
 
-/// What was spent; what nobody reported is absent.
+/// What was spent. A figure that was not reported is absent; one that is a lower bound is named in `lower_bounds`.
 pub fn usage(usage: &UsageTotal) -> Value {
     let mut told = json!({});
-    put(&mut told, "input_tokens", usage.input_tokens());
-    put(&mut told, "output_tokens", usage.output_tokens());
-    put(&mut told, "cache_read_tokens", usage.cache_read_tokens());
-    put(&mut told, "cache_write_tokens", usage.cache_write_tokens());
-    put(&mut told, "thought_tokens", usage.thought_tokens());
-    put(&mut told, "total_tokens", usage.tokens());
-    put(&mut told, "cost_usd", usage.cost_usd());
+    let tokens = [
+        (Measure::InputTokens, usage.input_tokens()),
+        (Measure::OutputTokens, usage.output_tokens()),
+        (Measure::CacheReadTokens, usage.cache_read_tokens()),
+        (Measure::CacheWriteTokens, usage.cache_write_tokens()),
+        (Measure::ThoughtTokens, usage.thought_tokens()),
+        (Measure::TotalTokens, usage.tokens()),
+    ];
+    let mut bounds: Vec<&str> = Vec::new();
+    for (measure, amount) in tokens {
+        put(&mut told, measure.word(), amount.map(Amount::value));
+        bounds.extend(amount.filter(|amount| !amount.is_exact()).map(|_| measure.word()));
+    }
+    let cost = usage.cost_usd();
+    put(&mut told, Measure::CostUsd.word(), cost.map(Amount::value));
+    bounds.extend(cost.filter(|cost| !cost.is_exact()).map(|_| Measure::CostUsd.word()));
+    put(&mut told, LOWER_BOUNDS, (!bounds.is_empty()).then_some(bounds));
     told
 }
 

@@ -8,6 +8,7 @@ use serde::de::Error;
 use serde_json::{Map, Value};
 
 use super::matcher::same;
+use crate::decimal::Decimal;
 use crate::judgement::Judgement;
 use crate::trace::facts::is_cut;
 use crate::trace::view;
@@ -232,7 +233,7 @@ impl MatchArgs {
             (Some(how @ (How::Regex | How::Glob)), _) => {
                 return Err(format!("`{path}` is compared by `{}`, so what is expected has to be a text", how.word()));
             }
-            (Some(How::Number(_)), value) if number(value).is_none() => {
+            (Some(How::Number(_)), value) if Decimal::of_json(value).is_none() => {
                 return Err(format!("`{path}` is compared as a number, and what is expected is none"));
             }
             (Some(_), _) => {}
@@ -305,10 +306,12 @@ impl Comparison<'_> {
         match how {
             How::Ignore => true,
             How::Exact => same(expected, actual),
-            How::Number(room) => match (number(expected), number(actual)) {
-                (Some(expected), Some(actual)) => (expected - actual).abs() <= room + expected.abs() * 1e-12,
-                _ => false,
-            },
+            How::Number(room) => {
+                match (Decimal::of_json(expected), Decimal::of_json(actual), Decimal::of_float(room)) {
+                    (Some(expected), Some(actual), Some(room)) => expected.minus(&actual).abs() <= room,
+                    _ => false,
+                }
+            }
             How::Path => match (expected, actual) {
                 (Value::String(one), Value::String(other)) => self.relative(one) == self.relative(other),
                 _ => false,
@@ -337,14 +340,6 @@ fn text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),
         other => Cow::Owned(view::canonical(other)),
-    }
-}
-
-fn number(value: &Value) -> Option<f64> {
-    match value {
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => text.trim().parse().ok().filter(|number: &f64| number.is_finite()),
-        _ => None,
     }
 }
 

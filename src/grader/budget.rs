@@ -15,6 +15,8 @@ use super::checks::Checks;
 use super::lists::said;
 use super::{Body, Evidence, Judge, words};
 use crate::grade::Grade;
+use crate::tolerance;
+use crate::trace::amount::Amount;
 use crate::trace::{Body as EventBody, Event, Role};
 use crate::values::{Fraction, Time};
 
@@ -41,20 +43,15 @@ impl<T: Copy> Limit<T> {
         }
     }
 
-    /// How much of it holds for a figure, where figures are numbers.
-    fn share(self, figure: f64, number: impl Fn(T) -> f64) -> Fraction {
+    /// How much of the limit holds for a figure that is above what is all right, where figures are numbers.
+    fn share_above(self, figure: f64, number: impl Fn(T) -> f64) -> Fraction {
         let (full, none) = match self {
             Limit::Hard(limit) => (number(limit), number(limit)),
             Limit::Ramp { full, none } => (number(full), number(none)),
         };
-        // Sums of prices are not exact: three times 0.10 is not above 0.30.
-        let room = full.abs().max(1.0) * 1e-9;
-        if figure <= full + room {
-            return Fraction::ONE;
-        }
         let left = (none - figure) / (none - full);
         // Near to all is not all.
-        Fraction::new(left.clamp(0.0, 1.0 - 1e-9)).unwrap_or(Fraction::ZERO)
+        Fraction::new(left.clamp(0.0, tolerance::below_one())).unwrap_or(Fraction::ZERO)
     }
 
     fn map<U>(self, of: impl Fn(T) -> U) -> Limit<U> {
@@ -62,6 +59,31 @@ impl<T: Copy> Limit<T> {
             Limit::Hard(limit) => Limit::Hard(of(limit)),
             Limit::Ramp { full, none } => Limit::Ramp { full: of(full), none: of(none) },
         }
+    }
+}
+
+impl Limit<u64> {
+    /// How much of the limit holds for a count. Counts are exact.
+    fn share_of_count(self, count: u64) -> Fraction {
+        if count <= self.full() { Fraction::ONE } else { self.share_above(count as f64, |limit| limit as f64) }
+    }
+}
+
+impl Limit<f64> {
+    /// How much of the limit holds for an amount of money. Sums of prices are not exact: three times 0.10 is not above 0.30.
+    fn share_of_money(self, money: f64) -> Fraction {
+        if tolerance::exceeds(money, self.full()) { self.share_above(money, |limit| limit) } else { Fraction::ONE }
+    }
+}
+
+impl Limit<Time> {
+    /// How much of the limit holds for a length of time.
+    fn share_of_time(self, ms: u64) -> Fraction {
+        let limit_ms = |limit: Time| limit.0.as_millis();
+        if u128::from(ms) <= limit_ms(self.full()) {
+            return Fraction::ONE;
+        }
+        self.share_above(ms as f64, |limit| limit_ms(limit) as f64)
     }
 }
 
@@ -270,9 +292,11 @@ impl Judge for BudgetJudge {
                         Some(source) => format!(" ({source})"),
                         None => String::new(),
                     };
-                    let share = limit.share(cost, |limit| limit);
-                    let reason = format!("it cost {} USD{by}, {} {limit}", words::money(cost), word(share));
-                    checks.partly(share, reason, usage_at);
+                    let share = limit.share_of_money(cost.value());
+                    let money = words::money(cost.value());
+                    let money = if cost.is_exact() { money } else { format!(">= {money}") };
+                    let reason = format!("it cost {money} USD{by}, {} {limit}", word(share));
+                    hold(&mut checks, cost.is_exact(), share, reason, usage_at);
                 }
             }
         }
@@ -292,21 +316,21 @@ impl Judge for BudgetJudge {
         for (key, limit, counter) in [("tool-calls", limits.tool_calls, &calls), ("steps", limits.steps, &steps)] {
             match limit {
                 Some(_) if !traced => checks.unknown(format!("the harness shows no tool calls (`{key}`)")),
-                Some(limit) => within(&mut checks, key, counter.count, limit, counter.over_at),
+                Some(limit) => within(&mut checks, key, Amount::Exact(counter.count), limit, counter.over_at),
                 None => {}
             }
         }
         match limits.turns {
             // Some recordings do not hold the prompts, and a session without one is none.
             Some(_) if turns.count == 0 => checks.unknown("the trace shows no prompt of the user (`turns`)"),
-            Some(limit) => within(&mut checks, "turns", turns.count, limit, turns.over_at),
+            Some(limit) => within(&mut checks, "turns", Amount::Exact(turns.count), limit, turns.over_at),
             None => {}
         }
         if let Some(limit) = limits.time {
             match evidence.duration_ms.filter(|_| evidence.header.is_timed()) {
                 None => checks.unknown("nobody measured how long it took (`time`)"),
                 Some(ms) => {
-                    let share = limit.share(ms as f64, |limit| limit.0.as_millis() as f64);
+                    let share = limit.share_of_time(ms);
                     let took = Time(std::time::Duration::from_millis(ms));
                     checks.partly(share, format!("it took {took}, {} {limit}", word(share)), stop_at);
                 }
@@ -316,10 +340,21 @@ impl Judge for BudgetJudge {
     }
 }
 
-fn within(checks: &mut Checks, key: &str, figure: u64, limit: Limit<u64>, over_at: Option<u64>) {
-    let share = limit.share(figure as f64, |limit| limit as f64);
+fn within(checks: &mut Checks, key: &str, figure: Amount<u64>, limit: Limit<u64>, over_at: Option<u64>) {
+    let share = limit.share_of_count(figure.value());
     let over_at = over_at.filter(|_| share < Fraction::ONE);
-    checks.partly(share, format!("{key} {figure}, {} {limit}", word(share)), over_at);
+    hold(checks, figure.is_exact(), share, format!("{key} {figure}, {} {limit}", word(share)), over_at);
+}
+
+/// Notes how much of a limit holds. A lower bound can exceed a limit, and never shows that the limit was kept.
+fn hold(checks: &mut Checks, is_exact: bool, share: Fraction, reason: String, at: Option<u64>) {
+    if is_exact {
+        checks.partly(share, reason, at);
+    } else if share == Fraction::ONE {
+        checks.unknown(format!("{reason} so far, but not all of it was reported"));
+    } else {
+        checks.at_most(share, reason, at);
+    }
 }
 
 fn word(share: Fraction) -> &'static str {

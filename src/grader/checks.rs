@@ -2,6 +2,7 @@
 
 use super::words;
 use crate::grade::{Grade, Score};
+use crate::tolerance;
 use crate::values::Fraction;
 
 /// Events that a Grade points at, at most.
@@ -21,8 +22,10 @@ pub struct Checks {
 
 #[derive(Debug)]
 struct Check {
-    /// How much of it held, from 0 to 1.
+    /// How much of it is known to have held, from 0 to 1.
     value: f64,
+    /// How much of it may have held: more than `value` only if a figure is a lower bound.
+    at_most: f64,
     reason: String,
     evidence: Vec<u64>,
 }
@@ -41,8 +44,14 @@ impl Checks {
     /// A check of which a share held.
     pub fn partly(&mut self, value: Fraction, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
         let evidence = evidence.into_iter().take(EVIDENCE).collect();
-        let check = Check { value: value.get(), reason: reason.into(), evidence };
+        let check = Check { value: value.get(), at_most: value.get(), reason: reason.into(), evidence };
         if value == Fraction::ONE { self.held.push(check) } else { self.violated.push(check) }
+    }
+
+    /// A check that did not hold, of which at most this share may have held.
+    pub fn at_most(&mut self, share: Fraction, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
+        let evidence = evidence.into_iter().take(EVIDENCE).collect();
+        self.violated.push(Check { value: 0.0, at_most: share.get(), reason: reason.into(), evidence });
     }
 
     /// A check that could not be made: what is missing.
@@ -71,9 +80,9 @@ impl Checks {
             None => self.unknown.is_empty().then_some(true),
             Some(min) => {
                 let (unknown, all) = (self.unknown.len() as f64, (made + self.unknown.len()) as f64);
-                // Sums of shares are not exact.
-                let reaches = |sum: f64| sum / all.max(1.0) >= min - 1e-9;
-                match (reaches(sum), reaches(sum + unknown)) {
+                let at_most: f64 = self.held.iter().chain(&self.violated).map(|check| check.at_most).sum();
+                let reaches = |sum: f64| tolerance::reaches(sum / all.max(1.0), min);
+                match (reaches(sum), reaches(at_most + unknown)) {
                     (true, _) => Some(true),
                     (false, true) => None,
                     (false, false) => Some(false),
@@ -81,7 +90,10 @@ impl Checks {
             }
         };
         let Some(passed) = passed else {
-            return Grade::ungraded(told(self.unknown.iter().map(String::as_str)));
+            let violated = self.violated.iter().filter(|check| check.at_most > check.value);
+            return Grade::ungraded(told(
+                self.unknown.iter().chain(violated.map(|check| &check.reason)).map(String::as_str),
+            ));
         };
         let deciding = if self.violated.is_empty() { &self.held } else { &self.violated };
         let mut reason = told(deciding.iter().map(|check| check.reason.as_str()));

@@ -11,11 +11,15 @@ use serde_json::Value;
 use super::account::{self, Account};
 use super::lists::said;
 use super::{Body, Evidence, Judge, Subject, WrongExpression, words};
+use bounds::LowerBounds;
+
 use crate::expression::{Expression, Failed, Scope, Untrue, Work, Wrong};
 use crate::grade::{Grade, Score};
+use crate::tolerance;
 use crate::trace::{Body as EventBody, Event};
 use crate::values::Fraction;
 
+mod bounds;
 mod shape;
 
 /// What an expression may speak of.
@@ -160,8 +164,8 @@ impl Judge for ExprJudge {
         let seen = evidence.header.capabilities;
         let (calls, messages) = (Value::Array(account.calls), Value::Array(account.messages));
         let (permissions, output) = (Value::Array(account.permissions), Value::from(evidence.output));
-        let (stop, usage) = (account::stop(evidence.stop), account::usage(evidence.usage));
-        let (files, metrics) = (account::files(evidence), account::metrics(evidence));
+        let (stop, files) = (account::stop(evidence.stop), account::files(evidence));
+        let (usage, metrics) = (account::usage(evidence.usage), account::metrics(evidence));
         let work = Work::default();
         let mut scope = Scope::new(&work)
             .with("messages", &messages)
@@ -188,6 +192,9 @@ impl Judge for ExprJudge {
             }
             Grade::ungraded(reason)
         };
+        if let Some(why) = LowerBounds::of(&usage, &metrics).leave_open(&expression, &scope) {
+            return ungraded(&why);
+        }
         match expression.run(&scope) {
             Err(Failed::Absent(why) | Failed::Broken(why)) => ungraded(&why),
             Ok(Value::Bool(true)) => Grade::pass(format!("{shown} is true")),
@@ -198,7 +205,7 @@ impl Judge for ExprJudge {
             Ok(Value::Number(number)) => match number.as_f64().and_then(Fraction::new) {
                 Some(value) => {
                     let min = min.unwrap_or(Fraction::ONE);
-                    let passed = value >= min;
+                    let passed = tolerance::reaches(value.get(), min.get());
                     let word = if passed { "at least" } else { "below" };
                     let reason = format!("{shown} is {value}, {word} {min}");
                     Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() })

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::lists::{OneOrList, filled, filled_map};
-use super::{Body, Evidence, Judge, words};
+use super::{Body, Evidence, Judge, WrongPart, words};
 use crate::grade::Grade;
 use crate::values::{PathGlob, Pattern};
+use crate::yaml::Step;
 
 /// The most that is read of one file.
 const LARGEST: u64 = 256 << 20;
@@ -42,6 +43,15 @@ impl Files {
     /// Files beside the case that it compares with.
     pub fn named_files(&self) -> impl Iterator<Item = &Path> {
         self.equals.values().map(PathBuf::as_path)
+    }
+
+    /// Why a file that it compares with cannot be had, where paths count from this folder.
+    pub fn lacks(&self, folder: &Path) -> Option<WrongPart> {
+        self.equals.iter().find_map(|(path, file)| {
+            let why = why_no_file(&folder.join(file))?;
+            let at = [Step::Key("equals"), Step::Key(path)];
+            Some(WrongPart::new(&at, format!("compares with `{}`, which {why}", file.display())))
+        })
     }
 
     /// Makes the files it compares with count from a folder.
@@ -125,20 +135,21 @@ impl Judge for FilesJudge {
                 checks.either(holds, format!("`{path}` {word} /{pattern}/"), []);
             }
         }
+        let shown = |file: &Path| shown_file(file, evidence.case_folder);
         for (path, file) in &self.0.equals {
             let wanted = match fs::read(evidence.case_folder.join(file)) {
                 Ok(wanted) => wanted,
                 Err(error) => {
-                    checks.unknown(format!("`{}` of the case could not be read: {error}", file.display()));
+                    checks.unknown(format!("`{}` of the case could not be read: {error}", shown(file)));
                     continue;
                 }
             };
             if let Some(content) = content(&mut checks, &workspace, path) {
                 let holds = content == wanted;
                 let reason = if holds {
-                    format!("`{path}` is the same as `{}`", file.display())
+                    format!("`{path}` is the same as `{}`", shown(file))
                 } else {
-                    format!("`{path}` differs from `{}` {}", file.display(), first_difference(&content, &wanted))
+                    format!("`{path}` differs from `{}` {}", shown(file), first_difference(&content, &wanted))
                 };
                 checks.either(holds, reason, []);
             }
@@ -240,6 +251,24 @@ fn holds_bytes(content: &[u8], text: &str) -> bool {
     match regex::bytes::Regex::new(&regex::escape(text)) {
         Ok(pattern) => pattern.is_match(content),
         Err(_) => content.windows(text.len()).any(|window| window == text.as_bytes()),
+    }
+}
+
+/// A file beside a case as messages show it: counted from the case's folder, or from the working folder.
+pub(super) fn shown_file(file: &Path, case_folder: &Path) -> String {
+    match file.strip_prefix(case_folder) {
+        Ok(inside) if !case_folder.as_os_str().is_empty() => inside.display().to_string(),
+        _ => crate::case::shown_path(file).display().to_string(),
+    }
+}
+
+/// Why there is no file at a path, if there is none.
+pub(super) fn why_no_file(path: &Path) -> Option<String> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => None,
+        Ok(_) => Some("is not a file".to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some("does not exist".to_owned()),
+        Err(error) => Some(format!("could not be read: {error}")),
     }
 }
 

@@ -191,13 +191,16 @@ fn expand_into(
         match &entry.what {
             What::Kind(kind) => {
                 let mut kind = kind.clone();
+                // Who takes the grader counts from another folder.
+                let absolute = folder.and_then(|folder| std::path::absolute(folder).ok());
+                let folder = absolute.as_deref();
                 match (&mut kind, folder) {
                     (Kind::Files(files), Some(folder)) => files.count_from(folder),
                     (Kind::Output(output), Some(folder)) => output.count_from(folder),
                     (Kind::Script(script), Some(folder)) => script.count_from(folder),
                     (Kind::Pairwise(pairwise), folder) => {
-                        if let Some(folder) = folder.and_then(|folder| std::path::absolute(folder).ok()) {
-                            pairwise.count_from(&folder);
+                        if let Some(folder) = folder {
+                            pairwise.count_from(folder);
                         }
                         if let Some(name) = using.last() {
                             pairwise.stands_in(folder.unwrap_or(Path::new("graders")), name);

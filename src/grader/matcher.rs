@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::arguments::{Compiled, MatchArgs};
 use super::lists::{OneOrList, said};
 use super::words;
+use crate::decimal::Decimal;
 use crate::judgement::Judgement;
 use crate::trace::calls::Call;
 use crate::trace::facts::{Command, Fact, Reading, Told, is_cut};
@@ -378,11 +379,8 @@ pub fn refuse_list<'a>(key: &str, matchers: impl IntoIterator<Item = &'a Matcher
 pub fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => {
-            if a.is_f64() || b.is_f64() {
-                a.as_f64() == b.as_f64()
-            } else {
-                a == b
-            }
+            // 1.0 is 1; beyond what a float holds exactly, whole numbers are compared by their digits.
+            a == b || (a.is_f64() != b.is_f64() && Decimal::parse(&a.to_string()) == Decimal::parse(&b.to_string()))
         }
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
         (Value::Object(a), Value::Object(b)) => {

@@ -6,15 +6,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
+use super::files::why_no_file;
 use super::lists::{OneOrList, said};
-use super::{Body, Evidence, Judge, words};
+use super::{Body, Evidence, Judge, WrongPart, words};
 use crate::grade::Grade;
 use crate::trace::{Body as EventBody, Event, Role};
 use crate::values::Pattern;
+use crate::yaml::Step;
 
 mod json;
 mod number;
 mod similarity;
+mod written;
+mod written_numbers;
 
 use json::{Keeps, Paths};
 use number::Number;
@@ -129,6 +133,14 @@ impl Output {
     /// The files beside the case that it compares with.
     pub fn named_files(&self) -> impl Iterator<Item = &Path> {
         self.json_schema.iter().filter_map(Keeps::file)
+    }
+
+    /// Why a file that it compares with cannot be had, where paths count from this folder.
+    pub fn lacks(&self, folder: &Path) -> Option<WrongPart> {
+        let file = self.json_schema.as_ref().and_then(Keeps::file)?;
+        let why = why_no_file(&folder.join(file))?;
+        let at = [Step::Key("json-schema")];
+        Some(WrongPart::new(&at, format!("compares with the schema `{}`, which {why}", file.display())))
     }
 
     /// Makes the files it compares with count from a folder.

@@ -12,6 +12,7 @@ use crate::snapshot::differ::Found;
 use crate::snapshot::normalise::{Watching, shows_nothing};
 use crate::snapshot::set::{Accepted, Belongs};
 use crate::snapshot::store;
+use crate::tolerance;
 use crate::trace::Event;
 use crate::values::Fraction;
 
@@ -156,8 +157,7 @@ impl Snapshot {
         let events = found.differences.iter().flat_map(|it| it.events.iter().copied()).take(EVIDENCE);
         let score = Score {
             value: Fraction::new(share).unwrap_or(Fraction::ZERO),
-            // Sums of shares are not exact.
-            passed: self.min.is_some_and(|min| share >= min.get() - 1e-9),
+            passed: self.min.is_some_and(|min| tolerance::reaches(share, min.get())),
             reason: format!("{}{more}", told.join("; ")),
             evidence: Vec::new(),
             broken: Vec::new(),

@@ -13,6 +13,7 @@ use crate::model_client::ModelName;
 use crate::rounding;
 use crate::statistics::agreement::{self, Judged};
 use crate::statistics::{Interval, LEVEL, rates};
+use crate::tolerance;
 
 /// What a calibration has to reach, for each criterion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -248,7 +249,7 @@ impl Calibration {
             {
                 match rate {
                     None => return Some(format!("`{id}` has no {what}: its labels are all of one kind")),
-                    Some(rate) if rate.value + 1e-9 < least => {
+                    Some(rate) if !tolerance::reaches(rate.value, least) => {
                         return Some(format!(
                             "`{id}` has {what} {}, and the floor is {least}",
                             rounding::coefficient_beside(rate.value, least)

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grader::WrongPart;
+use crate::tolerance;
 use crate::values::Fraction;
 use crate::yaml::Step;
 
@@ -216,9 +217,12 @@ pub fn aggregate(
     min: Option<Fraction>,
 ) -> (Said, Option<Fraction>) {
     let each = || criteria.iter().zip(said).filter(|(criterion, _)| criterion.weight > 0.0 || criterion.required);
+    // Weights are shares of the largest one: a sum of large ones would overflow.
+    let largest = criteria.iter().map(|it| it.weight).fold(0.0, f64::max);
     let weighed = |unknown: Option<f64>| {
-        let parts = criteria.iter().zip(said);
-        let counted = parts.filter_map(|(it, (said, value))| Some((it.weight, it.counts(*said, *value).or(unknown)?)));
+        let parts = criteria.iter().zip(said).filter(|(it, _)| it.weight > 0.0);
+        let counted =
+            parts.filter_map(|(it, (said, value))| Some((it.weight / largest, it.counts(*said, *value).or(unknown)?)));
         let (weight, sum) = counted.fold((0.0, 0.0), |(weight, sum), (w, v)| (weight + w, sum + w * v));
         (weight > 0.0).then(|| (sum / weight).clamp(0.0, 1.0))
     };
@@ -226,7 +230,7 @@ pub fn aggregate(
     let any = |want: Said| each().any(|(_, (said, _))| *said == want);
     let required = |want: Said| each().any(|(it, (said, _))| it.required && *said == want);
     let reached = |unknown: f64| match min {
-        Some(min) => weighed(Some(unknown)).is_none_or(|mean| mean + 1e-9 >= min.get()),
+        Some(min) => weighed(Some(unknown)).is_none_or(|mean| tolerance::reaches(mean, min.get())),
         None => true,
     };
     let failed = match (aggregate, min) {

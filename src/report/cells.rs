@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::result::{Metrics, TrialResult};
+use crate::result::TrialResult;
 use crate::run::RunRecord;
 use crate::statistics::LEVEL;
 use crate::statistics::means::{self, IntervalMethod};
+use crate::trace::amount::Amount;
 use crate::values::Fraction;
 use crate::verdict::{PassTrials, Verdict, of_trials};
 
@@ -160,12 +161,12 @@ pub struct Figures {
     /// US dollars, those of earlier attempts with them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Trials whose cost nobody knows, or not that of an earlier attempt.
+    /// Trials whose cost is unknown or a lower bound, or that of an earlier attempt.
     pub cost_unknown: usize,
     /// Tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Trials whose tokens nobody knows.
+    /// Trials whose tokens are unknown or a lower bound.
     pub tokens_unknown: usize,
 }
 
@@ -175,21 +176,16 @@ impl Figures {
         let judged = ran.iter().filter(|result| result.verdict != Verdict::Errored);
         let mut durations: Vec<u64> = judged.filter_map(|result| result.metrics.duration_ms).collect();
         let costs: Vec<f64> = results.iter().flat_map(|result| result.costs_usd()).collect();
-        let tokens: Vec<u64> = ran.iter().filter_map(|result| tokens(&result.metrics)).collect();
+        let tokens: Vec<Amount<u64>> = ran.iter().filter_map(|result| result.metrics.tokens()).collect();
         Self {
             median_duration_ms: median(&mut durations),
             // A sum beyond what a number holds is none.
             cost_usd: (!costs.is_empty()).then(|| costs.iter().sum()).filter(|sum: &f64| sum.is_finite()),
             cost_unknown: results.iter().filter(|result| !result.cost_is_known()).count(),
-            tokens: (!tokens.is_empty()).then(|| tokens.iter().copied().fold(0, u64::saturating_add)),
-            tokens_unknown: ran.len() - tokens.len(),
+            tokens: (!tokens.is_empty()).then(|| tokens.iter().map(|it| it.value()).fold(0, u64::saturating_add)),
+            tokens_unknown: ran.len() - tokens.iter().filter(|it| it.is_exact()).count(),
         }
     }
-}
-
-/// A trial's tokens.
-pub fn tokens(metrics: &Metrics) -> Option<u64> {
-    metrics.tokens()
 }
 
 fn median(values: &mut [u64]) -> Option<u64> {
@@ -303,6 +299,7 @@ fn column(harness: &str, arm: &str, results: &[TrialResult], cells: &[Cell]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::result::Metrics;
 
     #[test]
     fn the_middle_of_an_even_number_lies_between() {
@@ -315,8 +312,8 @@ mod tests {
     #[test]
     fn tokens_need_both_ends() {
         let half = Metrics { input_tokens: Some(5), ..Metrics::default() };
-        assert_eq!(tokens(&half), None);
+        assert_eq!(half.tokens(), None);
         let whole = Metrics { output_tokens: Some(2), cache_read_tokens: Some(10), ..half };
-        assert_eq!(tokens(&whole), Some(17));
+        assert_eq!(whole.tokens(), Some(Amount::Exact(17)));
     }
 }

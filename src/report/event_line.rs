@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::text::{Look, one_line};
 use crate::trace::jsonl::{ReadError, Reader};
+use crate::trace::usage::Measure;
 use crate::trace::view;
 use crate::trace::{Body, Event, PermissionOutcome, Role, Stop, ToolCall, Usage};
 
@@ -157,16 +158,19 @@ pub fn outcome_word(outcome: PermissionOutcome) -> &'static str {
 /// The figures of a usage report that are known.
 pub fn usage_text(usage: &Usage) -> String {
     let figures = [
-        ("input", usage.input_tokens),
-        ("output", usage.output_tokens),
-        ("cache read", usage.cache_read_tokens),
-        ("cache write", usage.cache_write_tokens),
-        ("thought", usage.thought_tokens),
-        ("total", usage.total_tokens),
+        ("input", Measure::InputTokens, usage.input_tokens),
+        ("output", Measure::OutputTokens, usage.output_tokens),
+        ("cache read", Measure::CacheReadTokens, usage.cache_read_tokens),
+        ("cache write", Measure::CacheWriteTokens, usage.cache_write_tokens),
+        ("thought", Measure::ThoughtTokens, usage.thought_tokens),
+        ("total", Measure::TotalTokens, usage.total_tokens),
     ];
+    let least = |measure: Measure| if usage.lower_bounds.contains(&measure) { ">= " } else { "" };
     let mut parts: Vec<String> = figures
         .iter()
-        .filter_map(|(name, figure)| Some(format!("{name} {}", super::text::count((*figure)?))))
+        .filter_map(|(name, measure, figure)| {
+            Some(format!("{name} {}{}", least(*measure), super::text::count((*figure)?)))
+        })
         .collect();
     if let Some(used) = usage.context_used {
         let size = usage.context_size.map(|size| format!(" of {}", super::text::count(size))).unwrap_or_default();
@@ -174,7 +178,7 @@ pub fn usage_text(usage: &Usage) -> String {
     }
     if let Some(cost) = usage.cost_usd {
         let source = usage.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
-        parts.push(format!("{}{source}", super::text::money(cost)));
+        parts.push(format!("{}{}{source}", least(Measure::CostUsd), super::text::money(cost)));
     }
     if let Some(model) = &usage.model {
         parts.push(model.clone());

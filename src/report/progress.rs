@@ -74,7 +74,7 @@ fn finished(result: &TrialResult, look: &Look) -> String {
     let word = format!("{:<8}", result.verdict.word().to_uppercase());
     let mut parts = vec![place(&result.case, &result.harness, &result.arm, result.trial)];
     parts.extend(result.metrics.duration_ms.map(duration));
-    parts.extend(result.metrics.cost_usd.map(money));
+    parts.extend(result.metrics.cost().map(|cost| look.amount(cost, money)));
     let line = format!("{}  {}", look.paint(verdict_style(result.verdict), &word), parts.join("  "));
     match why(result) {
         Some(why) => {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use tabled::grid::util::string::get_char_width;
 
+use crate::trace::amount::Amount;
 use crate::values::{is_hidden, is_variation};
 use crate::verdict::Verdict;
 
@@ -49,6 +50,12 @@ impl Look {
     /// The sign, or what stands for it in plain output.
     pub fn sign(&self, unicode: &'static str, plain: &'static str) -> &'static str {
         if self.unicode { unicode } else { plain }
+    }
+
+    /// A figure, with `≥` before one that is a lower bound.
+    pub fn amount<T: Copy>(&self, amount: Amount<T>, text: impl Fn(T) -> String) -> String {
+        let sign = if amount.is_exact() { "" } else { self.sign("≥", ">=") };
+        format!("{sign}{}", text(amount.value()))
     }
 
     /// What stands for a figure that nobody knows.

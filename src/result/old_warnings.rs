@@ -80,7 +80,7 @@ fn limit(text: &str) -> Option<Warning> {
         return Some(Warning::LimitReached { key });
     }
     let (limit, value) = rest.strip_prefix(" is ")?.split_once(" and was exceeded: ")?;
-    Some(Warning::LimitExceeded { key, limit: limit.parse().ok()?, value: value.parse().ok()? })
+    Some(Warning::LimitExceeded { key, limit: limit.parse().ok()?, value: value.parse().ok()?, at_least: false })
 }
 
 fn flaky(text: &str) -> Option<Warning> {
@@ -113,7 +113,7 @@ mod tests {
             Warning::PatchMasked,
             Warning::FailsWithoutModels,
             Warning::LimitReached { key: "tool-calls".into() },
-            Warning::LimitExceeded { key: "cost-usd".into(), limit: 0.5, value: 0.75 },
+            Warning::LimitExceeded { key: "cost-usd".into(), limit: 0.5, value: 0.75, at_least: false },
             Warning::Flaky { run: "20260101-000000-abcd".into() },
             Warning::NoModel { requests: 2, why: "no model answered: x".into() },
             Warning::NotGradedAgain { why: "its trace is gone".into() },

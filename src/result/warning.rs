@@ -1,12 +1,14 @@
 //! The warnings of a result: what a user should know beside the verdict, as data that regrading reads and as text for people.
 
 use std::fmt;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::old_warnings;
+use crate::values::Time;
 
 /// A warning of a trial.
 ///
@@ -164,10 +166,25 @@ pub enum Warning {
     LimitExceeded {
         /// The limit's key in the case.
         key: String,
-        /// The limit.
+        /// The limit; seconds for `time` and `idle`.
         limit: f64,
         /// The figure.
         value: f64,
+        /// Whether the figure is a lower bound.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        at_least: bool,
+    },
+    /// A limit is not known to be kept: nothing shows its figure, or a part of it.
+    LimitUnknown {
+        /// The limit's key in the case.
+        key: String,
+        /// The limit; seconds for `time` and `idle`.
+        limit: f64,
+        /// The part of the figure that is known; absent if none is.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at_least: Option<f64>,
+        /// What is missing.
+        gap: LimitGap,
     },
     /// The trial failed in another run and passed now.
     Flaky {
@@ -237,6 +254,40 @@ pub enum Warning {
     Unknown(Map<String, Value>),
 }
 
+/// Why a limit is not known to be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitGap {
+    /// The agent did not report the figure.
+    NotReported,
+    /// The agent reported a part of the figure.
+    Partial,
+    /// The harness shows no tool calls.
+    NoToolCalls,
+    /// The stored trace has no times.
+    NoTimes,
+    /// The stored trace does not show when the agent's texts ended.
+    TimesOfText,
+}
+
+impl LimitGap {
+    fn told(self) -> &'static str {
+        match self {
+            LimitGap::NotReported => "the agent did not report the figure",
+            LimitGap::Partial => "the agent reported a part of the figure only",
+            LimitGap::NoToolCalls => "the harness shows no tool calls",
+            LimitGap::NoTimes => "the trace has no times",
+            LimitGap::TimesOfText => "the trace does not show when the agent's texts ended",
+        }
+    }
+}
+
+/// The figure of a limit for people: a length of time for `time` and `idle`.
+fn figure_of(key: &str, value: f64) -> String {
+    let time = ["time", "idle"].contains(&key).then(|| Duration::try_from_secs_f64(value).ok()).flatten();
+    time.map_or_else(|| value.to_string(), |time| Time(time).to_string())
+}
+
 /// What an agent did to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -283,13 +334,16 @@ impl Warning {
 
     /// Returns true if the warning comes from grading, so that a further grading makes it anew or not at all.
     pub fn is_of_grading(&self) -> bool {
-        use Warning::{FailsWithoutModels, Flaky, LimitExceeded, LimitReached, ProtectedFile, ProtectedFiles};
+        use Warning::{
+            FailsWithoutModels, Flaky, LimitExceeded, LimitReached, LimitUnknown, ProtectedFile, ProtectedFiles,
+        };
         match self {
             ProtectedFile { .. }
             | ProtectedFiles { .. }
             | FailsWithoutModels
             | LimitReached { .. }
             | LimitExceeded { .. }
+            | LimitUnknown { .. }
             | Flaky { .. } => true,
             other => other.tells_of_a_lack(),
         }
@@ -363,8 +417,15 @@ impl fmt::Display for Warning {
                 out.write_str("it fails without the graders that ask a model, and that stands")
             }
             Warning::LimitReached { key } => write!(out, "limit `{key}` was reached and ended the trial"),
-            Warning::LimitExceeded { key, limit, value } => {
-                write!(out, "limit `{key}` is {limit} and was exceeded: {value}")
+            Warning::LimitExceeded { key, limit, value, at_least } => {
+                let (limit, value) = (figure_of(key, *limit), figure_of(key, *value));
+                let least = if *at_least { ">= " } else { "" };
+                write!(out, "limit `{key}` is {limit} and was exceeded: {least}{value}")
+            }
+            Warning::LimitUnknown { key, limit, at_least, gap } => {
+                let known = at_least.map_or_else(String::new, |value| format!(" (>= {})", figure_of(key, value)));
+                let limit = figure_of(key, *limit);
+                write!(out, "limit `{key}` is {limit} and could not be checked{known}: {}", gap.told())
             }
             Warning::NotGradedAgain { why } => write!(out, "it could not be graded again: {why}"),
             Warning::NoWorkspace { why } => write!(out, "graders that need the workspace could not judge: {why}"),

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{DEFAULT_TIME, End, Session};
 use crate::case::Dollars;
+use crate::tolerance;
 use crate::wire::EngineLine;
 
 impl Session {
@@ -49,11 +50,12 @@ impl Session {
             return Some(("tool-calls", limit));
         }
         let usage = recorder.usage_total();
-        if let Some(limit) = usage.tokens().and_then(|tokens| over(limits.tokens, tokens)) {
+        if let Some(limit) = usage.tokens().and_then(|tokens| over(limits.tokens, tokens.value())) {
             return Some(("tokens", limit));
         }
         let most = limits.cost_usd.map(Dollars::get);
-        let limit = most.filter(|limit| usage.cost_usd().is_some_and(|cost| cost > *limit))?;
+        let limit =
+            most.filter(|limit| usage.cost_usd().is_some_and(|cost| tolerance::exceeds(cost.value(), *limit)))?;
         Some(("cost-usd", limit.to_string()))
     }
 

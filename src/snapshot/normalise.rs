@@ -8,6 +8,7 @@ use super::provenance::{Form, Id, Moment, Provenance, is_generated};
 use super::redactions::{Numbering, Redactions};
 use super::{Body, Call, Item, Range, Shape, value};
 use crate::case::{SnapshotSettings, SnapshotText};
+use crate::trace::amount::Amount;
 use crate::trace::usage::UsageTotal;
 use crate::trace::view;
 use crate::trace::{
@@ -74,6 +75,7 @@ impl Watching {
     /// Takes the next event.
     pub fn event(&mut self, event: &Event) {
         let seq = event.seq;
+        self.usage.event(event);
         match &event.body {
             EventBody::Message(message) => {
                 // What a sub-agent is told stands in the call that starts it.
@@ -156,7 +158,7 @@ impl Watching {
                     call.produced.extend(self.provenance.produced(output, &command, moment(seq)));
                 }
             }
-            EventBody::Usage(usage) => self.usage.add(usage),
+            EventBody::Usage(_) => {}
             // What the engine could not take depends on when it came.
             EventBody::Notice { .. } => {}
             EventBody::Stop(stop) => self.stop = Some((stop.clone(), seq)),
@@ -221,7 +223,9 @@ impl Watching {
         let redactions = Redactions::new(header, provenance, &settings.normalise);
         let workspace = header.cwd.clone();
         let stop = self.stop.take();
-        let (tokens, output_tokens) = (self.usage.tokens(), self.usage.output_tokens());
+        // A lower bound tells nothing of how much it was.
+        let exact = |figure: Option<Amount<u64>>| figure.and_then(Amount::exact);
+        let (tokens, output_tokens) = (exact(self.usage.tokens()), exact(self.usage.output_tokens()));
         let order = std::mem::take(&mut self.order);
         let mut making = Making { seen: self, redactions, text: settings.text, workspace };
         let mut items = making.items(&None, 0);

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, Write};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::usage::Measure;
 use super::{
     AskedCall, Attachment, Body, CallStatus, ErrorCategory, Event, Exit, FileDiff, Header, Location, Message,
     PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, PlanEntry, Role, Stop, ToolCall,
@@ -217,6 +218,8 @@ struct RawEvent<'a> {
     #[serde(default)]
     source: Option<String>,
     #[serde(default)]
+    lower_bounds: Vec<Measure>,
+    #[serde(default)]
     code: Option<String>,
     #[serde(default)]
     line: Option<u64>,
@@ -286,6 +289,7 @@ impl RawEvent<'_> {
                 total_tokens: self.total_tokens,
                 model: self.model,
                 source: self.source,
+                lower_bounds: self.lower_bounds,
             }),
             "notice" => Body::Notice {
                 code: self.code.ok_or_else(|| need("code"))?,

@@ -16,7 +16,7 @@ pub use said::{Answered, Asking, CallSaid, Part, ResultSaid, Said, Voice};
 use bounds::{hash, push_bounded, shorten};
 use calls::{OpenCall, OpenRequest, Step};
 
-use super::usage::UsageTotal;
+use super::usage::{self, UsageTotal};
 use super::{Attachment, Body, Event, FileDiff, Header, Message, PlanEntry, Role, Stop, ToolCall, Usage, UsageScope};
 
 /// Notices of one code that are kept; the rest is counted.
@@ -61,6 +61,12 @@ pub struct Recorder {
     cut_bytes: u64,
     activity: u64,
     turns: u64,
+    /// Turns that had ended when the user prompted last.
+    turns_at_prompt: u64,
+    /// Whether usage was reported since then.
+    reported: bool,
+    /// Turns before that without a report.
+    unreported: u64,
     prompted: bool,
     ended_ms: Option<u64>,
     last_ms: u64,
@@ -123,6 +129,9 @@ impl Recorder {
             cut_bytes: 0,
             activity: 0,
             turns: 0,
+            turns_at_prompt: 0,
+            reported: false,
+            unreported: 0,
             prompted: false,
             ended_ms: None,
             last_ms: 0,
@@ -278,6 +287,9 @@ impl Recorder {
             return;
         }
         self.activity += 1;
+        if voice == Voice::User && parent.is_none() {
+            self.begin_turn();
+        }
         let speaker = Speaker { voice, parent };
         if let Some(open) = &mut self.text
             && open.speaker == speaker
@@ -316,6 +328,28 @@ impl Recorder {
         self.text = Some(OpenText { slot, speaker, part });
     }
 
+    /// The user prompts, perhaps again. A prompt that comes in pieces begins one turn.
+    fn begin_turn(&mut self) {
+        if self.turns > self.turns_at_prompt {
+            self.turns_at_prompt = self.turns;
+            self.unreported += u64::from(!self.reported);
+            self.reported = false;
+        }
+    }
+
+    /// Prompts to which the agent said nothing are one message, so the Trace alone does not show that one of their turns
+    /// reported no usage.
+    fn note_unreported_turns(&mut self) {
+        let unreported = self.unreported + u64::from(self.turns > 0 && !self.reported);
+        let ended_unreported = self.turns > 0 && !self.reported;
+        let is_missing = if self.total.is_of_session() { ended_unreported } else { unreported > 0 };
+        if is_missing && self.total.is_exact() {
+            let text =
+                format!("{unreported} of {} turns reported no usage, so the totals are lower bounds", self.turns);
+            self.push_aside(Body::Notice { code: usage::INCOMPLETE.into(), text, line: None }, None, true);
+        }
+    }
+
     /// Adds something that is not text to the message being spoken, or to a new one.
     pub fn attach(&mut self, role: Role, parent: Option<String>, attachment: Attachment) {
         let voice = if role == Role::User { Voice::User } else { Voice::Agent };
@@ -352,7 +386,9 @@ impl Recorder {
         if usage.says_nothing() || repeated {
             return;
         }
-        self.total.add(&usage);
+        if usage::Measure::all().any(|measure| usage::holds(&usage, measure)) {
+            self.reported = true;
+        }
         if usage.scope == UsageScope::Session {
             self.last_usage = Some(usage.clone());
         }
@@ -419,6 +455,7 @@ impl Recorder {
                 format!("{} bytes of text beyond {MAX_TEXT} in one event are in the wire log only", self.cut_bytes);
             self.push_aside(Body::Notice { code: "text_cut".into(), text, line: None }, None, true);
         }
+        self.note_unreported_turns();
         if stop.output.is_none() {
             let answer = if self.answer.is_empty() { &mut self.answered } else { &mut self.answer };
             stop.output = Some(std::mem::take(answer)).filter(|answer| !answer.is_empty());
@@ -492,7 +529,9 @@ impl Recorder {
     fn push_aside(&mut self, body: Body, parent: Option<String>, host: bool) {
         let seq = self.first + self.slots.len() as u64;
         self.last_ms = self.now_ms;
-        self.slots.push_back(Slot { event: Event { seq, at_ms: self.now_ms, body, parent, host }, open: false });
+        let event = Event { seq, at_ms: self.now_ms, body, parent, host };
+        self.total.event(&event);
+        self.slots.push_back(Slot { event, open: false });
     }
 }
 

@@ -1,73 +1,236 @@
-//! Adds usage reports up to what a Trial spent.
+//! Adds usage reports up to what a Trial spent, and tells whether that is all of it.
 
-use super::{Usage, UsageScope};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// What a Trial spent. For each figure: the last session report, else the sum of the turns, else of the calls.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct UsageTotal {
-    session: Figures,
-    turns: Figures,
-    calls: Figures,
-    source: Option<String>,
+use super::amount::Amount;
+use super::{Body, Event, Role, Usage, UsageScope};
+pub use went_by::WentBy;
+
+mod went_by;
+
+/// The code of the notice by which the engine says that a turn reported no usage.
+pub const INCOMPLETE: &str = "usage_incomplete";
+
+/// The source of a cost that comes from a price table.
+pub const PRICED: &str = "priced";
+
+/// A figure of a usage report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Tokens sent, without cached ones.
+    InputTokens,
+    /// Tokens received, thoughts included.
+    OutputTokens,
+    /// Tokens read from the cache.
+    CacheReadTokens,
+    /// Tokens written to the cache.
+    CacheWriteTokens,
+    /// Tokens of thought.
+    ThoughtTokens,
+    /// All tokens.
+    TotalTokens,
+    /// Money, in US dollars.
+    CostUsd,
 }
 
+impl Measure {
+    /// Every figure that counts tokens.
+    pub const TOKENS: [Measure; 6] = [
+        Measure::InputTokens,
+        Measure::OutputTokens,
+        Measure::CacheReadTokens,
+        Measure::CacheWriteTokens,
+        Measure::ThoughtTokens,
+        Measure::TotalTokens,
+    ];
+
+    /// Returns the key of the figure in traces and results.
+    pub fn word(self) -> &'static str {
+        match self {
+            Measure::InputTokens => "input_tokens",
+            Measure::OutputTokens => "output_tokens",
+            Measure::CacheReadTokens => "cache_read_tokens",
+            Measure::CacheWriteTokens => "cache_write_tokens",
+            Measure::ThoughtTokens => "thought_tokens",
+            Measure::TotalTokens => "total_tokens",
+            Measure::CostUsd => "cost_usd",
+        }
+    }
+
+    /// Every figure.
+    pub fn all() -> impl Iterator<Item = Measure> {
+        Measure::TOKENS.into_iter().chain([Measure::CostUsd])
+    }
+
+    fn tokens_in(self, usage: &Usage) -> Option<u64> {
+        match self {
+            Measure::InputTokens => usage.input_tokens,
+            Measure::OutputTokens => usage.output_tokens,
+            Measure::CacheReadTokens => usage.cache_read_tokens,
+            Measure::CacheWriteTokens => usage.cache_write_tokens,
+            Measure::ThoughtTokens => usage.thought_tokens,
+            Measure::TotalTokens => usage.total_tokens,
+            Measure::CostUsd => None,
+        }
+    }
+}
+
+/// Returns true if the report holds the figure.
+pub(super) fn holds(usage: &Usage, measure: Measure) -> bool {
+    match measure {
+        Measure::CostUsd => usage.cost_usd.is_some(),
+        tokens => tokens.tokens_in(usage).is_some(),
+    }
+}
+
+/// What a Trial spent. For each figure: the last session report, else the sum of the turns, else of the calls.
+/// A sum to which a report or a turn is known to have added nothing is a lower bound.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Figures {
+pub struct UsageTotal {
+    session: Session,
+    turns: Sums,
+    calls: Sums,
+    source: Option<String>,
+    went_by: WentBy,
+}
+
+/// The figures of the last session reports.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Session {
+    tokens: [Option<Latest<u64>>; 6],
+    cost: Option<Latest<f64>>,
     reports: u64,
-    input: Option<u64>,
-    output: Option<u64>,
-    cache_read: Option<u64>,
-    cache_write: Option<u64>,
-    thought: Option<u64>,
-    total: Option<u64>,
-    cost: Option<f64>,
+}
+
+/// A figure, the number of the report that it came with, and what had gone by then.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Latest<T> {
+    value: T,
+    whole: bool,
+    report: u64,
+    turn: u64,
+    activity: u64,
+}
+
+/// The sums of reports of one scope.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Sums {
+    tokens: [Sum<u64>; 6],
+    /// The sum of what each report says of all tokens.
+    all: Sum<u64>,
+    cost: Sum<f64>,
+    /// Reports with a token count, and reports with a cost.
+    reports: (u64, u64),
+    /// Reports that hold neither a total nor a count of tokens read from, or written to, the cache.
+    without_cache: (u64, u64),
+    /// Reports in the current turn.
+    in_turn: u64,
+    /// A turn ended before any of its usage was reported.
+    missed_turn: bool,
+    /// What had gone by at the last report.
+    activity: u64,
+}
+
+/// A sum, of how many reports, and whether each of them was whole.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Sum<T> {
+    value: T,
+    of: u64,
+    partial: bool,
 }
 
 impl UsageTotal {
+    /// Takes the next event of a Trace into account.
+    pub fn event(&mut self, event: &Event) {
+        match &event.body {
+            Body::Usage(usage) => return self.add(usage),
+            Body::Message(message) if message.role == Role::User && event.parent.is_none() => {
+                for sums in [&mut self.turns, &mut self.calls] {
+                    sums.next_turn(self.went_by.prompts());
+                }
+            }
+            _ => {}
+        }
+        self.went_by.event(event);
+    }
+
     /// Takes one report into account.
     pub fn add(&mut self, usage: &Usage) {
         if usage.cost_usd.is_some() {
             self.source = usage.source.clone();
         }
+        let (turn, activity) = (self.went_by.prompts(), self.went_by.activity());
         match usage.scope {
-            UsageScope::Session => self.session.replace(usage),
-            UsageScope::Turn => self.turns.sum(usage),
-            UsageScope::Call => self.calls.sum(usage),
+            UsageScope::Session => self.session.replace(usage, turn, activity),
+            UsageScope::Turn => self.turns.add(usage, activity),
+            UsageScope::Call => self.calls.add(usage, activity),
         }
     }
 
-    fn pick<T: Copy>(&self, figure: impl Fn(&Figures) -> Option<T>) -> Option<T> {
-        figure(&self.session).or_else(|| figure(&self.turns)).or_else(|| figure(&self.calls))
+    /// Returns what has gone by beside the reports.
+    pub fn went_by(&self) -> &WentBy {
+        &self.went_by
+    }
+
+    /// Whether any figure comes from a session report.
+    pub fn is_of_session(&self) -> bool {
+        self.session.cost.is_some() || self.session.tokens.iter().any(Option::is_some)
+    }
+
+    /// Whether some figure is known, and exact.
+    pub fn is_exact(&self) -> bool {
+        let figures = Measure::TOKENS.into_iter().filter_map(|measure| self.figure(measure));
+        self.cost_usd().is_some_and(Amount::is_exact) || figures.into_iter().any(Amount::is_exact)
+    }
+
+    fn figure(&self, measure: Measure) -> Option<Amount<u64>> {
+        let session = self.session.tokens[measure as usize].map(|latest| self.session_amount(latest));
+        let turns = self.turns.amount(&self.turns.tokens[measure as usize], &self.went_by, UsageScope::Turn);
+        let calls = self.calls.amount(&self.calls.tokens[measure as usize], &self.went_by, UsageScope::Call);
+        pick([session, turns, calls])
     }
 
     /// Tokens sent, without cached ones.
-    pub fn input_tokens(&self) -> Option<u64> {
-        self.pick(|f| f.input)
+    pub fn input_tokens(&self) -> Option<Amount<u64>> {
+        self.figure(Measure::InputTokens)
     }
 
     /// Tokens received, thoughts included.
-    pub fn output_tokens(&self) -> Option<u64> {
-        self.pick(|f| f.output)
+    pub fn output_tokens(&self) -> Option<Amount<u64>> {
+        self.figure(Measure::OutputTokens)
     }
 
     /// Tokens read from the cache.
-    pub fn cache_read_tokens(&self) -> Option<u64> {
-        self.pick(|f| f.cache_read)
+    pub fn cache_read_tokens(&self) -> Option<Amount<u64>> {
+        self.figure(Measure::CacheReadTokens)
     }
 
     /// Tokens written to the cache.
-    pub fn cache_write_tokens(&self) -> Option<u64> {
-        self.pick(|f| f.cache_write)
+    pub fn cache_write_tokens(&self) -> Option<Amount<u64>> {
+        self.figure(Measure::CacheWriteTokens)
     }
 
     /// Tokens of thought.
-    pub fn thought_tokens(&self) -> Option<u64> {
-        self.pick(|f| f.thought)
+    pub fn thought_tokens(&self) -> Option<Amount<u64>> {
+        self.figure(Measure::ThoughtTokens)
     }
 
-    /// Money in US dollars. A sum beyond what a number holds is not known.
-    pub fn cost_usd(&self) -> Option<f64> {
-        self.pick(|f| f.cost).filter(|cost| cost.is_finite())
+    /// Money in US dollars. Unknown if the sum overflows. A price of tokens that are a lower bound is a lower bound.
+    pub fn cost_usd(&self) -> Option<Amount<f64>> {
+        let session = self.session.cost.map(|latest| self.session_amount(latest));
+        let turns = self.turns.amount(&self.turns.cost, &self.went_by, UsageScope::Turn);
+        let calls = self.calls.amount(&self.calls.cost, &self.went_by, UsageScope::Call);
+        let cost = pick([session, turns, calls]).filter(|cost| cost.value().is_finite())?;
+        let priced = self.cost_source() == Some(PRICED);
+        Some(Amount::new(cost.value(), cost.is_exact() && !(priced && self.priced_parts_are_lower_bounds())))
+    }
+
+    /// Whether a count that a price is made from is a lower bound.
+    pub fn priced_parts_are_lower_bounds(&self) -> bool {
+        let parts = [self.input_tokens(), self.output_tokens(), self.cache_read_tokens(), self.cache_write_tokens()];
+        parts.into_iter().chain([self.tokens()]).flatten().any(|part| !part.is_exact())
     }
 
     /// Who told the cost, where it was not the agent.
@@ -76,54 +239,144 @@ impl UsageTotal {
     }
 
     /// All tokens: as reported, else input and output (both needed) and whatever of the cache is known.
-    pub fn tokens(&self) -> Option<u64> {
+    pub fn tokens(&self) -> Option<Amount<u64>> {
         // Figures of different scopes do not add up, so one scope answers.
-        [&self.session, &self.turns, &self.calls].into_iter().find_map(Figures::tokens)
+        let turns = self.turns.amount(&self.turns.all_tokens(), &self.went_by, UsageScope::Turn);
+        let calls = self.calls.amount(&self.calls.all_tokens(), &self.went_by, UsageScope::Call);
+        pick([self.session_tokens(), turns, calls])
+    }
+
+    fn session_tokens(&self) -> Option<Amount<u64>> {
+        let latest = |measure: Measure| self.session.tokens[measure as usize];
+        let total = latest(Measure::TotalTokens);
+        let parts = latest(Measure::InputTokens).zip(latest(Measure::OutputTokens)).map(|(input, output)| {
+            let cache = [latest(Measure::CacheReadTokens), latest(Measure::CacheWriteTokens)];
+            let parts = [Some(input), Some(output)].into_iter().chain(cache).flatten();
+            let first = Amount::Exact(0u64);
+            let sum = parts.map(|part| (self.session_amount(part), part.report)).fold(first, |sum, (part, report)| {
+                // A count from an earlier report than the others may have grown since.
+                let current = report >= input.report.max(output.report);
+                Amount::new(sum.value().saturating_add(part.value()), sum.is_exact() && part.is_exact() && current)
+            });
+            (sum, input.report.max(output.report))
+        });
+        match (total, parts) {
+            (Some(total), Some((parts, report))) if report > total.report => {
+                Some(Amount::AtLeast(parts.value().max(total.value)))
+            }
+            (Some(total), _) => Some(self.session_amount(total)),
+            (None, parts) => parts.map(|(parts, _)| parts),
+        }
+    }
+
+    /// A session figure counts everything up to its report: later turns, and what an agent did that was ended, are missing.
+    fn session_amount<T: Copy>(&self, latest: Latest<T>) -> Amount<T> {
+        let later_turn = latest.turn < self.went_by.prompts();
+        let cut = self.went_by.was_cut() && latest.activity < self.went_by.activity();
+        Amount::new(latest.value, latest.whole && !later_turn && !cut && !self.went_by.told_incomplete())
     }
 }
 
-impl Figures {
-    fn tokens(&self) -> Option<u64> {
-        self.total.or_else(|| {
-            let known = self.input?.saturating_add(self.output?);
-            Some(known.saturating_add(self.cache_read.unwrap_or(0)).saturating_add(self.cache_write.unwrap_or(0)))
-        })
-    }
+/// The first exact figure, else the largest lower bound.
+fn pick<T: Copy + PartialOrd>(scopes: [Option<Amount<T>>; 3]) -> Option<Amount<T>> {
+    let exact = scopes.iter().flatten().find(|amount| amount.is_exact()).copied();
+    let larger = |one: Amount<T>, other: Amount<T>| if other.value() > one.value() { other } else { one };
+    exact.or_else(|| scopes.into_iter().flatten().reduce(larger))
+}
 
-    fn replace(&mut self, usage: &Usage) {
-        self.input = usage.input_tokens.or(self.input);
-        self.output = usage.output_tokens.or(self.output);
-        self.cache_read = usage.cache_read_tokens.or(self.cache_read);
-        self.cache_write = usage.cache_write_tokens.or(self.cache_write);
-        self.thought = usage.thought_tokens.or(self.thought);
-        self.total = usage.total_tokens.or(self.total);
-        self.cost = usage.cost_usd.or(self.cost);
-    }
-
-    /// Adds a report. A figure that only some of the reports hold is unknown, not the sum of those.
-    fn sum(&mut self, usage: &Usage) {
-        let first = self.reports == 0;
-        let add = |sum: &mut Option<u64>, said: Option<u64>| {
-            *sum = match (*sum, said) {
-                (_, said) if first => said,
-                (Some(a), Some(b)) => Some(a.saturating_add(b)),
-                _ => None,
+impl Session {
+    fn replace(&mut self, usage: &Usage, turn: u64, activity: u64) {
+        self.reports += 1;
+        let report = self.reports;
+        let whole = |measure: Measure| !usage.lower_bounds.contains(&measure);
+        for measure in Measure::TOKENS {
+            if let Some(value) = measure.tokens_in(usage) {
+                let latest = Latest { value, whole: whole(measure), report, turn, activity };
+                self.tokens[measure as usize] = Some(latest);
             }
-        };
-        let tokens = [usage.input_tokens, usage.output_tokens, usage.total_tokens];
-        if tokens.iter().any(Option::is_some) || usage.cost_usd.is_some() {
-            add(&mut self.input, usage.input_tokens);
-            add(&mut self.output, usage.output_tokens);
-            add(&mut self.cache_read, usage.cache_read_tokens);
-            add(&mut self.cache_write, usage.cache_write_tokens);
-            add(&mut self.thought, usage.thought_tokens);
-            add(&mut self.total, usage.total_tokens);
-            self.cost = match (self.cost, usage.cost_usd) {
-                (_, said) if first => said,
-                (Some(sum), Some(cost)) => Some(sum + cost),
-                _ => None,
-            };
-            self.reports += 1;
+        }
+        if let Some(value) = usage.cost_usd {
+            self.cost = Some(Latest { value, whole: whole(Measure::CostUsd), report, turn, activity });
         }
     }
 }
+
+impl Sums {
+    /// A prompt of the user begins a turn. Before the first one nothing can be missing.
+    fn next_turn(&mut self, prompts_before: u64) {
+        self.missed_turn |= prompts_before > 0 && self.in_turn == 0;
+        self.in_turn = 0;
+    }
+
+    fn add(&mut self, usage: &Usage, activity: u64) {
+        let tells_tokens = Measure::TOKENS.into_iter().any(|measure| measure.tokens_in(usage).is_some());
+        if !tells_tokens && usage.cost_usd.is_none() {
+            return;
+        }
+        self.in_turn += 1;
+        self.activity = activity;
+        let partial = |measure: Measure| usage.lower_bounds.contains(&measure);
+        if tells_tokens {
+            self.reports.0 += 1;
+            for measure in Measure::TOKENS {
+                if let Some(value) = measure.tokens_in(usage) {
+                    let sum = &mut self.tokens[measure as usize];
+                    sum.add(sum.value.saturating_add(value), partial(measure));
+                }
+            }
+            self.add_all_tokens(usage);
+        }
+        if let Some(cost) = usage.cost_usd {
+            self.reports.1 += 1;
+            self.cost.add(self.cost.value + cost, partial(Measure::CostUsd));
+        }
+    }
+
+    fn add_all_tokens(&mut self, usage: &Usage) {
+        let partial = |measure: Measure| usage.lower_bounds.contains(&measure);
+        if let Some(total) = usage.total_tokens {
+            return self.all.add(self.all.value.saturating_add(total), partial(Measure::TotalTokens));
+        }
+        let parts = [Measure::InputTokens, Measure::OutputTokens, Measure::CacheReadTokens, Measure::CacheWriteTokens];
+        let known = parts.iter().filter_map(|part| part.tokens_in(usage)).fold(0, u64::saturating_add);
+        self.all.value = self.all.value.saturating_add(known);
+        self.all.partial |= parts.into_iter().any(partial);
+        self.without_cache.0 += u64::from(usage.cache_read_tokens.is_none());
+        self.without_cache.1 += u64::from(usage.cache_write_tokens.is_none());
+        // Input and output are both needed for the report to count as one of all tokens.
+        self.all.of += u64::from(usage.input_tokens.is_some() && usage.output_tokens.is_some());
+    }
+
+    /// The sum of all tokens. An agent that counts cached tokens in one report leaves them out of those without a count.
+    fn all_tokens(&self) -> Sum<u64> {
+        let counted = |measure: Measure| self.tokens[measure as usize].of > 0;
+        let misses_cache = (counted(Measure::CacheReadTokens) && self.without_cache.0 > 0)
+            || (counted(Measure::CacheWriteTokens) && self.without_cache.1 > 0);
+        Sum { partial: self.all.partial || misses_cache, ..self.all.clone() }
+    }
+
+    /// A sum is exact if every report held the figure and no turn went without a report.
+    fn amount<T: Copy>(&self, sum: &Sum<T>, went_by: &WentBy, scope: UsageScope) -> Option<Amount<T>> {
+        if sum.of == 0 {
+            return None;
+        }
+        let in_each = sum.of == self.reports.0.max(self.reports.1);
+        let last_turn_is_missing = went_by.is_over() && went_by.prompts() > 0 && self.in_turn == 0;
+        // A call that the engine cut off is not reported.
+        let cut_call = went_by.was_cut_by_engine() && scope == UsageScope::Call;
+        let cut = went_by.was_cut() && (cut_call || self.activity < went_by.activity());
+        let missing = self.missed_turn || last_turn_is_missing || cut || went_by.told_incomplete();
+        Some(Amount::new(sum.value, in_each && !sum.partial && !missing))
+    }
+}
+
+impl<T> Sum<T> {
+    fn add(&mut self, value: T, partial: bool) {
+        self.value = value;
+        self.of += 1;
+        self.partial |= partial;
+    }
+}
+
+#[cfg(test)]
+mod tests;

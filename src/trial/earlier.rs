@@ -12,8 +12,11 @@ pub(super) fn sum(trial: &Path, attempt: u32) -> Option<EarlierAttempts> {
     for attempt in folders.filter(|folder| folder.is_dir()) {
         sum.count += 1;
         match read_json::<TrialResult>(&attempt.join("result.json")) {
-            Ok(result) => match result.metrics.cost_usd {
-                Some(cost) => sum.cost_usd = Some(sum.cost_usd.unwrap_or(0.0) + cost),
+            Ok(result) => match result.metrics.cost() {
+                Some(cost) => {
+                    sum.cost_usd = Some(sum.cost_usd.unwrap_or(0.0) + cost.value());
+                    sum.cost_unknown += u32::from(!cost.is_exact());
+                }
                 None => sum.cost_unknown += u32::from(result.agent_ran()),
             },
             // Its engine was killed. Without a line of its agent there was none that could have spent something.

@@ -1,7 +1,8 @@
 //! From the end of a session to its result: what kind of error it was, what the limits say, what the user is warned of.
 
 use super::earlier;
-use super::metrics::{self, Observed};
+use super::limits;
+use super::metrics::Observed;
 use super::task::model_asked;
 use super::{Attempt, Outcome, TrialError};
 use crate::case::OnLimit;
@@ -71,11 +72,13 @@ pub(super) fn limits_and_grades(result: &mut TrialResult, attempt: &Attempt, obs
     if judged.without_models {
         result.warnings.push(Warning::FailsWithoutModels);
     }
-    let hit = metrics::limits_exceeded(&case.limits, &result.metrics, observed);
-    if hit.is_empty() {
+    let is_stored = observed.is_stored || attempt.manifest.recording.is_some();
+    let found = limits::judge(&case.limits, &result.metrics, observed, is_stored);
+    result.warnings.extend(found.unknown);
+    if found.exceeded.is_empty() {
         return;
     }
-    result.warnings.extend(hit);
+    result.warnings.extend(found.exceeded);
     if case.limits.on_limit() == OnLimit::Fail {
         result.verdict = Verdict::Fail;
         result.score = Some(crate::values::Fraction::ZERO);

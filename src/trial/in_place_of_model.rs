@@ -86,7 +86,9 @@ impl InPlaceOfModel {
         let mut usage = Usage::of(UsageScope::Session);
         (usage.input_tokens, usage.output_tokens) = (metrics.input_tokens, metrics.output_tokens);
         (usage.cache_read_tokens, usage.cache_write_tokens) = (metrics.cache_read_tokens, metrics.cache_write_tokens);
+        usage.total_tokens = metrics.total_tokens;
         usage.cost_usd = metrics.cost_usd;
+        usage.lower_bounds.clone_from(&metrics.lower_bounds);
         let _ = std::fs::remove_dir_all(&folder);
         Ok(Reply { text, model: result.model.effective, usage, cached: false, earlier: Vec::new() })
     }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::quiet::Quiet;
 use crate::adapter::Adapter;
-use crate::case::Limits;
 use crate::result::{Metrics, PermissionCounts, Warning};
+use crate::trace::amount::Amount;
 use crate::trace::recorder::Finished;
-use crate::trace::{Body, Event, Header, PermissionOutcome, PermissionResponse, Role, Stop, StopReason, ToolKind};
+use crate::trace::usage::Measure;
+use crate::trace::{Body, Event, Header, PermissionOutcome, PermissionResponse, Role, Stop, ToolKind};
 
 /// Counts what goes by.
 #[derive(Debug, Clone, Default)]
@@ -23,8 +25,11 @@ pub struct Observed {
     pub stop: Option<Stop>,
     /// The engine ended the session.
     pub stopped_by_engine: bool,
+    /// The session was not played now: limits of time were not enforced while it went on.
+    pub is_stored: bool,
     /// Why models did not answer requests for the policy `llm`: the first reason, and how often.
     pub unadvised: Option<(String, u64)>,
+    quiet: Quiet,
     first_prompt_ms: Option<u64>,
     last_ms: u64,
     /// Requests that have no answer yet, with their times.
@@ -40,6 +45,7 @@ impl Observed {
     /// Takes the next event.
     pub fn event(&mut self, event: &Event) {
         self.last_ms = event.at_ms;
+        self.quiet.event(event);
         match &event.body {
             Body::Message(message) if message.role == Role::User && event.parent.is_none() => {
                 self.first_prompt_ms.get_or_insert(event.at_ms);
@@ -106,6 +112,17 @@ impl Observed {
         header.is_timed().then(|| all.saturating_sub(self.waited.0))
     }
 
+    /// From the beginning to the end, in milliseconds, without what the agent waited for a person or a model to decide: what
+    /// the limit `time` is about.
+    pub fn took_ms(&self) -> u64 {
+        self.last_ms.saturating_sub(self.waited.0)
+    }
+
+    /// The longest time in which the agent did nothing, in milliseconds; a lower bound if more than the limit is in doubt.
+    pub fn idle_ms(&self, limit_ms: u128) -> Amount<u64> {
+        self.quiet.longest(limit_ms)
+    }
+
     /// What the user is to know of answers that no model gave.
     pub fn warning(&self) -> Option<Warning> {
         let (why, requests) = self.unadvised.clone()?;
@@ -123,45 +140,31 @@ const MAX_SHAPE: usize = 10_000;
 pub fn of(finished: &Finished, observed: &Observed) -> Metrics {
     let seen = finished.header.capabilities;
     let usage = &finished.total;
+    let (tokens, cost) = (usage.tokens(), usage.cost_usd());
+    let figures = [
+        (Measure::InputTokens, usage.input_tokens()),
+        (Measure::OutputTokens, usage.output_tokens()),
+        (Measure::CacheReadTokens, usage.cache_read_tokens()),
+        (Measure::CacheWriteTokens, usage.cache_write_tokens()),
+        (Measure::TotalTokens, tokens),
+    ];
+    let of_tokens = figures.iter().map(|(measure, amount)| (*measure, amount.is_none_or(Amount::is_exact)));
+    let all = of_tokens.chain([(Measure::CostUsd, cost.is_none_or(Amount::is_exact))]);
+    let value = |amount: Option<Amount<u64>>| amount.map(Amount::value);
     Metrics {
         duration_ms: observed.duration_ms(&finished.header),
         start_ms: observed.start_ms(&finished.header),
         tool_calls: seen.tracing.then_some(observed.calls),
         tool_calls_by_kind: seen.tracing.then(|| observed.by_kind.clone()),
         steps: seen.tracing.then_some(observed.shape.len() as u64),
-        input_tokens: usage.input_tokens(),
-        output_tokens: usage.output_tokens(),
-        cache_read_tokens: usage.cache_read_tokens(),
-        cache_write_tokens: usage.cache_write_tokens(),
-        total_tokens: usage.tokens(),
-        cost_usd: usage.cost_usd(),
+        input_tokens: value(usage.input_tokens()),
+        output_tokens: value(usage.output_tokens()),
+        cache_read_tokens: value(usage.cache_read_tokens()),
+        cache_write_tokens: value(usage.cache_write_tokens()),
+        total_tokens: value(tokens),
+        cost_usd: cost.map(Amount::value),
         cost_source: usage.cost_source().map(str::to_owned),
         permissions: seen.interaction.then_some(observed.permissions),
+        lower_bounds: all.filter(|(_, is_exact)| !is_exact).map(|(measure, _)| measure).collect(),
     }
-}
-
-/// The limits that were exceeded: the one that ended the session, and those whose figure came late.
-pub fn limits_exceeded(limits: &Limits, metrics: &Metrics, observed: &Observed) -> Vec<Warning> {
-    let by_limit = |stop: &&Stop| {
-        use StopReason::{Idle, MaxBudget, MaxTurns, TimedOut};
-        observed.stopped_by_engine && matches!(stop.reason, TimedOut | Idle | MaxTurns | MaxBudget)
-    };
-    let ended_by = observed.stop.as_ref().filter(by_limit).and_then(|stop| stop.detail.as_deref());
-    let mut exceeded = Vec::new();
-    if let Some(key) = ended_by {
-        exceeded.push(Warning::LimitReached { key: key.to_owned() });
-    }
-    let mut late = |key: &str, limit: Option<f64>, value: Option<f64>| {
-        if let (Some(limit), Some(value)) = (limit, value)
-            && value > limit
-            && ended_by != Some(key)
-        {
-            exceeded.push(Warning::LimitExceeded { key: key.to_owned(), limit, value });
-        }
-    };
-    late("steps", limits.steps.map(|n| n as f64), metrics.steps.map(|n| n as f64));
-    late("tool-calls", limits.tool_calls.map(|n| n as f64), metrics.tool_calls.map(|n| n as f64));
-    late("tokens", limits.tokens.map(|n| n as f64), metrics.total_tokens.map(|n| n as f64));
-    late("cost-usd", limits.cost_usd.map(crate::case::Dollars::get), metrics.cost_usd);
-    exceeded
 }

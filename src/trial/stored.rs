@@ -11,7 +11,7 @@ use crate::grader::{Grader, Grading};
 use crate::trace::jsonl::{ReadError, Reader};
 use crate::trace::recorder::Finished;
 use crate::trace::usage::UsageTotal;
-use crate::trace::{Body, ErrorCategory, Stop, StopReason};
+use crate::trace::{ErrorCategory, Stop, StopReason};
 
 /// Bytes that are read at once.
 const PIECE: usize = 256 << 10;
@@ -26,10 +26,9 @@ pub(super) fn watch(trace: &Path, judges: &[Arc<Grader>]) -> Result<Over, ReadEr
     let header = reader.header().clone();
     let mut grading = Grading::new(judges, &header);
     let (mut observed, mut total) = (Observed::default(), UsageTotal::default());
+    observed.is_stored = true;
     while let Some(event) = reader.next_event()? {
-        if let Body::Usage(usage) = &event.body {
-            total.add(usage);
-        }
+        total.event(&event);
         observed.event(&event);
         grading.event(&event);
     }

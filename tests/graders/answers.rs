@@ -28,6 +28,41 @@ fn numbers() {
             ("output: {number: {equals: 10, which: only}}", Fail(0.0, &[0], "the output is no number")),
         ],
     );
+    // Whole numbers are compared exactly, and floats as they are written.
+    check(
+        &said("1234567890124"),
+        &[
+            ("output: {number: 1234567890123}", Fail(0.0, &[0], "is 1234567890124, and not 1234567890123")),
+            ("output: {number: 1234567890124}", Pass(&[0])),
+            ("output: {number: {max: 1234567890123}}", Fail(0.0, &[0], "at most 1234567890123")),
+            ("output: {number: {equals: 1234567890123, tolerance: 1}}", Pass(&[0])),
+        ],
+    );
+    let large = "12345678901234567890123456789";
+    check(
+        &said(large),
+        &[
+            ("output: {number: 12345678901234567890123456789}", Pass(&[0])),
+            (
+                "output: {number: 12345678901234567890123456788}",
+                Fail(0.0, &[0], "and not 12345678901234567890123456788"),
+            ),
+            ("output: {number: '12345678901234567890123456789'}", Pass(&[0])),
+            ("output: {number: {min: '12345678901234567890123456790'}}", Fail(0.0, &[0], "at least")),
+        ],
+    );
+    check(&said("0.30000000000000004"), &[("output: {number: 0.3}", Fail(0.0, &[0], "0.30000000000000004"))]);
+    check(&said("It is 0.40"), &[("output: {number: {equals: 0.3, tolerance: 0.1}}", Pass(&[0]))]);
+    check(
+        &said("\u{2212}5"),
+        &[("output: {number: -5}", Pass(&[0])), ("output: {number: 5}", Fail(0.0, &[0], "is -5, and not 5"))],
+    );
+    for text in ["10^6", "0,123", "1.2.3", "2026-11-06", "2\u{2076}"] {
+        for wanted in ["6", "123", "3", "0", "2", "10"] {
+            let grade = said(text).judge(&format!("output: {{number: {{equals: {wanted}, which: any}}}}"));
+            assert_eq!(grade.passed, Some(false), "{text} {wanted}: {grade:?}");
+        }
+    }
     check(&said("1,234.5"), &[("output: {number: {equals: 1234.5, which: only}}", Pass(&[0]))]);
     check(&said("none"), &[("output: {number: 0}", Fail(0.0, &[0], "holds no number, and 0 is wanted; it is `none`"))]);
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::rpc::{self, RpcError};
-use super::usage::{Figures, only_model};
+use super::usage::{Figures, mark_left_out, only_model};
 use super::{Translator, sessions, text_at};
 use crate::adapter::{Answer, errors};
 use crate::trace::recorder::Recorder;
@@ -215,6 +215,7 @@ impl Translator {
         if let Some(figures) = figures {
             let mut usage = figures.told(self.conventions.scope(), &self.conventions.usage);
             usage.model = model;
+            mark_left_out(&mut usage, &self.conventions.usage, recorder.usage_total().went_by());
             self.turn.told_usage |= !usage.says_nothing();
             recorder.usage(usage, false);
         }

@@ -25,7 +25,7 @@ impl Conventions {
     pub fn of(manifest: &Manifest) -> Self {
         Self {
             tool_kinds: manifest.tool_kinds.clone(),
-            usage: manifest.usage,
+            usage: manifest.usage.clone(),
             error_text: manifest.error_text.clone(),
             program_text: manifest.program_text.clone(),
             exit_text: manifest.exit_text.clone(),

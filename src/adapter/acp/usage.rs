@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::harness::UsageConvention;
+use crate::harness::{LeftOut, UsageConvention};
+use crate::trace::usage::{Measure, WentBy};
 use crate::trace::{Usage, UsageScope};
 
 /// Counts as an agent reports them. Whether input holds the cached ones and output the thoughts is not known yet.
@@ -87,6 +88,11 @@ impl Figures {
             (Some(_), None) | (None, _) => None,
         };
         usage.total_tokens = self.total.or_else(|| self.sum(&usage, cache_beside));
+        // Thoughts that stand beside the output and are not reported are missing in a sum of the other counts.
+        let no_thoughts = thoughts_beside == Some(true) && self.thought.is_none() && self.total.is_none();
+        if no_thoughts || convention.leaves_out.contains(&LeftOut::Thoughts) {
+            usage.at_least([Measure::OutputTokens, Measure::TotalTokens]);
+        }
         usage
     }
 
@@ -134,6 +140,20 @@ impl Figures {
     }
 }
 
+/// Marks the figures of a report as lower bounds, if the manifest says that such reports leave out what went by.
+pub fn mark_left_out(usage: &mut Usage, convention: &UsageConvention, went_by: &WentBy) {
+    let sub_agents = || went_by.sub_agent_spoke() || convention.sub_agent_tools.iter().any(|tool| went_by.called(tool));
+    let is_missing = convention.leaves_out.iter().any(|left_out| match left_out {
+        LeftOut::Steps => went_by.rounds_in_turn() > 1,
+        LeftOut::SubAgents => sub_agents(),
+        // The counts of one report show whether its thoughts are missing.
+        LeftOut::Thoughts => false,
+    });
+    if is_missing {
+        usage.at_least(Measure::all());
+    }
+}
+
 fn count(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {
         let float = value.as_f64()?;
@@ -164,12 +184,16 @@ mod tests {
         input_includes_cache: None,
         output_excludes_thoughts: None,
         after_each_message: None,
+        leaves_out: Vec::new(),
+        sub_agent_tools: Vec::new(),
     };
     const GEMINI: UsageConvention = UsageConvention {
         scope: None,
         input_includes_cache: Some(true),
         output_excludes_thoughts: Some(true),
         after_each_message: None,
+        leaves_out: Vec::new(),
+        sub_agent_tools: Vec::new(),
     };
 
     fn told(report: Value, convention: &UsageConvention) -> [Option<u64>; 6] {

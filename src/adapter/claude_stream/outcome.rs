@@ -1,6 +1,7 @@
 //! What a `result` line says: what was spent, and how the agent ended its turn.
 
 use crate::adapter::{Answer, errors};
+use crate::trace::usage::Measure;
 use crate::trace::{ErrorCategory, StopReason, Usage, UsageScope};
 use crate::values::Pattern;
 
@@ -93,16 +94,22 @@ pub(crate) fn usages(line: &Line<'_>) -> Vec<Usage> {
         Some(models) => models.iter().filter_map(|(name, usage)| Some((name, usage.0.as_ref()?))).collect(),
         None => Vec::new(),
     };
-    let sum = |figure: fn(&ModelUsage) -> &Count| {
-        // A figure that only some of the models have is unknown, not the sum of those.
-        models.iter().map(|(_, usage)| figure(usage).0).try_fold(0u64, |sum, n| Some(sum.saturating_add(n?)))
+    let mut partial = Vec::new();
+    let mut sum = |measure: Measure, figure: fn(&ModelUsage) -> &Count| {
+        let told: Vec<u64> = models.iter().filter_map(|(_, usage)| figure(usage).0).collect();
+        // A figure that only some of the models have is a lower bound.
+        if told.len() < models.len() {
+            partial.push(measure);
+        }
+        (!told.is_empty()).then(|| told.into_iter().fold(0, u64::saturating_add))
     };
     if !models.is_empty() {
-        session.input_tokens = sum(|usage| &usage.input_tokens);
-        session.output_tokens = sum(|usage| &usage.output_tokens);
-        session.cache_read_tokens = sum(|usage| &usage.cache_read_input_tokens);
-        session.cache_write_tokens = sum(|usage| &usage.cache_creation_input_tokens);
-        session.thought_tokens = sum(|usage| &usage.thinking_tokens);
+        session.input_tokens = sum(Measure::InputTokens, |usage| &usage.input_tokens);
+        session.output_tokens = sum(Measure::OutputTokens, |usage| &usage.output_tokens);
+        session.cache_read_tokens = sum(Measure::CacheReadTokens, |usage| &usage.cache_read_input_tokens);
+        session.cache_write_tokens = sum(Measure::CacheWriteTokens, |usage| &usage.cache_creation_input_tokens);
+        session.thought_tokens = sum(Measure::ThoughtTokens, |usage| &usage.thinking_tokens);
+        session.at_least(partial);
         if session.cost_usd.is_none() {
             let sum: Option<f64> = models.iter().map(|(_, usage)| usage.cost_usd.0).sum();
             session.cost_usd = sum.filter(|cost| cost.is_finite());
@@ -204,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn models_add_up_and_an_unknown_figure_stays_unknown() {
+    fn models_add_up_and_a_figure_that_one_of_them_lacks_is_a_lower_bound() {
         let usages = usages(&line(
             r#"{"total_cost_usd":0.5,"usage":{"input_tokens":9,"output_tokens":9},"modelUsage":{
                 "a":{"inputTokens":1,"outputTokens":2,"cacheReadInputTokens":3},
@@ -213,7 +220,8 @@ mod tests {
         assert_eq!(usages.len(), 1);
         assert_eq!(usages[0].scope, UsageScope::Session);
         assert_eq!((usages[0].input_tokens, usages[0].output_tokens), (Some(11), Some(22)));
-        assert_eq!((usages[0].cache_read_tokens, usages[0].cost_usd), (None, Some(0.5)));
+        assert_eq!((usages[0].cache_read_tokens, usages[0].cost_usd), (Some(3), Some(0.5)));
+        assert_eq!(usages[0].lower_bounds, [Measure::CacheReadTokens]);
         assert_eq!(usages[0].model, None);
     }
 

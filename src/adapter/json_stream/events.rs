@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::texts::{Key, Texts, hash};
 use super::values::Values;
-use crate::adapter::acp::usage::Figures;
+use crate::adapter::acp::usage::{Figures, mark_left_out};
 use crate::adapter::{Answer, errors};
 use crate::harness::stream::Kind;
 use crate::harness::{Manifest, ToolKinds, UsageConvention, UsageOf};
@@ -35,7 +35,7 @@ impl Session {
     pub(super) fn new(manifest: &Manifest) -> Self {
         Self {
             kinds: manifest.tool_kinds.clone(),
-            usage: manifest.usage,
+            usage: manifest.usage.clone(),
             error_text: manifest.error_text.clone(),
             texts: Texts::default(),
             pieces: HashMap::new(),
@@ -238,6 +238,7 @@ impl Session {
         usage.context_used = values.count("context-used");
         usage.context_size = values.count("context-size");
         usage.model = values.word("model");
+        mark_left_out(&mut usage, &self.usage, recorder.usage_total().went_by());
         recorder.usage(usage, false);
     }
 

@@ -48,6 +48,7 @@ fn a_key_path_has_its_own_way() {
         ("{n: number}", json!({"n": 41.5}), true),
         ("{n: number}", json!({"n": 42}), false),
         ("{n: {number: 1}}", json!({"n": 42}), true),
+        ("{n: {number: 0.49}}", json!({"n": 42}), false),
         ("{cmd: command}", json!({"cmd": "cargo test"}), true),
         ("{cmd: command}", json!({"cmd": ["cargo", "test"]}), true),
         ("{cmd: command}", json!({"cmd": "cargo build"}), false),

@@ -74,6 +74,7 @@ const USAGE: Record = Record {
         ("thought_tokens", Number),
         ("total_tokens", Number),
         ("cost_usd", Number),
+        ("lower_bounds", Texts),
     ],
 };
 const PERMISSION: Record = Record {
@@ -107,6 +108,7 @@ const METRICS: Record = Record {
         ("cost_usd", Number),
         ("cost_source", Text),
         ("permissions", Field::Record(&COUNTS)),
+        ("lower_bounds", Texts),
     ],
 };
 

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use serde_json_path::JsonPath;
 
 use crate::grader::checks::Checks;
+use crate::grader::files::shown_file;
 use crate::grader::lists::said;
 use crate::grader::matcher::same;
 use crate::grader::words;
@@ -319,7 +320,7 @@ impl Keeps {
     pub fn check(&self, checks: &mut Checks, json: &Value, folder: &Path, said_at: Option<u64>) {
         let (name, schema) = match self {
             Keeps::Schema(schema) => ("the schema".to_owned(), Ok(Value::Object(schema.clone()))),
-            Keeps::File(file) => (format!("`{}`", file.display()), read(&folder.join(file))),
+            Keeps::File(file) => (format!("`{}`", shown_file(file, folder)), read(&folder.join(file))),
         };
         let validator = match schema.and_then(|schema| compile(&schema)) {
             Ok(validator) => validator,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::grader::OneOrList;
 use crate::grader::checks::Checks;
 use crate::grader::words;
+use crate::tolerance;
 use crate::values::Fraction;
 
 /// Characters of a text that are compared, at most: the work grows with the square.
@@ -71,7 +72,7 @@ impl Similarity {
             Measure::Edits => "edits",
             Measure::Words => "words",
         };
-        let holds = value >= self.min.get() - 1e-12;
+        let holds = tolerance::reaches(value, self.min.get());
         let word = if holds { "at least" } else { "below" };
         let value = (value * 1000.0).floor() / 1000.0;
         let text = words::short(text, 120);

@@ -1,0 +1,49 @@
+//! Limits of cases that a harness can never show to be kept.
+
+use crate::adapter::Adapter;
+use crate::case::Case;
+use crate::harness::catalog::Catalog;
+use crate::harness::{Manifest, UsageConvention};
+
+/// The harness of cases that name none.
+const DEFAULT: &str = "demo";
+
+/// Returns a line for each limit of a case that one of its harnesses, or of those asked for, never shows.
+pub fn never_shown(cases: &[Case], catalog: &Catalog, asked: &[String]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for case in cases {
+        let mut names: Vec<&str> =
+            if asked.is_empty() { &case.harnesses } else { asked }.iter().map(|it| &**it).collect();
+        if names.is_empty() {
+            names.push(DEFAULT);
+        }
+        for manifest in names.iter().filter_map(|name| catalog.get(name).ok()).map(|entry| &entry.manifest) {
+            let limits = &case.limits;
+            let calls = [("steps", limits.steps.is_some()), ("tool-calls", limits.tool_calls.is_some())];
+            let usage = [("tokens", limits.tokens.is_some()), ("cost-usd", limits.cost_usd.is_some())];
+            let no_calls = (!manifest.seen().tracing).then_some((calls, "shows no tool calls"));
+            let no_usage = (!reports_usage(manifest)).then_some((usage, "reports no usage"));
+            for (keys, why) in [no_calls, no_usage].into_iter().flatten() {
+                for (key, _) in keys.into_iter().filter(|(_, is_set)| *is_set) {
+                    let (id, harness) = (&case.id, &manifest.name);
+                    lines.push(format!(
+                        "case `{id}`: the limit `{key}` cannot be checked with harness `{harness}`, which {why}"
+                    ));
+                }
+            }
+        }
+    }
+    lines
+}
+
+/// Whether an agent may report its usage, as far as its manifest says.
+fn reports_usage(manifest: &Manifest) -> bool {
+    let says_how = manifest.usage != UsageConvention::default();
+    match manifest.adapter {
+        Adapter::OutputOnly => says_how,
+        Adapter::JsonStream => {
+            says_how || serde_json::to_string(&manifest.stream).is_ok_and(|rules| rules.contains("\"usage\""))
+        }
+        _ => true,
+    }
+}

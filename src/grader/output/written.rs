@@ -1,0 +1,97 @@
+//! A number as a person writes it in YAML: kept exactly, also where it has more digits than a float.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, Error, Unexpected, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::decimal::Decimal;
+
+/// A number in a text, as a regular expression.
+pub const PATTERN: &str = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$";
+
+/// A number: written as one, or as a text where it has more digits than YAML reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written(pub Decimal);
+
+impl Default for Written {
+    fn default() -> Self {
+        Self(Decimal::ZERO)
+    }
+}
+
+impl Written {
+    /// Reads a number by what it is shown as.
+    pub fn read<E: Error>(number: impl fmt::Display) -> Result<Self, E> {
+        let shown = number.to_string();
+        Decimal::parse(&shown).map(Self).ok_or_else(|| E::custom(format_args!("`{shown}` is no number")))
+    }
+}
+
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+        impl Visitor<'_> for Number {
+            type Value = Written;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number")
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<Written, E> {
+                Written::read(number)
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<Written, E> {
+                Written::read(number)
+            }
+
+            fn visit_u128<E: Error>(self, number: u128) -> Result<Written, E> {
+                Written::read(number)
+            }
+
+            fn visit_i128<E: Error>(self, number: i128) -> Result<Written, E> {
+                Written::read(number)
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<Written, E> {
+                Written::read(number)
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Written, E> {
+                let wrong = || E::invalid_type(Unexpected::Str(text), &self);
+                Decimal::parse(text).map(Written).ok_or_else(wrong)
+            }
+        }
+        deserializer.deserialize_any(Number)
+    }
+}
+
+impl Serialize for Written {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = self.0.to_string();
+        if let Ok(number) = text.parse::<i64>() {
+            return serializer.serialize_i64(number);
+        }
+        match text.parse::<f64>().ok().filter(|float| Decimal::of_float(*float).as_ref() == Some(&self.0)) {
+            Some(float) => serializer.serialize_f64(float),
+            None => serializer.serialize_str(&text),
+        }
+    }
+}
+
+impl JsonSchema for Written {
+    fn schema_name() -> Cow<'static, str> {
+        "WrittenNumber".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"anyOf": [{"type": "number"}, {"type": "string", "pattern": PATTERN}]})
+    }
+}

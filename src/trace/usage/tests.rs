@@ -1,0 +1,144 @@
+use std::io::Cursor;
+
+use super::*;
+use crate::trace::jsonl::Reader;
+
+const PROMPT: &str = r#"{"type":"message","role":"user","text":"go"}"#;
+const SPEECH: &str = r#"{"type":"message","role":"agent","text":"done"}"#;
+const CALL: &str = r#"{"type":"tool_call","call":"c","step":0,"kind":"read"}"#;
+const RESULT: &str = r#"{"type":"tool_result","call":"c","status":"ok"}"#;
+const STOP: &str = r#"{"type":"stop","reason":"end_turn"}"#;
+
+fn usage(scope: &str, figures: &str) -> String {
+    format!(r#"{{"type":"usage","scope":"{scope}",{figures}}}"#)
+}
+
+fn turn(figures: &str) -> String {
+    usage("turn", figures)
+}
+
+/// The total of a Trace with these events.
+fn total(events: &[&str]) -> UsageTotal {
+    let header =
+        r#"{"type":"trace","version":1,"adapter":"acp","capabilities":{"tracing":true,"interaction":true},"model":{}}"#;
+    let numbered = events.iter().enumerate().map(|(seq, event)| {
+        let rest = event.strip_prefix('{').unwrap();
+        format!(r#"{{"seq":{seq},"at_ms":{seq},{rest}"#)
+    });
+    let text = [header.to_owned()].into_iter().chain(numbered).collect::<Vec<_>>().join("\n");
+    let mut total = UsageTotal::default();
+    for event in Reader::new(Cursor::new(text)).unwrap() {
+        total.event(&event.unwrap());
+    }
+    total
+}
+
+use Amount::{AtLeast, Exact};
+
+const PARTS: &str = r#""input_tokens":100,"output_tokens":50"#;
+
+#[test]
+fn a_cache_that_only_some_reports_count_makes_a_lower_bound() {
+    let (first, second) = (turn(PARTS), turn(&format!(r#"{PARTS},"cache_read_tokens":20000"#)));
+    for order in [[&*first, &*second], [&*second, &*first]] {
+        let total = total(&order);
+        assert_eq!(total.tokens(), Some(AtLeast(20_300)));
+        assert_eq!((total.input_tokens(), total.cache_read_tokens()), (Some(Exact(200)), Some(AtLeast(20_000))));
+    }
+    // An agent that never counts them is taken at its word, and one that gives a total has counted them.
+    assert_eq!(total(&[&first, &first]).tokens(), Some(Exact(300)));
+    let whole = turn(r#""total_tokens":150"#);
+    assert_eq!(total(&[&whole, &second]).tokens(), Some(Exact(20_300)));
+}
+
+#[test]
+fn a_figure_that_one_report_lacks_is_a_lower_bound() {
+    let total = total(&[&turn(PARTS), &turn(r#""output_tokens":5,"cost_usd":0.5"#)]);
+    assert_eq!((total.input_tokens(), total.output_tokens()), (Some(AtLeast(100)), Some(Exact(55))));
+    assert_eq!((total.tokens(), total.cost_usd()), (Some(AtLeast(155)), Some(AtLeast(0.5))));
+}
+
+#[test]
+fn a_turn_without_a_report_makes_a_lower_bound() {
+    let report = turn(PARTS);
+    assert_eq!(total(&[PROMPT, &report, SPEECH, PROMPT, &report, STOP]).tokens(), Some(Exact(300)));
+    for missing in [
+        &[PROMPT, SPEECH, PROMPT, &*report, STOP][..],
+        &[PROMPT, SPEECH, &*report, PROMPT, SPEECH, STOP],
+        &[PROMPT, &*report, SPEECH, PROMPT, SPEECH, PROMPT, &*report, STOP],
+    ] {
+        let total = total(missing);
+        assert!(total.tokens().is_some_and(|tokens| !tokens.is_exact()), "{missing:?}");
+        assert!(total.input_tokens().is_some_and(|tokens| !tokens.is_exact()), "{missing:?}");
+    }
+    assert_eq!(total(&[PROMPT, SPEECH, STOP]).tokens(), None);
+}
+
+#[test]
+fn a_session_figure_holds_up_to_its_turn() {
+    let report = usage("session", &format!(r#"{PARTS},"cost_usd":0.5"#));
+    assert_eq!(total(&[PROMPT, SPEECH, PROMPT, SPEECH, &report, STOP]).tokens(), Some(Exact(150)));
+    let stale = total(&[PROMPT, SPEECH, &report, PROMPT, SPEECH, STOP]);
+    assert_eq!((stale.tokens(), stale.cost_usd()), (Some(AtLeast(150)), Some(AtLeast(0.5))));
+    // A later report of the cost alone says nothing of the tokens.
+    let cost = usage("session", r#""cost_usd":0.7"#);
+    let total = total(&[PROMPT, SPEECH, &report, PROMPT, SPEECH, &cost, STOP]);
+    assert_eq!((total.tokens(), total.cost_usd()), (Some(AtLeast(150)), Some(Exact(0.7))));
+}
+
+#[test]
+fn figures_of_one_session_report_are_not_mixed_with_older_ones() {
+    let first = usage("session", r#""total_tokens":1000,"cache_read_tokens":700"#);
+    let second = usage("session", r#""input_tokens":900,"output_tokens":600"#);
+    assert_eq!(total(&[&first, &second]).tokens(), Some(AtLeast(2200)));
+}
+
+#[test]
+fn a_session_that_was_cut_leaves_its_last_usage_out() {
+    let crashed = r#"{"type":"stop","reason":"crashed"}"#;
+    let by_limit = r#"{"host":true,"type":"stop","reason":"timed_out"}"#;
+    let cancelled = r#"{"type":"stop","reason":"cancelled"}"#;
+    let unfinished = r#"{"host":true,"type":"tool_result","call":"c","status":"unfinished"}"#;
+    for scope in ["turn", "call", "session"] {
+        let report = usage(scope, PARTS);
+        for stop in [crashed, by_limit, cancelled] {
+            let cut = total(&[PROMPT, CALL, RESULT, &report, SPEECH, stop]);
+            assert_eq!(cut.tokens(), Some(AtLeast(150)), "{scope} {stop}");
+        }
+        let told = total(&[PROMPT, CALL, &report, unfinished, cancelled]);
+        assert_eq!(told.tokens(), Some(Exact(150)), "{scope}");
+        assert_eq!(total(&[PROMPT, CALL, RESULT, &report, SPEECH, STOP]).tokens(), Some(Exact(150)), "{scope}");
+    }
+    // The call of the model that the engine cut off is never reported.
+    let report = usage("call", PARTS);
+    assert_eq!(total(&[PROMPT, CALL, RESULT, &report, by_limit]).tokens(), Some(AtLeast(150)));
+}
+
+#[test]
+fn a_report_that_is_marked_makes_a_lower_bound() {
+    let marked = turn(&format!(r#"{PARTS},"lower_bounds":["output_tokens"]"#));
+    let marked = total(&[&marked]);
+    assert_eq!((marked.input_tokens(), marked.output_tokens()), (Some(Exact(100)), Some(AtLeast(50))));
+    assert_eq!(marked.tokens(), Some(AtLeast(150)));
+    let notice = r#"{"type":"notice","code":"usage_incomplete","text":"t"}"#;
+    assert_eq!(total(&[&turn(PARTS), notice]).tokens(), Some(AtLeast(150)));
+}
+
+#[test]
+fn a_price_of_a_lower_bound_is_one() {
+    let priced = r#"{"host":true,"type":"usage","scope":"session","cost_usd":0.5,"source":"priced"}"#;
+    let report = turn(PARTS);
+    assert_eq!(total(&[PROMPT, &report, priced, STOP]).cost_usd(), Some(Exact(0.5)));
+    let total = total(&[PROMPT, SPEECH, PROMPT, &report, priced, STOP]);
+    assert_eq!(total.cost_usd(), Some(AtLeast(0.5)));
+}
+
+#[test]
+fn the_first_scope_that_is_whole_answers() {
+    let session = usage("session", r#""total_tokens":100"#);
+    let report = turn(r#""total_tokens":70"#);
+    // The session's figure is from the first turn; the turns tell all.
+    assert_eq!(total(&[PROMPT, &report, &session, PROMPT, &report, STOP]).tokens(), Some(Exact(140)));
+    assert_eq!(total(&[PROMPT, SPEECH, &session, PROMPT, &report, STOP]).tokens(), Some(AtLeast(100)));
+    assert_eq!(total(&[PROMPT, &report, &session, STOP]).tokens(), Some(Exact(100)));
+}

@@ -1,0 +1,129 @@
+//! What of a Trace decides whether its usage reports are complete: turns, the agent's activity, and the end.
+
+use std::collections::BTreeSet;
+
+use super::INCOMPLETE;
+use crate::trace::{Body, Event, Role, StopReason};
+
+/// Names of tools that are kept, at most.
+const MOST_TOOLS: usize = 1000;
+
+/// Counts the turns and the agent's activity beside its usage reports.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WentBy {
+    prompts: u64,
+    activity: u64,
+    steps_in_turn: u64,
+    last_step: Option<u64>,
+    spoke_since_call: bool,
+    sub_agent_spoke: bool,
+    tools: BTreeSet<String>,
+    end: Option<End>,
+    told_incomplete: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Answered,
+    Cut,
+    CutByEngine,
+}
+
+impl WentBy {
+    pub(super) fn event(&mut self, event: &Event) {
+        match &event.body {
+            Body::Usage(_) => return,
+            Body::Notice { code, .. } => {
+                self.told_incomplete |= code == INCOMPLETE;
+                return;
+            }
+            Body::Stop(stop) => {
+                self.end = Some(match stop.reason {
+                    _ if event.host => End::CutByEngine,
+                    StopReason::Crashed | StopReason::Error | StopReason::Cancelled => End::Cut,
+                    _ => End::Answered,
+                });
+                return;
+            }
+            Body::ToolCall(call) => {
+                if let Some(name) = &call.name
+                    && self.tools.len() < MOST_TOOLS
+                    && !self.tools.contains(name)
+                {
+                    self.tools.insert(name.clone());
+                }
+            }
+            _ => {}
+        }
+        // What the engine adds in the agent's stead is no activity of the agent.
+        if event.host {
+            return;
+        }
+        if event.parent.is_some() {
+            self.sub_agent_spoke = true;
+            self.activity += 1;
+            return;
+        }
+        match &event.body {
+            Body::Message(message) if message.role == Role::User => {
+                self.prompts += 1;
+                self.steps_in_turn = 0;
+                self.last_step = None;
+                self.spoke_since_call = false;
+                return;
+            }
+            Body::Message(_) | Body::Thought { .. } => self.spoke_since_call = true,
+            Body::ToolCall(call) => {
+                self.spoke_since_call = false;
+                if self.last_step != Some(call.step) {
+                    self.last_step = Some(call.step);
+                    self.steps_in_turn += 1;
+                }
+            }
+            _ => {}
+        }
+        self.activity += 1;
+    }
+
+    /// The main agent's calls of its model in this turn, as far as its steps show them.
+    pub fn rounds_in_turn(&self) -> u64 {
+        self.steps_in_turn + u64::from(self.spoke_since_call)
+    }
+
+    /// Whether a sub-agent has done something that the Trace shows.
+    pub fn sub_agent_spoke(&self) -> bool {
+        self.sub_agent_spoke
+    }
+
+    /// Whether a tool of this name was called.
+    pub fn called(&self, tool: &str) -> bool {
+        self.tools.contains(tool)
+    }
+
+    pub(super) fn prompts(&self) -> u64 {
+        self.prompts
+    }
+
+    pub(super) fn activity(&self) -> u64 {
+        self.activity
+    }
+
+    /// Whether the session is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Whether the session ended without a regular answer, so that its last usage may be unreported.
+    pub(super) fn was_cut(&self) -> bool {
+        matches!(self.end, Some(End::Cut | End::CutByEngine))
+    }
+
+    pub(super) fn was_cut_by_engine(&self) -> bool {
+        self.end == Some(End::CutByEngine)
+    }
+
+    /// Whether the engine noted that a turn reported no usage.
+    pub(super) fn told_incomplete(&self) -> bool {
+        self.told_incomplete
+    }
+}

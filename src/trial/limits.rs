@@ -1,0 +1,78 @@
+//! Which limits of a Case a Trial exceeded, and which of them nothing shows to be kept.
+
+use super::metrics::Observed;
+use crate::case::{Dollars, Limits};
+use crate::result::{LimitGap, Metrics, Warning};
+use crate::tolerance;
+use crate::trace::amount::Amount;
+use crate::trace::{Stop, StopReason};
+
+/// What the limits of a case say of a trial.
+#[derive(Debug, Default, PartialEq)]
+pub struct Found {
+    /// The limit that ended the session, and those whose figure came late.
+    pub exceeded: Vec<Warning>,
+    /// Limits that are not known to be kept.
+    pub unknown: Vec<Warning>,
+}
+
+/// Holds a trial against the limits of its case. The engine enforces `time` and `idle` while a session runs; of a stored
+/// one the times of its events tell.
+pub fn judge(limits: &Limits, metrics: &Metrics, observed: &Observed, is_stored: bool) -> Found {
+    let by_limit = |stop: &&Stop| {
+        use StopReason::{Idle, MaxBudget, MaxTurns, TimedOut};
+        observed.stopped_by_engine && matches!(stop.reason, TimedOut | Idle | MaxTurns | MaxBudget)
+    };
+    let ended_by = observed.stop.as_ref().filter(by_limit).and_then(|stop| stop.detail.as_deref());
+    let mut found = Found::default();
+    if let Some(key) = ended_by {
+        found.exceeded.push(Warning::LimitReached { key: key.to_owned() });
+    }
+    let is_new = |key: &str| ended_by != Some(key);
+    let counts = [
+        ("steps", limits.steps, metrics.steps.map(Amount::Exact), LimitGap::NoToolCalls),
+        ("tool-calls", limits.tool_calls, metrics.tool_calls.map(Amount::Exact), LimitGap::NoToolCalls),
+        ("tokens", limits.tokens, metrics.tokens(), LimitGap::NotReported),
+    ];
+    for (key, limit, figure, gap) in counts {
+        if let Some(limit) = limit.filter(|_| is_new(key)) {
+            let exceeds = figure.is_some_and(|figure| figure.value() > limit);
+            found.hold(key, limit as f64, figure.map(|it| it.map(|count| count as f64)), exceeds, gap);
+        }
+    }
+    if let Some(limit) = limits.cost_usd.map(Dollars::get).filter(|_| is_new("cost-usd")) {
+        let cost = metrics.cost();
+        let exceeds = cost.is_some_and(|cost| tolerance::exceeds(cost.value(), limit));
+        found.hold("cost-usd", limit, cost, exceeds, LimitGap::NotReported);
+    }
+    if is_stored {
+        for (key, limit) in [("time", limits.time), ("idle", limits.idle)] {
+            let Some(limit) = limit.filter(|_| is_new(key)) else { continue };
+            let limit_ms = limit.0.as_millis();
+            let took = if key == "time" { Amount::Exact(observed.took_ms()) } else { observed.idle_ms(limit_ms) };
+            let took = metrics.duration_ms.map(|_| took);
+            let exceeds = took.is_some_and(|took| u128::from(took.value()) > limit_ms);
+            let seconds = took.map(|it| it.map(|ms| ms as f64 / 1000.0));
+            found.hold(key, limit.0.as_secs_f64(), seconds, exceeds, LimitGap::NoTimes);
+        }
+    }
+    found
+}
+
+impl Found {
+    fn hold(&mut self, key: &str, limit: f64, figure: Option<Amount<f64>>, exceeds: bool, gap: LimitGap) {
+        let key = key.to_owned();
+        match figure {
+            None => self.unknown.push(Warning::LimitUnknown { key, limit, at_least: None, gap }),
+            Some(figure) if exceeds => {
+                let (value, at_least) = (figure.value(), !figure.is_exact());
+                self.exceeded.push(Warning::LimitExceeded { key, limit, value, at_least });
+            }
+            Some(Amount::Exact(_)) => {}
+            Some(Amount::AtLeast(value)) => {
+                let gap = if gap == LimitGap::NoTimes { LimitGap::TimesOfText } else { LimitGap::Partial };
+                self.unknown.push(Warning::LimitUnknown { key, limit, at_least: Some(value), gap });
+            }
+        }
+    }
+}
