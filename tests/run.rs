@@ -60,6 +60,8 @@ mod timing;
 mod trust;
 #[path = "run/versions.rs"]
 mod versions;
+#[path = "run/totals.rs"]
+mod totals;
 #[path = "run/warnings.rs"]
 mod warnings;
 #[path = "run/workspaces.rs"]

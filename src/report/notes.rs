@@ -67,10 +67,10 @@ pub fn of(report: &Report) -> Vec<String> {
         notes.push(format!("the cost of {} comes from a price table", plural(priced, "trial")));
     }
     if report.columns.iter().any(|column| column.figures.cost_usd.is_some() && column.figures.cost_unknown > 0) {
-        notes.push("a cost with `≥` leaves out trials that told none".to_owned());
+        notes.push("a cost with `≥` leaves out what trials did not report".to_owned());
     }
     if report.columns.iter().any(|column| column.figures.tokens.is_some() && column.figures.tokens_unknown > 0) {
-        notes.push("tokens with `≥` leave out trials that told none".to_owned());
+        notes.push("tokens with `≥` leave out what trials did not report".to_owned());
     }
     notes
 }
