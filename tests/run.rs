@@ -56,12 +56,12 @@ mod services;
 mod sessions;
 #[path = "run/timing.rs"]
 mod timing;
+#[path = "run/totals.rs"]
+mod totals;
 #[path = "run/trust.rs"]
 mod trust;
 #[path = "run/versions.rs"]
 mod versions;
-#[path = "run/totals.rs"]
-mod totals;
 #[path = "run/warnings.rs"]
 mod warnings;
 #[path = "run/workspaces.rs"]
