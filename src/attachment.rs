@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::regular;
+
 /// Bytes of files that one prompt holds; what is more is a link, where the protocol has any.
 pub const MOST_INLINE: u64 = 8 << 20;
 
@@ -136,7 +138,7 @@ pub fn copy(files: &[PathBuf], folder: &Path) -> io::Result<Vec<Attached>> {
     let mut attached: Vec<Attached> = Vec::new();
     for (number, file) in files.iter().enumerate() {
         let told = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
-        let bytes = fs::read(file).map_err(told)?;
+        let bytes = regular::read(file).map_err(told)?;
         let own = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let is_free = |name: &String| attached.iter().all(|other| other.name != *name);
         let mut names = (number + 1..).map(|n| format!("{n}-{own}"));

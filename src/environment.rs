@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::case::{Case, GitRepository, GitSource, WorkspaceSource};
 use crate::harness::login::named_in_files;
 use crate::harness::{Home, Manifest};
 use crate::secrets::servers::named_values;
+use crate::secrets::urls::UrlSecret;
 use crate::secrets::{self, Masker, looks_secret};
 
 /// Variables that every agent gets, where the engine has them.
@@ -166,24 +168,63 @@ pub fn of_commands(
     env
 }
 
-/// Masks what is secret in the engine's environment, in the agent's, in what the case's MCP servers get, and in the login
+/// Settings of git that run programs. An agent can write them into the workspace's repository.
+const GIT_PROGRAMS: [(&str, &str); 5] = [
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.pager", "cat"),
+    ("core.sshCommand", "false"),
+    ("credential.helper", ""),
+];
+
+/// Keeps what an agent left in its workspace from running inside of the graders' commands: git takes no settings of the
+/// machine and none of [`GIT_PROGRAMS`] from the repository, and Python reads no compiled modules from the workspace.
+/// What the case sets itself stays.
+pub fn isolate_graders(env: &mut BTreeMap<String, String>, home: &Path) {
+    env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
+    let compiled = home.join(".cache/python").to_string_lossy().into_owned();
+    env.entry("PYTHONPYCACHEPREFIX".to_owned()).or_insert(compiled);
+    env.entry("GIT_CONFIG_NOSYSTEM".to_owned()).or_insert_with(|| "1".to_owned());
+    let own: usize = env.get("GIT_CONFIG_COUNT").and_then(|count| count.parse().ok()).unwrap_or(0);
+    let set: Vec<String> =
+        (0..own).filter_map(|n| env.get(&format!("GIT_CONFIG_KEY_{n}"))).map(|key| key.to_ascii_lowercase()).collect();
+    let missing = GIT_PROGRAMS.iter().filter(|(key, _)| !set.contains(&key.to_ascii_lowercase()));
+    let mut count = own;
+    for (key, value) in missing {
+        env.insert(format!("GIT_CONFIG_KEY_{count}"), (*key).to_owned());
+        env.insert(format!("GIT_CONFIG_VALUE_{count}"), (*value).to_owned());
+        count += 1;
+    }
+    env.insert("GIT_CONFIG_COUNT".to_owned(), count.to_string());
+}
+
+/// Returns a masker for what is secret in the engine's environment, in the agent's, in what the case gives, and in the login
 /// files that the agent's home gets a copy of.
 pub fn masker(
     engine: &BTreeMap<String, String>,
     agent: &BTreeMap<String, String>,
     manifest: &Manifest,
-    servers: &[Value],
+    given: &[(String, String)],
 ) -> Masker {
-    let servers = named_values(servers);
-    let servers = servers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let all = engine.iter().chain(agent).map(|(name, value)| (name.as_str(), value.as_str()));
+    let given = given.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let home = user_home(engine);
     let in_files = secrets::files::in_login_files(manifest, home.as_deref());
     let in_files = in_files.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let mut named = manifest.env.secret.clone();
     named.extend(named_in_files(manifest, home.as_deref()));
     named.extend(in_files.clone().map(|(name, _)| name.to_owned()));
-    Masker::of_env(all.chain(servers).chain(in_files), &named)
+    Masker::of_env(all.chain(given).chain(in_files), &named)
+}
+
+/// Returns the named values that a case holds beside its environment: what its MCP servers get, and the credentials in the
+/// URL of its repository.
+pub fn given_by(case: &Case) -> Vec<(String, String)> {
+    let mut given = named_values(&case.mcp_servers);
+    if let WorkspaceSource::Git(GitSource { repository: GitRepository::Url(url), .. }) = &case.workspace.source {
+        given.extend(UrlSecret::of(url).named().map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+    given
 }
 
 /// Secrets that the agent gets, for itself or for MCP servers, and that are too short to mask.

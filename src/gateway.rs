@@ -12,6 +12,7 @@ use self::script::{Stop, Usage};
 
 pub mod anthropic;
 mod beside;
+mod connections;
 pub mod gemini;
 pub mod log;
 pub mod openai_chat;

@@ -26,6 +26,7 @@ pub mod parity;
 pub mod plan;
 pub mod price;
 pub mod process;
+pub mod regular;
 pub mod report;
 pub mod result;
 pub mod rounding;

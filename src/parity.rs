@@ -13,6 +13,7 @@ use crate::grade::GradeRecord;
 use crate::grader::judges_what_is_left;
 use crate::harness::{Capabilities, Manifest, ModelRoute, ModelVia, Parity, PromptVia, UsageConvention};
 use crate::interaction::Interaction;
+use crate::regular;
 use crate::result::TrialResult;
 use crate::run::{RunError, TrialRecord};
 use crate::sandbox;
@@ -193,7 +194,7 @@ async fn run(
 
 /// The kinds of the calls that the main agent carried out, in the order in which they were announced.
 fn calls(trace: &Path) -> Result<Option<Vec<String>>, RunError> {
-    let Ok(file) = std::fs::File::open(trace) else { return Ok(None) };
+    let Ok(file) = regular::open(trace) else { return Ok(None) };
     let unreadable =
         |error: jsonl::ReadError| RunError::Malformed { path: trace.to_owned(), message: error.to_string() };
     let mut reader = jsonl::Reader::new(std::io::BufReader::new(file)).map_err(unreadable)?;

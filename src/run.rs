@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::judge::Chosen;
+use crate::regular;
 use crate::sandbox;
 use crate::values::Fraction;
 use crate::verdict::{PassTrials, Verdict};
@@ -450,7 +451,7 @@ pub fn sync_folder(folder: &Path) -> Result<(), RunError> {
 /// # Errors
 /// It is not there, or not what it should be.
 pub fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, RunError> {
-    let bytes = fs::read(path).map_err(RunError::io("read", path))?;
+    let bytes = regular::read(path).map_err(RunError::io("read", path))?;
     serde_json::from_slice(&bytes)
         .map_err(|error| RunError::Malformed { path: path.to_owned(), message: error.to_string() })
 }

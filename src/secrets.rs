@@ -11,10 +11,12 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
 mod escapes;
 pub mod files;
+mod percent;
 pub mod servers;
 pub mod split;
-
-use escapes::Unescaped;
+pub mod urls;
+mod view;
+mod wrapped;
 
 /// Values shorter than this are not masked: they occur by chance.
 pub const SHORTEST: usize = 8;
@@ -22,7 +24,7 @@ pub const SHORTEST: usize = 8;
 /// JSON may stand in JSON as a text; so often it is looked into.
 const DEPTH: u32 = 4;
 
-/// Finds secret values in text, in raw, JSON-escaped and base64 form.
+/// Finds secret values in text: raw, JSON-escaped, percent-encoded, and as base64, wrapped or not.
 #[derive(Debug, Clone, Default)]
 pub struct Masker {
     finder: Option<AhoCorasick>,
@@ -48,6 +50,8 @@ impl Masker {
                 continue;
             }
             let mut forms = vec![value.to_owned(), escaped(value), escaped(&escaped(value))];
+            // Forms write a space as a plus sign.
+            forms.push(value.replace(' ', "+"));
             forms.extend(base64_forms(value));
             // A value of several lines is met line by line: in a patch, in an output, in a log.
             let lines = value.lines().map(str::trim).filter(|line| line.len() >= 2 * SHORTEST && *line != value);
@@ -118,16 +122,23 @@ impl Masker {
     fn places_in(&self, finder: &AhoCorasick, bytes: &[u8], depth: u32) -> Vec<(Range<usize>, &str)> {
         let mark = |found: aho_corasick::Match| self.marks.get(found.pattern().as_usize()).map_or("", String::as_str);
         let mut places: Vec<_> = finder.find_iter(bytes).map(|found| (found.range(), mark(found))).collect();
+        if depth == 0 {
+            return places;
+        }
         // What serde_json writes is looked for as it stands; others may escape any character they like.
-        if depth == 0 || !escapes::odd(bytes) {
+        let decoded = [
+            escapes::odd(bytes).then(|| escapes::undone(bytes)),
+            percent::occurs(bytes).then(|| percent::undone(bytes)),
+            wrapped::joined(bytes),
+        ];
+        let found = places.len();
+        for view in decoded.iter().flatten() {
+            let below = self.places_in(finder, &view.text, depth - 1);
+            places.extend(below.into_iter().map(|(at, mark)| (view.original(at), mark)));
+        }
+        if places.len() == found {
             return places;
         }
-        let plain = Unescaped::of(bytes);
-        let below = self.places_in(finder, &plain.text, depth - 1);
-        if below.is_empty() {
-            return places;
-        }
-        places.extend(below.into_iter().map(|(at, mark)| (plain.original(at.start)..plain.original(at.end), mark)));
         places.sort_by_key(|(at, _)| (at.start, Reverse(at.end)));
         let mut apart: Vec<(Range<usize>, &str)> = Vec::new();
         for (at, mark) in places {
@@ -297,6 +308,25 @@ mod tests {
             let encoded = STANDARD.encode(&text);
             let masked = masker.mask(&encoded);
             prop_assert!(masked.contains("[redacted:MY_KEY]"), "{encoded}");
+            let percent = |keep: fn(u8) -> bool| -> String {
+                text.bytes().map(|b| if keep(b) { char::from(b).to_string() } else { format!("%{b:02x}") }).collect()
+            };
+            for encoded in [percent(|_| false), percent(|b| b.is_ascii_alphanumeric()), percent(|b| b != b'%' && b != b' ')] {
+                let masked = masker.mask(&encoded);
+                prop_assert!(masked.contains("[redacted:MY_KEY]"), "{encoded} {masked}");
+            }
+        }
+
+        /// Base64 that is broken into lines, wherever its lines end.
+        #[test]
+        fn a_secret_is_masked_in_wrapped_base64(secret in "[ -~]{20,90}", before in "[ -~]{0,99}", width in 16..80usize) {
+            let masker = masker(&secret);
+            let encoded = STANDARD.encode(format!("{before}{secret} and more after it"));
+            for end in ["\n", "\r\n", "\\n"] {
+                let lines: Vec<&str> = encoded.as_bytes().chunks(width).map(|c| std::str::from_utf8(c).unwrap()).collect();
+                let masked = masker.mask(&lines.join(end)).into_owned();
+                prop_assert!(masked.contains("[redacted:MY_KEY]"), "{}", lines.join(end));
+            }
         }
     }
 }

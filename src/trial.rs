@@ -257,7 +257,7 @@ pub fn internal_error(engine: &Engine, attempt: &Attempt, error: &TrialError) ->
 /// What is masked before the agent's environment is known.
 fn masker_before(engine: &Engine, attempt: &Attempt) -> Masker {
     let case = &attempt.case;
-    environment::masker(&engine.env, &case.env, &attempt.manifest, &case.mcp_servers)
+    environment::masker(&engine.env, &case.env, &attempt.manifest, &environment::given_by(case))
 }
 
 /// Makes a folder and whatever is missing above it, and syncs each folder that got a new name.

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use serde::de::DeserializeOwned;
 
+use crate::regular;
+use crate::values::is_hidden;
+
 mod check;
 mod left_out;
 mod locate;
@@ -129,7 +132,7 @@ pub fn write(value: &impl serde::Serialize) -> String {
 /// # Errors
 /// The file cannot be read, or is not UTF-8; the place of the first wrong byte is told.
 pub fn read(path: &Path) -> Result<String, YamlError> {
-    let bytes = std::fs::read(path)
+    let bytes = regular::read(path)
         .map_err(|error| YamlError::at(path, "", None, format!("the file could not be read: {error}")))?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -185,7 +188,7 @@ impl YamlError {
             steps: Vec::new(),
             message: message.into(),
             help: None,
-            text: NamedSource::new(path.display().to_string(), text.to_owned()).with_language("yaml"),
+            text: NamedSource::new(same_length(&path.to_string_lossy()), same_length(text)).with_language("yaml"),
         }))
     }
 
@@ -272,6 +275,17 @@ impl Diagnostic for YamlError {
         let range = self.0.range.clone()?;
         Some(Box::new(std::iter::once(LabeledSpan::new_with_span(Some("here".to_owned()), range))))
     }
+}
+
+/// The text with every character that could act on a terminal replaced by as many question marks as it has bytes, so that
+/// places in it stay where they are.
+fn same_length(text: &str) -> String {
+    let acts = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r') || is_hidden(c);
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if acts(c) { out.extend(std::iter::repeat_n('?', c.len_utf8())) } else { out.push(c) }
+    }
+    out
 }
 
 #[cfg(test)]

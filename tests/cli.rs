@@ -10,6 +10,8 @@ mod commands;
 mod gates;
 #[path = "cli/honest.rs"]
 mod honest;
+#[path = "cli/outputs.rs"]
+mod outputs;
 #[path = "cli/places.rs"]
 mod places;
 #[path = "cli/reports.rs"]

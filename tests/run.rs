@@ -26,6 +26,8 @@ mod exits;
 mod frozen;
 #[path = "run/graders.rs"]
 mod graders;
+#[path = "run/hidden.rs"]
+mod hidden;
 #[path = "run/isolation.rs"]
 mod isolation;
 #[path = "run/limits.rs"]
@@ -42,6 +44,8 @@ mod odd_moments;
 mod policies;
 #[path = "run/replay.rs"]
 mod replay;
+#[path = "run/repositories.rs"]
+mod repositories;
 #[path = "run/resume.rs"]
 mod resume;
 #[path = "run/routes.rs"]

@@ -1,6 +1,5 @@
 //! Plays a stored wire log in the place of an agent: the same lines, at once, in an empty workspace.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use serde_json::Value;
 use super::drive::Task;
 use super::json_stream::Knowing;
 use super::{Adapter, seen};
+use crate::regular;
 use crate::session::Session;
 use crate::trace::recorder::Finished;
 use crate::trace::usage::UsageTotal;
@@ -28,7 +28,7 @@ pub fn play(session: &mut Session, task: &Task) -> Duration {
 }
 
 fn play_file(session: &mut Session, path: &Path) -> std::io::Result<()> {
-    let mut reader = Reader::new(BufReader::new(File::open(path)?));
+    let mut reader = Reader::new(BufReader::new(regular::open(path)?));
     while let Some(line) = reader.next_line()? {
         // What the engine knew then of its own run is not true of this one.
         let start = line.dir == Dir::Engine && matches!(serde_json::from_str(&line.line), Ok(EngineLine::Start { .. }));
@@ -42,7 +42,7 @@ fn play_file(session: &mut Session, path: &Path) -> std::io::Result<()> {
 
 /// Whether a recording is a Trace, and not a session's lines. One of a newer version is a Trace, too.
 pub fn is_trace(path: &Path) -> bool {
-    let reader = File::open(path).map(|file| jsonl::Reader::new(BufReader::new(file)));
+    let reader = regular::open(path).map(|file| jsonl::Reader::new(BufReader::new(file)));
     matches!(reader, Ok(Ok(_) | Err(jsonl::ReadError::Newer(_))))
 }
 
@@ -51,7 +51,7 @@ pub fn is_trace(path: &Path) -> bool {
 /// # Errors
 /// The Trace cannot be read.
 pub fn trace(path: &Path, mut header: Header, mut sink: impl FnMut(Event)) -> std::io::Result<Finished> {
-    let mut reader = jsonl::Reader::new(BufReader::new(File::open(path)?)).map_err(std::io::Error::other)?;
+    let mut reader = jsonl::Reader::new(BufReader::new(regular::open(path)?)).map_err(std::io::Error::other)?;
     let stored = reader.header().clone();
     header.capabilities = stored.capabilities;
     header.model.effective = stored.model.effective;
@@ -117,7 +117,7 @@ pub fn recorded(input: impl BufRead, knowing: &Knowing) -> std::io::Result<Recor
 /// # Errors
 /// The file could not be read.
 pub fn recorded_in(path: &Path) -> std::io::Result<Recorded> {
-    recorded(BufReader::new(File::open(path)?), Knowing::built_in())
+    recorded(BufReader::new(regular::open(path)?), Knowing::built_in())
 }
 
 /// Lines by which Claude Code and its user control a session.

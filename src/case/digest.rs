@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Case, Oracle, WorkspaceSource};
 use crate::interaction::Interaction;
+use crate::regular;
 
 impl Case {
     /// A digest of what its workspace is made from: the source and the setup commands. Of a repository only its place and
@@ -164,7 +165,7 @@ impl Parts {
 }
 
 fn content(path: &Path) -> io::Result<blake3::Hash> {
-    let mut file = std::fs::File::open(path)?;
+    let mut file = regular::open(path)?;
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; 1 << 16];
     loop {

@@ -15,6 +15,7 @@ use super::{
 use crate::grader::{self, Grader};
 use crate::harness::catalog::Catalog;
 use crate::interaction::{Interaction, PolicyFolder};
+use crate::regular;
 use crate::values::Fraction;
 use crate::yaml::{self, LeftOut, Parsed, Part, Step, YamlError, words};
 
@@ -265,7 +266,7 @@ impl Files {
                 (text, parsed)
             }
             Err(error) => {
-                let text = std::fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+                let text = regular::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
                 (text.unwrap_or_default(), Parsed { value: None, left_out: LeftOut::default(), errors: vec![error] })
             }
         };

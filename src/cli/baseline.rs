@@ -4,6 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::compare::{Use, comparable};
+use super::door::{self, Content};
+use super::inside::refuse_elsewhere;
 use super::{CliError, RunsFolder};
 use crate::baseline::{self, Baseline};
 use crate::compare::arm::Words;
@@ -71,8 +73,15 @@ fn set(args: &SetArgs) -> Result<u8, CliError> {
     if baseline.arms.iter().all(|arm| arm.cases.values().all(|case| case.scores.is_empty())) {
         return Err(CliError::unreadable(format!("no trial of run {} has a score to be compared with", record.run)));
     }
-    let path = args.file.clone().or_else(|| baseline::place(&record));
-    let path = path.ok_or_else(|| CliError::unreadable(format!("run {} has no cases", record.run)))?;
+    let path = match &args.file {
+        Some(path) => path.clone(),
+        None => {
+            let path = baseline::place(&record);
+            let path = path.ok_or_else(|| CliError::unreadable(format!("run {} has no cases", record.run)))?;
+            refuse_elsewhere(&path, &[], "name the file with --file")?;
+            path
+        }
+    };
     if !args.replace {
         refuse_to_lose(&path, &baseline)?;
     }
@@ -111,7 +120,7 @@ fn show(args: &ShowArgs) -> Result<u8, CliError> {
     }
     let baseline = Baseline::read(&args.file)?;
     let look = super::terminal::stdout_look();
-    let mut out = std::io::stdout().lock();
+    let mut out = door::stdout(Content::json(matches!(args.format, ShowFormat::Json)));
     let written = match args.format {
         ShowFormat::Table => baseline_table(&baseline, &look, &mut out),
         ShowFormat::Json => {

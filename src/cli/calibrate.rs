@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
+use super::door::{self, Content};
 use super::judges::{self, JudgeArgs};
 use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, engine, inputs, terminal};
@@ -109,7 +110,7 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
         args.out.clone().or_else(|| wanted.file.map(Path::to_path_buf)).unwrap_or_else(|| default_place(&args.rubric));
     super::report::make_place(&place)?;
     write_named(&place, |out| out.write_all(crate::yaml::write(&calibration).as_bytes()))?;
-    let mut out = std::io::stdout().lock();
+    let mut out = door::stdout(Content::json(matches!(args.format, CalibrationFormat::Json)));
     let written = match args.format {
         CalibrationFormat::Table => report::table(&calibration, &terminal::stdout_look(), &mut out),
         CalibrationFormat::Json => report::json(&calibration, &mut out),

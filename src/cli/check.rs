@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
+use super::door::{self, Content};
 use super::run::model_script;
 use super::{CliError, inputs, terminal};
 use crate::case::find::demo_scripts;
@@ -76,7 +77,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
         Err(error) => format!("sandbox bwrap: does not work here: {error}"),
     };
     match args.format {
-        audit::AuditFormat::Table => writeln!(std::io::stdout(), "{read}\n{sandbox}")?,
+        audit::AuditFormat::Table => writeln!(door::stdout(Content::Text), "{read}\n{sandbox}")?,
         audit::AuditFormat::Json => terminal::note(format_args!("{read}\n{sandbox}")),
     }
     if args.audit { audit::run(inputs.cases, args.format) } else { Ok(0) }

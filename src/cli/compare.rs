@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use super::door::{self, Content};
 use super::grade::of_run::origins;
 use super::{CliError, RunsFolder};
 use crate::baseline::{self, Baseline};
@@ -107,7 +108,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
         }
         None => {
             let look = super::terminal::stdout_look();
-            let mut out = std::io::stdout().lock();
+            let mut out = door::stdout(Content::json(matches!(args.format, crate::report::compare::Format::Json)));
             let written = write(args.format, &comparison, &look, &mut out).and_then(|()| out.flush());
             super::import::ignore_closed_pipe(written)?;
         }

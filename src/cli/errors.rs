@@ -1,11 +1,12 @@
 //! How errors reach the user: each with its place, a snippet and the way out, all of them at once.
 
+use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, Report};
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Report, SourceCode};
 
-use super::UNREADABLE;
-use crate::report::text::locale_is_unicode;
+use super::{UNREADABLE, door};
+use crate::report::text::{harmless, locale_is_unicode};
 
 /// Why a command did not do what it was asked.
 #[derive(Debug)]
@@ -48,14 +49,79 @@ impl CliError {
             (false, false) => GraphicalTheme::none(),
         };
         let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(110);
-        let mut err = io::stderr().lock();
+        let mut err = door::stderr();
         for report in &self.reports {
+            let shown = Shown::of(report.as_ref());
             let mut text = String::new();
-            if handler.render_report(&mut text, report.as_ref()).is_err() {
-                text = format!("{report}\n");
+            if handler.render_report(&mut text, &shown).is_err() {
+                text = format!("{shown}\n");
             }
             let _ = write!(err, "{text}");
         }
+    }
+}
+
+/// A diagnostic in which every text is harmless to a terminal: messages name values of files that anybody may have written.
+/// The text of a file is made harmless where the file is read.
+#[derive(Debug)]
+struct Shown<'a> {
+    of: &'a dyn Diagnostic,
+    causes: Option<Box<Cause>>,
+}
+
+/// What an error was caused by.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+struct Cause {
+    message: String,
+    source: Option<Box<Cause>>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(of: &'a dyn Diagnostic) -> Self {
+        fn cause(error: Option<&dyn Error>) -> Option<Box<Cause>> {
+            let error = error?;
+            Some(Box::new(Cause { message: harmless(&error.to_string()), source: cause(error.source()) }))
+        }
+        Self { of, causes: cause(of.source()) }
+    }
+}
+
+impl std::fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&harmless(&self.of.to_string()))
+    }
+}
+
+impl Error for Shown<'_> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.causes.as_deref().map(|cause| cause as &(dyn Error + 'static))
+    }
+}
+
+impl Diagnostic for Shown<'_> {
+    fn code<'b>(&'b self) -> Option<Box<dyn std::fmt::Display + 'b>> {
+        self.of.code()
+    }
+
+    fn help<'b>(&'b self) -> Option<Box<dyn std::fmt::Display + 'b>> {
+        self.of.help().map(|help| Box::new(harmless(&help.to_string())) as Box<dyn std::fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.of.source_code()
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let labels = self.of.labels()?;
+        Some(Box::new(labels.map(|label| {
+            let text = label.label().map(harmless);
+            if label.primary() {
+                LabeledSpan::new_primary_with_span(text, *label.inner())
+            } else {
+                LabeledSpan::new_with_span(text, *label.inner())
+            }
+        })))
     }
 }
 

@@ -1,11 +1,12 @@
 //! `evals gateway`: a server on loopback in a model's place.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::door::{self, Content};
 use super::{CliError, engine};
 use crate::gateway::log::LogLine;
 use crate::gateway::script::Script;
@@ -86,7 +87,7 @@ async fn script(args: &ScriptArgs) -> Result<u8, CliError> {
     let running = server::start(script, options)
         .await
         .map_err(|error| CliError::unreadable(format!("could not listen on port {}: {error}", args.port)))?;
-    let mut out = io::stdout().lock();
+    let mut out = door::stdout(Content::json(matches!(args.format, Format::Json)));
     let told = match args.format {
         Format::Text => writeln!(out, "{}", running.base_url()),
         Format::Json => {

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use super::door::{self, Content};
 use super::list::OutputFormat;
 use super::{CliError, inputs, terminal};
 use crate::adapter::explain::Watcher;
@@ -140,7 +141,7 @@ fn explain(
     format: OutputFormat,
 ) -> Result<u8, CliError> {
     let look = terminal::stdout_look();
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = door::stdout(Content::json(matches!(format, OutputFormat::Json)));
     let mut watcher = Watcher::default();
     let shown = match format {
         OutputFormat::Table => {
@@ -183,7 +184,7 @@ fn write(output: Option<&Path>, write: impl FnOnce(&mut dyn Write) -> io::Result
     match output {
         Some(path) => crate::run::named_file::write_named(path, write)?,
         None => {
-            let mut out = BufWriter::with_capacity(256 << 10, io::stdout().lock());
+            let mut out = door::stdout(Content::Json);
             ignore_closed_pipe(write(&mut out).and_then(|()| out.flush()))?;
         }
     }

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use super::CliError;
+use super::door::{self, Content};
 
 #[derive(Debug, clap::Args)]
 pub struct InitArgs {
@@ -29,7 +30,7 @@ pub fn run(args: &InitArgs) -> Result<u8, CliError> {
             args.folder.join(name).display()
         )));
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = door::stdout(Content::Text);
     for (name, text) in FILES {
         let path = args.folder.join(name);
         if let Some(parent) = path.parent() {

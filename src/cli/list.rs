@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
+use super::door::{self, Content};
 use super::{CliError, inputs, terminal};
 use crate::case::{CaseKind, LoadContext, load_all};
 use crate::report::Summary;
@@ -89,12 +90,16 @@ fn cases(paths: &[PathBuf], format: OutputFormat) -> Result<u8, CliError> {
     for notice in &loaded.notices {
         terminal::note(format_args!("note: {notice}"));
     }
-    written(list::cases(&rows, format.form(), &mut std::io::stdout().lock()))
+    written(list::cases(&rows, format.form(), &mut door::stdout(Content::json(matches!(format, OutputFormat::Json)))))
 }
 
 /// Lists the harnesses.
 pub fn harnesses(format: OutputFormat) -> Result<u8, CliError> {
-    written(list::harnesses(&harness_rows(false)?, format.form(), &mut std::io::stdout().lock()))
+    written(list::harnesses(
+        &harness_rows(false)?,
+        format.form(),
+        &mut door::stdout(Content::json(matches!(format, OutputFormat::Json))),
+    ))
 }
 
 /// What is said of each harness in a list: of all, or of those in the protocol's own registry.
@@ -143,7 +148,12 @@ fn graders(format: OutputFormat) -> Result<u8, CliError> {
             description: grader.read().ok().and_then(|file| file.description),
         })
         .collect();
-    written(list::named("grader", &rows, format.form(), &mut std::io::stdout().lock()))
+    written(list::named(
+        "grader",
+        &rows,
+        format.form(),
+        &mut door::stdout(Content::json(matches!(format, OutputFormat::Json))),
+    ))
 }
 
 fn policies(format: OutputFormat) -> Result<u8, CliError> {
@@ -156,7 +166,12 @@ fn policies(format: OutputFormat) -> Result<u8, CliError> {
             description: policy.description.clone(),
         })
         .collect();
-    written(list::named("policy", &rows, format.form(), &mut std::io::stdout().lock()))
+    written(list::named(
+        "policy",
+        &rows,
+        format.form(),
+        &mut door::stdout(Content::json(matches!(format, OutputFormat::Json))),
+    ))
 }
 
 fn runs(args: &ListArgs) -> Result<u8, CliError> {
@@ -188,7 +203,11 @@ fn runs(args: &ListArgs) -> Result<u8, CliError> {
             }
         })
         .collect();
-    written(list::runs(&rows, args.format.form(), &mut std::io::stdout().lock()))
+    written(list::runs(
+        &rows,
+        args.format.form(),
+        &mut door::stdout(Content::json(matches!(args.format, OutputFormat::Json))),
+    ))
 }
 
 /// The exit code of a list that was written.

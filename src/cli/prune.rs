@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use super::door::{self, Content};
 use super::{CliError, RunsFolder};
 use crate::run::folder::{self, RunFolder};
 use crate::workspace::remove::remove;
@@ -20,7 +21,7 @@ pub struct PruneArgs {
 
 pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
     let runs = folder::all(&args.folder.runs);
-    let mut out = std::io::stdout().lock();
+    let mut out = door::stdout(Content::Text);
     for (path, record) in runs.iter().skip(args.keep) {
         if args.dry_run {
             writeln!(out, "would remove {}", record.run)?;

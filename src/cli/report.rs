@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::door::{self, Content};
 use super::{CliError, RunsFolder, terminal};
 use crate::report::compare::page::gate_word;
 use crate::report::format::{self, Format, ReporterArg};
@@ -126,7 +127,13 @@ pub fn write_all(mut report: Report, reporters: &[ReporterArg], otherwise: Optio
 
 fn print(report: &Report, format: Format) -> Result<(), CliError> {
     let look = terminal::stdout_look();
-    let mut out = io::stdout().lock();
+    if format == Format::Github {
+        // Its lines are commands; what agents said stands escaped in them.
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        let written = format::write(format, report, &look, &mut out).and_then(|()| out.flush());
+        return super::import::ignore_closed_pipe(written);
+    }
+    let mut out = door::stdout(Content::json(matches!(format, Format::Json | Format::Jsonl)));
     let written = format::write(format, report, &look, &mut out).and_then(|()| out.flush());
     super::import::ignore_closed_pipe(written)
 }

@@ -384,7 +384,7 @@ async fn carry_out(
         if may_move(terminal::stderr_is_terminal(), ci.as_deref(), args.no_progress || manual) {
             Box::new(Live::on_stderr(look))
         } else {
-            Box::new(Plain::new(std::io::stderr(), look))
+            Box::new(Plain::new(super::door::Notes, look))
         };
     let run = Run {
         folder: &prepared.folder,

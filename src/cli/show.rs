@@ -1,10 +1,11 @@
 //! `evals show`: the trace of a trial, for reading in a terminal.
 
-use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::Path;
 
+use super::door::{self, Content};
 use super::{CliError, RunsFolder, terminal};
+use crate::regular;
 use crate::report::{self, show};
 use crate::result::TrialResult;
 use crate::run::folder::{self, RunFolder};
@@ -49,7 +50,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
         return trace(&file, result.as_ref(), args.full);
     }
     match result {
-        Some(result) => shown(show::result(&result, &terminal::stdout_look(), &mut std::io::stdout().lock())),
+        Some(result) => shown(show::result(&result, &terminal::stdout_look(), &mut door::stdout(Content::Text))),
         None => Err(CliError::unreadable(format!(
             "trial {} has no trace: {}",
             report::trial_name(&trial.case, &trial.harness, &trial.arm, trial.trial),
@@ -60,10 +61,10 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
 
 fn trace(path: &Path, result: Option<&TrialResult>, full: bool) -> Result<u8, CliError> {
     let failed = |error: &dyn std::fmt::Display| CliError::unreadable(format!("{}: {error}", path.display()));
-    let file = File::open(path).map_err(|error| failed(&error))?;
+    let file = regular::open(path).map_err(|error| failed(&error))?;
     let mut reader = Reader::new(BufReader::new(file)).map_err(|error| failed(&error))?;
     let look = terminal::stdout_look();
-    let mut out = std::io::stdout().lock();
+    let mut out = door::stdout(Content::Text);
     match show::trace(&mut reader, full, &look, &mut out) {
         Ok(()) => {}
         Err(show::ShowError::Write(error)) => return shown(Err(error)),

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
+use super::door::{self, Content};
 use super::grade::{of_run as graded, of_traces};
+use super::inside::refuse_elsewhere;
 use super::{CliError, RunsFolder, engine, terminal};
 use crate::report::snapshots;
 use crate::report::text::harmless;
@@ -98,6 +100,8 @@ struct Meant {
     notes: Vec<String>,
     /// Snapshots that nothing refers to.
     unreferenced: Vec<Unreferenced>,
+    /// The cases that the user named.
+    named: Vec<PathBuf>,
 }
 
 pub fn run(args: &SnapshotArgs) -> Result<u8, CliError> {
@@ -144,7 +148,7 @@ fn in_traces(chosen: &Chosen) -> Result<Meant, CliError> {
     let case = of_traces::case(&chosen.cases)?;
     let private = engine::temporary()?;
     let placed = gather::of_traces(&chosen.stored, &case, chosen.harness.as_deref(), private.path())?;
-    Ok(Meant { placed, run: None, notes: Vec::new(), unreferenced: Vec::new() })
+    Ok(Meant { placed, run: None, notes: Vec::new(), unreferenced: Vec::new(), named: chosen.cases.clone() })
 }
 
 fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
@@ -161,7 +165,7 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
     let cases = graded::cases(&chosen.cases, &record)?;
     let (placed, notes) = gather::of_run(&run, &record, &cases, true)?;
     let unreferenced = unreferenced::of_run(&record, &cases, &placed);
-    Ok(Meant { placed, run: Some(run), notes, unreferenced })
+    Ok(Meant { placed, run: Some(run), notes, unreferenced, named: chosen.cases.clone() })
 }
 
 fn check(chosen: &Chosen, format: Shown) -> Result<u8, CliError> {
@@ -170,7 +174,7 @@ fn check(chosen: &Chosen, format: Shown) -> Result<u8, CliError> {
     // What cannot be read is an error of the command, whatever else differs.
     let unread = unreadable(&meant);
     let code = unread.as_ref().map_or_else(CliError::code, |()| exit_code(&all));
-    let mut out = std::io::stdout().lock();
+    let mut out = door::stdout(Content::json(format == Shown::Json));
     if format == Shown::Json {
         #[derive(Serialize)]
         struct Document<'a> {
@@ -236,7 +240,7 @@ fn accept(meant: &Meant, add: bool) -> Result<u8, CliError> {
         return Err(CliError::unreadable("CI is set, so nothing is written; accept snapshots where you review them"));
     }
     let all = compared(meant)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = door::stdout(Content::Text);
     let mut accepted = 0;
     for (one, placed) in all.iter().zip(&meant.placed).filter(|(one, _)| one.differs && one.trials > 0) {
         let now = decide(meant, one, placed, Decision::Accept { beside: add })?;
@@ -265,7 +269,7 @@ fn reject(meant: &Meant) -> Result<u8, CliError> {
         ));
     }
     let all = compared(meant)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = door::stdout(Content::Text);
     let mut rejected = 0;
     for (one, placed) in all.iter().zip(&meant.placed).filter(|(one, _)| one.differs && !one.rejected) {
         decide(meant, one, placed, Decision::Reject)?;
@@ -290,6 +294,7 @@ fn decide(meant: &Meant, one: &Compared, placed: &Placed, decision: Decision) ->
     let mut now = one.clone();
     match decision {
         Decision::Accept { beside } => {
+            refuse_elsewhere(&placed.file, &meant.named, "name where the cases are with --case")?;
             placed.accept(beside, &mut now)?;
             now.rejected = false;
         }

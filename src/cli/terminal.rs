@@ -23,7 +23,8 @@ pub fn stderr_look() -> Look {
 
 /// Says a line on standard error. One that nobody can read must not end what is at work, nor change how it ends.
 pub fn note(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let mut out = super::door::stderr();
+    let _ = writeln!(out, "{line}");
 }
 
 /// Says that a stored result is not the one that was judged, if it is not.

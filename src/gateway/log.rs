@@ -58,7 +58,30 @@ pub struct LogLine {
     pub problem: Option<String>,
 }
 
+/// Characters that are kept of each text of a request.
+const LONGEST: usize = 1000;
+/// Names of tools that are kept.
+const MOST_TOOLS: usize = 500;
+
 impl LogLine {
+    /// The line with what came from the request cut to a bounded length.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        let cut = |text: &mut String| {
+            if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+                text.truncate(end);
+                text.push('…');
+            }
+        };
+        cut(&mut self.method);
+        cut(&mut self.path);
+        self.model.iter_mut().for_each(cut);
+        self.problem.iter_mut().for_each(cut);
+        self.tools.truncate(MOST_TOOLS);
+        self.tools.iter_mut().for_each(cut);
+        self
+    }
+
     /// The line, without its end.
     pub fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"problem\":\"not written: {error}\"}}"))

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
 
+use super::connections::{HEAD, serve};
 use super::log::LogLine;
 use super::play::{Answer, Before, Played, Scene, What, play};
 use super::script::Script;
@@ -27,6 +28,9 @@ const MAX_REQUEST: usize = 256 << 20;
 
 /// So many lines of the log are kept; an agent that asks without end fills no memory.
 const MAX_LOG: usize = 20_000;
+
+/// So many places of conversations are remembered.
+const MAX_PLACES: usize = 100_000;
 
 /// How a server is started.
 #[derive(Default)]
@@ -50,7 +54,7 @@ pub type Tell = Box<dyn Fn(&LogLine) + Send + Sync>;
 pub struct Running {
     address: SocketAddr,
     shared: Arc<Shared>,
-    served: Vec<JoinHandle<io::Result<()>>>,
+    served: Vec<JoinHandle<()>>,
 }
 
 /// Starts a server on loopback that plays a script.
@@ -73,10 +77,9 @@ pub async fn start(script: Script, options: Options) -> io::Result<Running> {
     let mut served = Vec::new();
     if let Some(path) = options.socket {
         let listener = UnixListener::bind(path)?;
-        let router = router.clone();
-        served.push(tokio::spawn(async move { axum::serve(listener, router).await }));
+        served.push(tokio::spawn(serve(listener, router.clone(), HEAD)));
     }
-    served.push(tokio::spawn(async move { axum::serve(listener, router).await }));
+    served.push(tokio::spawn(serve(listener, router, HEAD)));
     Ok(Running { address, shared, served })
 }
 
@@ -166,11 +169,25 @@ impl Wants {
     }
 }
 
+/// Returns true if a request was sent to this machine. A page in a browser can reach loopback by a name of its own.
+fn host_is_loopback(headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
+        _ => host,
+    };
+    name.eq_ignore_ascii_case("localhost") || name == "127.0.0.1" || name == "[::1]"
+}
+
 async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let path = head.uri.path().to_owned();
     let query = head.uri.query().unwrap_or("").to_owned();
     let wants = Wants::of(&head.method, &path);
+    if !host_is_loopback(&head.headers) {
+        let message = "the gateway answers requests whose Host header names this machine's loopback address";
+        return whole(StatusCode::FORBIDDEN, &json!({"error": {"message": message, "type": "permission_error"}}));
+    }
     let bytes = to_bytes(body, MAX_REQUEST).await;
     let line = LogLine {
         at_ms: u64::try_from(shared.began.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -238,6 +255,10 @@ async fn model_answer(shared: &Shared, api: Api, path: &str, query: &str, body: 
         let mut before = lock(&shared.before);
         let (sub_agent, _) = shared.script.turns_for(&asked.opening);
         let place = (sub_agent, asked.model_turns, asked.tool_results, hash(&asked.opening));
+        if before.len() >= MAX_PLACES {
+            // What was played there is played once more; the agent has long been lost.
+            before.clear();
+        }
         let met = before.entry(place).or_default();
         let scene = Scene { workspace: shared.workspace.as_deref(), prompts: &shared.prompts };
         let played = play(&shared.script, api, &asked, scene, *met);
@@ -387,7 +408,7 @@ impl Shared {
     /// Writes a line down and gives its request a number.
     fn write(&self, line: LogLine) -> LogLine {
         let mut log = lock(&self.log);
-        let line = LogLine { request: log.requests, ..line };
+        let line = LogLine { request: log.requests, ..line }.bounded();
         log.requests += 1;
         if log.lines.len() < MAX_LOG {
             log.lines.push(line.clone());

@@ -1,7 +1,7 @@
 //! `files`: what lies in the workspace when the agent has stopped.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
@@ -12,6 +12,7 @@ use super::checks::Checks;
 use super::lists::{OneOrList, filled, filled_map};
 use super::{Body, Evidence, Judge, WrongPart, words};
 use crate::grade::Grade;
+use crate::regular;
 use crate::values::{PathGlob, Pattern};
 use crate::yaml::Step;
 
@@ -137,7 +138,7 @@ impl Judge for FilesJudge {
         }
         let shown = |file: &Path| shown_file(file, evidence.case_folder);
         for (path, file) in &self.0.equals {
-            let wanted = match fs::read(evidence.case_folder.join(file)) {
+            let wanted = match regular::read(evidence.case_folder.join(file)) {
                 Ok(wanted) => wanted,
                 Err(error) => {
                     checks.unknown(format!("`{}` of the case could not be read: {error}", shown(file)));
@@ -193,7 +194,7 @@ fn read_within(workspace: &Path, path: &str) -> Result<Vec<u8>, Unreadable> {
         return Err(Unreadable::Not("is not a file".to_owned()));
     }
     let mut content = Vec::new();
-    File::open(&real).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut content)).map_err(failed)?;
+    regular::open(&real).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut content)).map_err(failed)?;
     if content.len() as u64 > LARGEST {
         return Err(Unreadable::Unknown(format!("is larger than {} MiB", LARGEST >> 20)));
     }

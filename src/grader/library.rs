@@ -1,6 +1,7 @@
 //! Named graders from `graders/`, and how `use` takes them from there.
 
 use crate::expression::place;
+use crate::regular;
 use crate::yaml::{self, OwnedStep, Part, Step, YamlError};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -79,7 +80,7 @@ impl Library {
         for entry in entries {
             let path = entry?.path();
             let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".yaml")) else { continue };
-            let text = fs::read_to_string(&path)
+            let text = regular::read_to_string(&path)
                 .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
             let origin = path.display().to_string();
             self.insert(name, NamedGrader { origin, folder: Some(folder.to_path_buf()), text });

@@ -1,6 +1,5 @@
 //! `pairwise`: a model compares what the agent came to with a reference, in both orders.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +16,7 @@ use crate::judge::rubric::{Judgement, calibration_beside, mark_uncalibrated};
 use crate::judge::view::{Rules, Show, View};
 use crate::judge::{JudgeRecord, joined};
 use crate::model_client::ModelName;
+use crate::regular;
 use crate::trace::jsonl::Reader;
 use crate::trace::{Body as TraceBody, Model};
 use crate::yaml::Step;
@@ -123,7 +123,7 @@ impl Pairwise {
             format!("compares with `{}`, which could not be read: {error}", path.display())
         };
         if let Some(path) = &self.reference.file {
-            return match std::fs::read_to_string(folder.join(path)) {
+            return match regular::read_to_string(folder.join(path)) {
                 Err(error) => at("file", lacks(path, &error)),
                 Ok(text) if text.trim().is_empty() => {
                     at("file", format!("compares with nothing: `{}` is empty", path.display()))
@@ -132,7 +132,7 @@ impl Pairwise {
             };
         }
         let path = self.reference.trace.as_ref()?;
-        let file = File::open(folder.join(path)).map_err(|error| lacks(path, &error));
+        let file = regular::open(folder.join(path)).map_err(|error| lacks(path, &error));
         let read = file.and_then(|file| Reader::new(BufReader::new(file)).map_err(|error| lacks(path, &error)));
         read.err().and_then(|why| at("trace", why))
     }
@@ -208,7 +208,7 @@ impl Pairwise {
     fn stored(&self, path: &Path) -> Result<(View, String, Model), String> {
         let lacks =
             |error: &dyn std::fmt::Display| format!("`{}` could not be read: {error}", shown_path(path).display());
-        let file = File::open(path).map_err(|error| lacks(&error))?;
+        let file = regular::open(path).map_err(|error| lacks(&error))?;
         let mut reader = Reader::new(BufReader::new(file)).map_err(|error| lacks(&error))?;
         let model = reader.header().model.clone();
         let (mut view, mut output) = (View::new(self.rules()), String::new());
@@ -264,7 +264,7 @@ impl Pairwise {
             format!("the reference `{}` could not be read: {error}", shown_path(path).display())
         };
         if let Some(path) = &self.reference.trace {
-            let file = File::open(case_folder.join(path)).map_err(|error| lacks(path, &error))?;
+            let file = regular::open(case_folder.join(path)).map_err(|error| lacks(path, &error))?;
             let mut reader = Reader::new(BufReader::new(file)).map_err(|error| lacks(path, &error))?;
             let mut view = View::new(self.rules());
             while let Some(event) = reader.next_event().map_err(|error| lacks(path, &error))? {
@@ -275,7 +275,7 @@ impl Pairwise {
         }
         let (text, missing) = match &self.reference.file {
             Some(path) => {
-                let text = std::fs::read_to_string(case_folder.join(path)).map_err(|error| lacks(path, &error))?;
+                let text = regular::read_to_string(case_folder.join(path)).map_err(|error| lacks(path, &error))?;
                 cut(&text)
             }
             None => cut(self.reference.text.as_deref().unwrap_or_default()),

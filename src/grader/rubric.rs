@@ -4,6 +4,7 @@ use super::{Body, Evidence, Judge, WrongPart};
 use crate::grade::Grade;
 use crate::judge::rubric::{Judgement, Rubric};
 use crate::judge::view::{Rules, View};
+use crate::regular;
 use crate::trace::Event;
 
 impl Body for Rubric {
@@ -61,7 +62,7 @@ pub(super) async fn patch(evidence: &Evidence<'_>, characters: usize) -> Option<
     let read = tokio::task::spawn_blocking(move || {
         use std::io::Read;
         let mut bytes = Vec::new();
-        std::fs::File::open(path).ok()?.take(most).read_to_end(&mut bytes).ok()?;
+        regular::open(path).ok()?.take(most).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     });
     read.await.ok().flatten()

@@ -10,6 +10,7 @@ use super::JudgeRecord;
 use super::criteria::Said;
 use super::paired::Pairs;
 use crate::model_client::ModelName;
+use crate::regular;
 use crate::rounding;
 use crate::statistics::agreement::{self, Judged};
 use crate::statistics::{Interval, LEVEL, rates};
@@ -274,7 +275,7 @@ fn standing(wanted: &Wanted<'_>, judges: &[ModelName], case_folder: &Path) -> Re
     let path = case_folder.join(path);
     let shown = shown(&path);
     let text =
-        std::fs::read_to_string(&path).map_err(|_| format!("there is no {shown}; make it with `evals calibrate`"))?;
+        regular::read_to_string(&path).map_err(|_| format!("there is no {shown}; make it with `evals calibrate`"))?;
     let calibration: Calibration =
         crate::yaml::parse(&path, &text).map_err(|error| format!("{shown} cannot be read: {error}"))?;
     if calibration.prompt_digest != wanted.prompt_digest {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{ModelName, Question, Reply, Service, without_marks};
+use crate::regular;
 use crate::trace::Usage;
 
 /// The form of these files; those of another one are asked for again.
@@ -38,7 +39,7 @@ impl Place {
 
     /// The answer, where there is one that can be read.
     pub(super) fn read(&self) -> Option<Reply> {
-        let kept: Kept = serde_json::from_slice(&fs::read(&self.0).ok()?).ok()?;
+        let kept: Kept = serde_json::from_slice(&regular::read(&self.0).ok()?).ok()?;
         let Kept { version, model, text, usage } = kept;
         (version == VERSION).then_some(Reply { text, model, usage, cached: true, earlier: Vec::new() })
     }

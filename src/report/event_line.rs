@@ -1,13 +1,13 @@
 //! One line about an event of a Trace, for lists of evidence; and what a call is about, in a few words.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::text::{Look, one_line};
+use crate::regular;
 use crate::trace::jsonl::{ReadError, Reader};
 use crate::trace::usage::Measure;
 use crate::trace::view;
@@ -36,7 +36,7 @@ pub fn lines_of(
 ) -> Result<BTreeMap<u64, String>, EventsError> {
     let mut lines = BTreeMap::new();
     let Some(last) = wanted.last() else { return Ok(lines) };
-    let mut reader = Reader::new(BufReader::new(File::open(trace)?))?;
+    let mut reader = Reader::new(BufReader::new(regular::open(trace)?))?;
     let cwd = reader.header().cwd.clone();
     let mut names = Names::new(cwd);
     while let Some(event) = reader.next_event()? {

@@ -1,9 +1,9 @@
 //! What reports take from the stored files of trials beside their results: final answers, earlier attempts, who the agent was.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use crate::regular;
 use crate::result::TrialResult;
 use crate::run::read_json;
 use crate::trace::jsonl::{Reader, read_event};
@@ -16,7 +16,7 @@ const BLOCK: u64 = 8 << 10;
 
 /// The final answer of a trial, from the last line of its trace. Nothing where there is no trace, or no answer in it.
 pub fn answer(trial: &Path) -> Option<String> {
-    let mut file = File::open(trial.join("trace.jsonl")).ok()?;
+    let mut file = regular::open(trial.join("trace.jsonl")).ok()?;
     let line = last_line(&mut file).ok()??;
     match read_event(&line)?.body {
         Body::Stop(stop) => stop.output.filter(|output| !output.trim().is_empty()),
@@ -56,7 +56,7 @@ pub fn earlier_attempts(trial: &Path, result: &TrialResult) -> Vec<TrialResult> 
 
 /// Who the agent of a trial said it was.
 pub fn agent(trial: &Path) -> Option<Agent> {
-    let file = File::open(trial.join("trace.jsonl")).ok()?;
+    let file = regular::open(trial.join("trace.jsonl")).ok()?;
     Reader::new(BufReader::new(file)).ok()?.header().agent.clone()
 }
 

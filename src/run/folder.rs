@@ -13,6 +13,7 @@ use super::integrity;
 use super::journal::{self, TrialKey, TrialState};
 use super::names::{case_folder, folder_name};
 use super::{RunError, RunRecord, TrialRecord, VERSION, read_json, sync_folder, write_whole};
+use crate::regular;
 use crate::result::TrialResult;
 
 /// How long the lock of a run is waited for.
@@ -199,7 +200,7 @@ impl RunFolder {
         see: &mut impl FnMut(&mut T, TrialResult),
     ) -> Result<Option<T>, RunError> {
         let path = self.path.join("results.jsonl");
-        let file = File::open(&path).map_err(RunError::io("read", &path))?;
+        let file = regular::open(&path).map_err(RunError::io("read", &path))?;
         let mut folded = begin();
         let mut expected = expected.iter();
         let malformed = |number: usize, why: String| {

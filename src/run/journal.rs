@@ -10,6 +10,7 @@ use std::sync::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::{RunError, write_whole};
+use crate::regular;
 use crate::verdict::Verdict;
 
 /// A line of the journal.
@@ -71,7 +72,7 @@ impl Journal {
     pub fn open(path: &Path) -> Result<Self, RunError> {
         let mut file =
             OpenOptions::new().create(true).append(true).open(path).map_err(RunError::io("open the journal", path))?;
-        let mut text = fs::read(path).map_err(RunError::io("read the journal", path))?;
+        let mut text = regular::read(path).map_err(RunError::io("read the journal", path))?;
         if text.last().is_some_and(|byte| *byte != b'\n') {
             file.write_all(b"\n").map_err(RunError::io("write the journal", path))?;
             text.push(b'\n');
@@ -116,7 +117,7 @@ impl Journal {
     /// The file system refused.
     pub fn settle(&self) -> Result<Option<PathBuf>, RunError> {
         let inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if fs::read(&self.path).is_ok_and(|found| found == inner.text) {
+        if regular::read(&self.path).is_ok_and(|found| found == inner.text) {
             return Ok(None);
         }
         let aside = |number: u32| self.path.with_file_name(format!("journal.changed-{number}.jsonl"));
@@ -227,7 +228,7 @@ pub(super) fn read_as(path: &Path, digests: bool) -> Result<HashMap<TrialKey, Tr
     if !path.exists() {
         return Ok(states);
     }
-    let bytes = fs::read(path).map_err(RunError::io("read the journal", path))?;
+    let bytes = regular::read(path).map_err(RunError::io("read the journal", path))?;
     for (number, text) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
         let Ok(line) = serde_json::from_slice::<JournalLine>(text) else { continue };
         let holds = chain.holds(text);

@@ -1,48 +1,28 @@
-//! Text with JSON's escapes undone, however their writer spelled them, and where each of its bytes stood.
+//! Undoes the escapes of JSON, however their writer spelled them.
 
-/// What a text says when its escapes are undone.
-pub(super) struct Unescaped {
-    /// What it says.
-    pub(super) text: Vec<u8>,
-    /// From this byte of the text on, the original goes on from that one.
-    jumps: Vec<(usize, usize)>,
-}
+use super::view::View;
 
 /// Whether a text holds escapes that [`serde_json`] does not write: `\u0026`, `\/`.
 pub(super) fn odd(bytes: &[u8]) -> bool {
     memchr::memchr_iter(b'\\', bytes).any(|at| matches!(bytes.get(at + 1), Some(b'u' | b'/')))
 }
 
-impl Unescaped {
-    /// Undoes one level of escapes. A backslash that begins none stays.
-    pub(super) fn of(bytes: &[u8]) -> Self {
-        let mut text = Vec::with_capacity(bytes.len());
-        let mut jumps = Vec::new();
-        let mut copied = 0;
-        while let Some(at) = memchr::memchr(b'\\', &bytes[copied..]).map(|at| copied + at) {
-            text.extend_from_slice(&bytes[copied..at]);
-            let Some((meant, length)) = escape(&bytes[at..]) else {
-                text.push(b'\\');
-                copied = at + 1;
-                continue;
-            };
-            jumps.push((text.len(), at));
-            text.extend_from_slice(meant.encode_utf8(&mut [0; 4]).as_bytes());
-            copied = at + length;
-            jumps.push((text.len(), copied));
-        }
-        text.extend_from_slice(&bytes[copied..]);
-        Self { text, jumps }
+/// Undoes one level of escapes. A backslash that begins none stays.
+pub(super) fn undone(bytes: &[u8]) -> View {
+    let mut view = View::default();
+    let mut copied = 0;
+    while let Some(at) = memchr::memchr(b'\\', &bytes[copied..]).map(|at| copied + at) {
+        view.text.extend_from_slice(&bytes[copied..at]);
+        let Some((meant, length)) = escape(&bytes[at..]) else {
+            view.text.push(b'\\');
+            copied = at + 1;
+            continue;
+        };
+        copied = at + length;
+        view.decoded(meant.encode_utf8(&mut [0; 4]).as_bytes(), at..copied);
     }
-
-    /// Where a place of the text is in the original.
-    pub(super) fn original(&self, at: usize) -> usize {
-        let before = self.jumps.partition_point(|(text, _)| *text <= at);
-        match before.checked_sub(1).and_then(|last| self.jumps.get(last)) {
-            Some((text, original)) => original + (at - text),
-            None => at,
-        }
-    }
+    view.text.extend_from_slice(&bytes[copied..]);
+    view
 }
 
 /// The character that the escape at the start means, and how long it is.
@@ -81,11 +61,11 @@ mod tests {
     #[test]
     fn escapes_are_undone_and_every_place_is_known() {
         let raw = br#"a\u0026b\ud83d\ude00\/\\u\x\"e"#;
-        let plain = Unescaped::of(raw);
+        let plain = undone(raw);
         assert_eq!(String::from_utf8(plain.text.clone()).unwrap(), "a&b😀/\\u\\x\"e");
         let of = |text: &str| {
             let at = plain.text.windows(text.len()).position(|part| part == text.as_bytes()).unwrap();
-            let part = &raw[plain.original(at)..plain.original(at + text.len())];
+            let part = &raw[plain.original(at..at + text.len())];
             String::from_utf8_lossy(part).into_owned()
         };
         assert_eq!(of("&b"), r"\u0026b");
@@ -98,9 +78,9 @@ mod tests {
     #[test]
     fn what_is_no_escape_stays() {
         for text in ["", "\\", "\\u", "\\u12", "\\ud800", "\\ud800\\n", "\\ud800\\u0041", "C:\\users"] {
-            let plain = Unescaped::of(text.as_bytes());
+            let plain = undone(text.as_bytes());
             assert!(plain.text.starts_with(&text.as_bytes()[..text.len().min(2)]), "{text}");
-            assert_eq!(plain.original(plain.text.len()), text.len());
+            assert_eq!(plain.original(0..plain.text.len()).end, text.len());
         }
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::de::IgnoredAny;
 
 use super::Masker;
-use super::escapes::Unescaped;
+use super::escapes;
 use crate::run::{RunError, write_whole};
 use crate::wire::{Dir, Reader, WireLine};
 
@@ -92,7 +92,7 @@ impl Streams {
         }
         let (Some(stream), Some(said)) = (self.0.get_mut(path), text.get(at.clone())) else { return };
         if escaped && said.contains('\\') {
-            stream.text.extend_from_slice(&Unescaped::of(said.as_bytes()).text);
+            stream.text.extend_from_slice(&escapes::undone(said.as_bytes()).text);
         } else {
             stream.text.extend_from_slice(said.as_bytes());
         }
@@ -137,12 +137,7 @@ fn apply(line: &mut WireLine, edits: &[Edit]) {
     let mut copied = 0;
     for Edit { at, escaped, part, mark } in edits {
         let said = line.line.get(at.clone()).unwrap_or_default();
-        let part = if *escaped {
-            let plain = Unescaped::of(said.as_bytes());
-            plain.original(part.start)..plain.original(part.end)
-        } else {
-            part.clone()
-        };
+        let part = if *escaped { escapes::undone(said.as_bytes()).original(part.clone()) } else { part.clone() };
         masked.push_str(line.line.get(copied..at.start + part.start).unwrap_or_default());
         masked.push_str(mark);
         copied = at.start + part.end;

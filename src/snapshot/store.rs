@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::form;
 use super::set::Accepted;
+use crate::regular;
 use crate::run::names::folder_name;
 use crate::run::{RunError, write_whole};
 
@@ -67,7 +68,7 @@ pub enum StoreError {
 /// # Errors
 /// The file is there and cannot be read.
 pub fn read(path: &Path) -> Result<Option<Accepted>, StoreError> {
-    match fs::read_to_string(path) {
+    match regular::read_to_string(path) {
         Ok(text) => form::read(&text).map(Some).map_err(|source| StoreError::Form { path: path.to_owned(), source }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(StoreError::Io { path: path.to_owned(), source }),

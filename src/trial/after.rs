@@ -10,7 +10,7 @@ use crate::result::Warning;
 use crate::run::{Part, write_part};
 use crate::secrets::Masker;
 use crate::workspace::change::{Change, compare};
-use crate::workspace::copy_folder;
+use crate::workspace::hidden;
 use crate::workspace::make_ready::make_ready;
 use crate::workspace::tree::{Ignore, Tree};
 
@@ -72,14 +72,14 @@ pub(super) fn after_the_agent(
 pub(super) fn lay_over(case: &Case, before: &Path, workspace: &Path, now: &Tree) -> Result<Vec<Warning>, TrialError> {
     let put_back =
         protected::restore(&case.workspace.protect, before, workspace, now).map_err(io("put protected files back"))?;
-    lay_hidden(case, workspace)?;
+    lay_hidden(case, before, workspace)?;
     Ok(put_back)
 }
 
 /// Lays the hidden files over a workspace.
-pub(super) fn lay_hidden(case: &Case, workspace: &Path) -> Result<(), TrialError> {
+pub(super) fn lay_hidden(case: &Case, before: &Path, workspace: &Path) -> Result<(), TrialError> {
     match &case.hidden {
-        Some(hidden) => copy_folder(hidden, workspace, true)
+        Some(from) => hidden::lay(from, before, workspace)
             .map_err(|error| io("lay the hidden files over")(std::io::Error::other(error))),
         None => Ok(()),
     }

@@ -1,6 +1,5 @@
 //! Grades a stored trial again: its Trace, and the workspace that was kept or is made again from its source and patch.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::after::{lay_hidden, lay_over};
@@ -12,6 +11,7 @@ use super::{Attempt, Engine, Folders, Outcome, TrialError, aside, io, lost, prot
 use crate::environment;
 use crate::grade::Outcome as Graded;
 use crate::grader::{Kind, unique_names};
+use crate::regular;
 use crate::result::{TrialResult, Warning, Was};
 use crate::run::TrialRecord;
 use crate::secrets::Masker;
@@ -50,7 +50,7 @@ pub struct Left {
 /// The engine itself failed.
 pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Outcome, TrialError> {
     let case = &attempt.case;
-    let masker = environment::masker(&engine.env, &case.env, &attempt.manifest, &case.mcp_servers);
+    let masker = environment::masker(&engine.env, &case.env, &attempt.manifest, &environment::given_by(case));
     let Some(trace) = &left.trace else {
         return Ok(done(without_trace(attempt, left, "its trace is gone"), left, &masker));
     };
@@ -221,7 +221,7 @@ impl Ready {
         if !judges.iter().any(|judge| judge.kind.looks_into_workspace() && !judge.kind.judges_without_workspace()) {
             self.warnings.clear();
         }
-        nowhere(&graders_shell(&shell(engine, attempt, folders, &inside)?, folders, judges)?, folders)
+        nowhere(&graders_shell(&shell(engine, attempt, folders, &inside)?, folders, &attempt.case)?, folders)
     }
 
     /// Takes back what a workspace that lacks something cannot show: that it is not as it has to be, and that something is
@@ -295,15 +295,15 @@ async fn ready(
 
 async fn read_patch(path: &Path) -> Result<Result<Vec<Piece>, String>, TrialError> {
     let path = path.to_owned();
-    aside(move || match fs::read(&path) {
+    aside(move || match regular::read(&path) {
         Ok(bytes) => read::read(&bytes).map_err(|error| format!("workspace.patch cannot be read: {error}")),
         Err(error) => Err(format!("workspace.patch cannot be read: {error}")),
     })
     .await
 }
 
-/// The workspace that was kept. What it was before is made too where setup left something in its home, or where protected
-/// files have to be put back.
+/// The workspace that was kept. The workspace before the agent is made too if setup left something in its home, if protected
+/// files have to be put back, or if hidden files are laid over.
 async fn kept_again(
     engine: &Engine,
     attempt: &Attempt,
@@ -316,7 +316,7 @@ async fn kept_again(
     let case = &attempt.case;
     let (mut before, mut lost): (Option<Before>, Vec<String>) = (None, Vec::new());
     let put_back = !known.1.is_empty();
-    if put_back || !case.workspace.setup.is_empty() {
+    if put_back || case.hidden.is_some() || !case.workspace.setup.is_empty() {
         // A single trace was kept beside its workspace, and the case is the one that the user named for both.
         let changed = left.no_source.as_ref().filter(|_| left.was.is_some());
         if let (true, Some(changed)) = (put_back, changed) {
@@ -349,9 +349,10 @@ async fn kept_again(
             put_back_in(before, folders, path)?;
         }
     }
-    lay_hidden(case, &folders.workspace)?;
+    let found = before.as_ref().map_or(folders.workspace.as_path(), |before| before.path.as_path());
+    lay_hidden(case, found, &folders.workspace)?;
     lost.extend(lost::of_kept(warnings_of(left)));
-    Ok(Ready::there(graders_shell(&shell, folders, &case.judges)?, known, lost, |lost| Warning::KeptInPart { lost }))
+    Ok(Ready::there(graders_shell(&shell, folders, case)?, known, lost, |lost| Warning::KeptInPart { lost }))
 }
 
 fn put_back_in(before: &Before, folders: &Folders, path: &str) -> Result<(), TrialError> {
@@ -407,7 +408,7 @@ async fn rebuilt(
     touched.dedup();
     let mut lost = lost::of_rebuilt(warnings, &unknown, ignored);
     lost.extend(left.doubt.clone());
-    Ok(Ready::there(graders_shell(&shell, folders, &case.judges)?, (known.0, touched), lost, |lost| {
-        Warning::RebuiltInPart { lost }
+    Ok(Ready::there(graders_shell(&shell, folders, case)?, (known.0, touched), lost, |lost| Warning::RebuiltInPart {
+        lost,
     }))
 }

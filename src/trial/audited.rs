@@ -60,7 +60,7 @@ pub async fn play(
         .await??
     };
     let over = session(attempt, &folders.workspace, says);
-    let graders_shell = graders_shell(&shell, &folders, &case.judges)?;
+    let graders_shell = graders_shell(&shell, &folders, case)?;
     let site = Site {
         workspace: Some(&folders.workspace),
         change: Some(&after.change),

@@ -34,7 +34,7 @@ pub(super) async fn conclude(
     warnings.extend(of_workspace);
     warnings.extend(attempt.foreign.clone());
 
-    let mut graders_shell = graders_shell(&shell, folders, &attempt.case.judges)?;
+    let mut graders_shell = graders_shell(&shell, folders, &attempt.case)?;
     // A grading command works in the workspace, so what it is to read is named from the root.
     let [trace_path, patch_path] = [trace.written(), patch.written()].map(|path| std::path::absolute(path).ok());
     // A recording was made in another workspace; of this one it says nothing.

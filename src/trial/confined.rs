@@ -2,17 +2,17 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use super::outside::Outside;
 use super::scripted::Relay;
 use super::{Attempt, Engine, Folders, TrialError, io};
 use crate::adapter::drive::Task;
+use crate::case::Case;
 use crate::environment::{self, Placeholders};
-use crate::grader::Grader;
 use crate::process;
 use crate::sandbox::{self, Inside, Places, Sandbox, SandboxError};
 use crate::shell::Shell;
+use crate::workspace::remove::remove;
 
 /// The sandbox of a trial's commands.
 pub(super) fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Inside, SandboxError> {
@@ -49,17 +49,20 @@ pub(super) fn shell(
 }
 
 /// The shell in which graders run their commands: what the agent left in its home, and in its scratch, has no say there.
-pub(super) fn graders_shell(shell: &Shell, folders: &Folders, judges: &[Arc<Grader>]) -> Result<Shell, TrialError> {
+pub(super) fn graders_shell(shell: &Shell, folders: &Folders, case: &Case) -> Result<Shell, TrialError> {
     let mut shell = shell.clone();
-    if !judges.iter().any(|judge| judge.runs_a_command()) {
+    if !case.judges.iter().any(|judge| judge.runs_a_command()) {
         return Ok(shell);
     }
-    // As setup left it; where it left nothing, empty.
+    // As setup left it. Without setup it is empty, whatever an agent that is not confined put in its place.
     let home = folders.beside("graders-home");
+    if case.workspace.setup.is_empty() {
+        remove(&home).map_err(io("make a home for the graders"))?;
+    }
     if !home.exists() {
         fs::create_dir(&home).map_err(io("make a home for the graders"))?;
     }
-    shell.env.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
+    environment::isolate_graders(&mut shell.env, &home);
     if let Some(inside) = shell.inside.as_mut().filter(|inside| inside.sandbox.kind() == sandbox::Kind::Bwrap) {
         inside.places.scratch = folders.beside("graders-tmp");
         fs::create_dir_all(&inside.places.scratch).map_err(io("make a scratch folder"))?;

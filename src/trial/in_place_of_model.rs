@@ -1,7 +1,6 @@
 //! An agent in a model's place: it is given a question as its prompt, in an empty workspace, and what it says is the answer.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use crate::case::{Case, LoadContext, load};
 use crate::harness::Manifest;
 use crate::interaction::Interaction;
 use crate::model_client::{Harnesses, Reply};
+use crate::regular;
 use crate::run::TrialRecord;
 use crate::sandbox;
 use crate::trace::jsonl::Reader;
@@ -115,7 +115,7 @@ fn case(folder: &Path, prompt: &str) -> Result<Case, String> {
 
 /// What the agent said in the end.
 fn said(trace: &Path) -> Result<String, Box<dyn std::error::Error>> {
-    let mut reader = Reader::new(BufReader::new(File::open(trace)?))?;
+    let mut reader = Reader::new(BufReader::new(regular::open(trace)?))?;
     let mut output = None;
     while let Some(event) = reader.next_event()? {
         if let Body::Stop(stop) = event.body {

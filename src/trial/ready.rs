@@ -49,7 +49,7 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
     if scripted.is_some() {
         env = scripted::environment(env, attempt, &placeholders);
     }
-    let masker = Arc::new(environment::masker(&engine.env, &env, &attempt.manifest, &case.mcp_servers));
+    let masker = Arc::new(environment::masker(&engine.env, &env, &attempt.manifest, &environment::given_by(case)));
     let no_agent = |category, why| Ended::without_agent(attempt, &masker, category, why);
     let before = match unless_interrupted(engine, set_up(engine, attempt, folders, &shell)).await {
         Some(made) => made.map_err(|why| no_agent(ErrorCategory::Setup, why))?,

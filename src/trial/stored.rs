@@ -1,6 +1,5 @@
 //! A stored Trace goes by its graders, event by event, as a live session does.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use super::judging::Over;
 use super::metrics::Observed;
 use crate::grader::{Grader, Grading};
+use crate::regular;
 use crate::trace::jsonl::{ReadError, Reader};
 use crate::trace::recorder::Finished;
 use crate::trace::usage::UsageTotal;
@@ -21,7 +21,7 @@ const PIECE: usize = 256 << 10;
 /// # Errors
 /// It cannot be read.
 pub(super) fn watch(trace: &Path, judges: &[Arc<Grader>]) -> Result<Over, ReadError> {
-    let file = File::open(trace).map_err(|source| ReadError::Io { line: 1, source })?;
+    let file = regular::open(trace).map_err(|source| ReadError::Io { line: 1, source })?;
     let mut reader = Reader::new(BufReader::with_capacity(PIECE, file))?;
     let header = reader.header().clone();
     let mut grading = Grading::new(judges, &header);

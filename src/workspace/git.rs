@@ -1,4 +1,4 @@
-//! Workspaces that are checkouts of a repository at a revision.
+//! Workspaces that are checkouts of a repository at a revision, with the history up to it and nothing after.
 
 use std::fs;
 use std::path::Path;
@@ -7,47 +7,109 @@ use std::time::Duration;
 use super::copy_folder;
 use super::remove::remove;
 use crate::case::{GitRepository, GitSource};
+use crate::secrets::Masker;
+use crate::secrets::urls::UrlSecret;
 use crate::shell::{Command, Shell};
 
 /// How long one git command may take.
 const TIME: Duration = Duration::from_secs(600);
 
-/// Checks a repository out into a folder that is not there yet. With a `subdir` only that folder comes, without
-/// the repository's history.
+/// Makes a checkout of a repository in a folder that does not exist yet. The checkout holds the commits up to the revision
+/// on a detached HEAD: no other refs, no objects that only they reach, no remote, no reflog. With a `subdir` only that folder
+/// is copied, without the repository's history.
+///
+/// The credentials of a URL are passed to git through its environment. They are in no argument, no file and no message.
 ///
 /// # Errors
-/// What git said, or that the folder is not in the repository.
+/// What git printed, or that the revision or the folder is not in the repository.
 pub async fn check_out(source: &GitSource, to: &Path, shell: &Shell) -> Result<(), String> {
-    let clone = to.with_file_name("clone");
-    let from = match &source.repository {
-        GitRepository::Path(path) => path.to_string_lossy().into_owned(),
-        GitRepository::Url(url) => url.clone(),
+    let beside = |name| to.with_file_name(name);
+    // The workspace does not exist yet, so git runs beside it.
+    let mut git = Git {
+        shell: Shell { folder: to.parent().unwrap_or(to).to_owned(), env: shell.env.clone(), inside: None },
+        masker: Masker::default(),
     };
-    // The workspace itself is not there yet, so git runs beside it.
-    let shell = Shell { folder: to.parent().unwrap_or(to).to_owned(), env: shell.env.clone(), inside: None };
-    let clone_text = clone.to_string_lossy().into_owned();
-    git(&shell, &["clone", "--quiet", "--no-hardlinks", "--no-checkout", "--", &from, &clone_text]).await?;
-    let rev = source.rev.as_deref().unwrap_or("HEAD");
-    git(&shell, &["-C", &clone_text, "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", rev])
-        .await?;
+    let (clone, made) = (beside("clone"), beside("checkout"));
+    let (from, shown) = match &source.repository {
+        GitRepository::Path(path) => (path.clone(), path.display().to_string()),
+        GitRepository::Url(url) => {
+            let secret = UrlSecret::of(url);
+            git.shell.env.extend(secret.git_environment());
+            git.masker = secret.masker();
+            let without = secret.url().to_owned();
+            git.run(None, &["clone", "--quiet", "--bare", "--", &without, &text(&clone)]).await?;
+            (clone.clone(), without)
+        }
+    };
+    let commit = git.commit(&from, &shown, source.rev.as_deref().unwrap_or("HEAD")).await?;
+    git.history_up_to(&commit, &from, &made).await?;
+    remove(&clone).map_err(|error| error.to_string())?;
     let Some(subdir) = &source.subdir else {
-        return fs::rename(&clone, to).map_err(|error| error.to_string());
+        return fs::rename(&made, to).map_err(|error| error.to_string());
     };
-    let folder = clone.join(subdir);
+    let folder = made.join(subdir);
     if !folder.is_dir() {
-        return Err(format!("{from} has no folder {} at {rev}", subdir.display()));
+        let rev = source.rev.as_deref().unwrap_or("HEAD");
+        return Err(format!("{shown} has no folder {} at {rev}", subdir.display()));
     }
     copy_folder(&folder, to, false).map_err(|error| error.to_string())?;
-    remove(&clone).map_err(|error| error.to_string())
+    remove(&made).map_err(|error| error.to_string())
 }
 
-async fn git(shell: &Shell, words: &[&str]) -> Result<(), String> {
-    // Hooks and filters of the repository are programs that nobody asked for.
-    let mut command = vec!["git".to_owned(), "-c".to_owned(), "core.hooksPath=/dev/null".to_owned()];
-    command.extend(words.iter().map(|word| (*word).to_owned()));
-    let ran = shell.run(&Command::Program(command), None, TIME).await.map_err(|error| error.to_string())?;
-    match ran.exit.and_then(|exit| exit.code) {
-        Some(0) => Ok(()),
-        _ => Err(format!("git {} failed: {}", words.join(" "), String::from_utf8_lossy(&ran.stderr).trim())),
+/// Runs git for one checkout.
+struct Git {
+    shell: Shell,
+    /// Masks the URL's credentials in what git prints.
+    masker: Masker,
+}
+
+impl Git {
+    /// The commit that a revision names. A commit that no branch or tag of the service reaches is asked for by its name.
+    async fn commit(&self, repository: &Path, shown: &str, rev: &str) -> Result<String, String> {
+        let peeled = format!("{rev}^{{commit}}");
+        let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled];
+        if let Ok(commit) = self.run(Some(repository), &words).await {
+            return Ok(commit);
+        }
+        let fetched = self.run(Some(repository), &["fetch", "--quiet", "--no-tags", "--", "origin", rev]).await;
+        match fetched {
+            Ok(_) => self.run(Some(repository), &words).await,
+            Err(why) => Err(why),
+        }
+        .map_err(|_| format!("{shown} has no revision `{rev}`"))
     }
+
+    /// Makes a repository that holds a commit and what it descends from, and checks the commit out.
+    async fn history_up_to(&self, commit: &str, from: &Path, to: &Path) -> Result<(), String> {
+        self.run(None, &["init", "--quiet", "--template=", "--", &text(to)]).await?;
+        // A commit that is no branch's tip is asked for, and this side alone decides that it may be.
+        let serve = "--upload-pack=git -c uploadpack.allowAnySHA1InWant=true upload-pack";
+        let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", serve, "--", &text(from), commit];
+        self.run(Some(to), &fetch).await?;
+        let checkout = ["-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", commit];
+        self.run(Some(to), &checkout).await?;
+        let logs = to.join(".git/logs");
+        if logs.exists() { remove(&logs).map_err(|error| error.to_string()) } else { Ok(()) }
+    }
+
+    /// Runs git to its end and returns what it printed.
+    async fn run(&self, folder: Option<&Path>, words: &[&str]) -> Result<String, String> {
+        // Hooks and filters of the repository are programs that the case does not name; a reflog names what came later.
+        let mut command: Vec<String> =
+            ["git", "-c", "core.hooksPath=/dev/null", "-c", "core.logAllRefUpdates=false"].map(str::to_owned).into();
+        if let Some(folder) = folder {
+            command.extend(["-C".to_owned(), text(folder)]);
+        }
+        command.extend(words.iter().map(|word| (*word).to_owned()));
+        let ran = self.shell.run(&Command::Program(command), None, TIME).await.map_err(|error| error.to_string())?;
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        match ran.exit.and_then(|exit| exit.code) {
+            Some(0) => Ok(String::from_utf8_lossy(&ran.stdout).trim().to_owned()),
+            _ => Err(format!("git {} failed: {}", words.join(" "), self.masker.mask(stderr.trim()))),
+        }
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }

@@ -12,6 +12,8 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use super::beneath::open_file;
 use super::walk::{Next, Unread, walk};
 
+use crate::regular;
+
 /// What lies at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
@@ -52,7 +54,7 @@ impl Ignore {
             let file = folder.join(".gitignore");
             if file.is_file() && folder == original {
                 builder.add(file);
-            } else if let Ok(text) = fs::read_to_string(&file) {
+            } else if let Ok(text) = regular::read_to_string(&file) {
                 let below = folder.strip_prefix(original).unwrap_or(Path::new("")).to_string_lossy().into_owned();
                 for line in text.lines() {
                     let _ = builder.add_line(None, &below_folder(line, &below));

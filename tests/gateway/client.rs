@@ -51,12 +51,15 @@ impl Gateway {
     }
 
     pub fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+        self.send_to(&format!("host: {}\r\n{headers}", self.address), method, path, body)
+    }
+
+    /// With all headers but the body's own.
+    pub fn send_to(&self, headers: &str, method: &str, path: &str, body: &str) -> Answer {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let length = body.len();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}",
-            self.address
-        );
+        let request =
+            format!("{method} {path} HTTP/1.1\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}");
         stream.write_all(request.as_bytes()).unwrap();
         let mut bytes = Vec::new();
         // What is cut may end in an error instead of an end.

@@ -240,3 +240,23 @@ fn a_list_that_breaks_is_no_list_and_one_with_an_error_is_one() {
         assert_eq!(chunks.last().unwrap()["error"]["message"], "too much", "{error:?}");
     }
 }
+
+#[test]
+fn a_request_by_another_name_than_loopbacks_is_refused() {
+    let gateway = Gateway::play("turns: [{text: hello}]");
+    let (path, body) = request("anthropic-messages", false, &USUAL, &[]);
+    let send = |host: &str| {
+        let headers = format!("host: {host}\r\ncontent-type: application/json\r\n");
+        gateway.send_to(&headers, "POST", &path, &body.to_string()).status
+    };
+    for host in ["evil.example.org", "127.0.0.1.evil.example.org", "localhost.evil.example.org:80", "", "127.0.0.2:1"] {
+        assert_eq!(send(host), 403, "{host}");
+    }
+    for host in ["127.0.0.1", "localhost:1234", "[::1]:80", "LOCALHOST"] {
+        assert_eq!(send(host), 200, "{host}");
+    }
+    let long = "x".repeat(100_000);
+    gateway.get(&format!("/{long}"));
+    let log = gateway.log();
+    assert!(log.iter().all(|line| line.to_string().len() < 10_000), "a log line keeps a whole request");
+}

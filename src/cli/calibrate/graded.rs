@@ -1,6 +1,5 @@
 //! What is calibrated: a rubric or a comparison, what people are asked about it, and what its judges say of a stored trace.
 
-use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +14,7 @@ use crate::judge::pair::{Outcome, Pair};
 use crate::judge::rubric::Rubric;
 use crate::judge::view::{Shown, View};
 use crate::model_client::ModelName;
+use crate::regular;
 use crate::secrets::Masker;
 use crate::trace::Model;
 use crate::trace::jsonl::Reader;
@@ -144,7 +144,7 @@ impl Graded {
     /// # Errors
     /// A file could not be read.
     pub fn session(&self, of: Labelled, masker: &Masker) -> Result<Session, CliError> {
-        let patch = std::fs::read(of.0.with_file_name("workspace.patch")).ok();
+        let patch = regular::read(of.0.with_file_name("workspace.patch")).ok();
         let patch = patch.map(|bytes| masker.mask(&String::from_utf8_lossy(&bytes)).into_owned());
         let (shown, model) = match self {
             Graded::Rubric(rubric) => {
@@ -197,7 +197,7 @@ impl Graded {
 
 fn seen(file: &Path, rubric: &Rubric, patch: Option<&str>) -> Result<(Shown, Model), CliError> {
     let failed = |error: &dyn std::fmt::Display| CliError::unreadable(format!("{}: {error}", file.display()));
-    let opened = File::open(file).map_err(|error| failed(&error))?;
+    let opened = regular::open(file).map_err(|error| failed(&error))?;
     let mut reader = Reader::new(BufReader::new(opened)).map_err(|error| failed(&error))?;
     let model = reader.header().model.clone();
     let mut view = View::new(rubric.rules());

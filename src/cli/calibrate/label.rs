@@ -1,13 +1,15 @@
 //! Asks a person for labels: shows each trace, and adds what is said to the file at once.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use super::graded::Graded;
 use super::labels::{LabelLine, Word};
 use super::{CliError, RunsFolder};
+use crate::cli::door;
 use crate::cli::terminal;
+use crate::regular;
 use crate::report::show;
 use crate::report::text::{BOLD, harmless};
 use crate::run::{folder, integrity};
@@ -22,7 +24,7 @@ pub fn ask(named: &[String], runs: &RunsFolder, graded: &Graded, labels: &Path) 
     let mut known: Vec<(PathBuf, Option<String>)> = Vec::new();
     if labels.is_file() {
         let failed = |error: io::Error| CliError::unreadable(format!("{}: {error}", labels.display()));
-        for line in BufReader::new(File::open(labels).map_err(failed)?).lines() {
+        for line in BufReader::new(regular::open(labels).map_err(failed)?).lines() {
             let line = line.map_err(failed)?;
             if let Ok(label) = serde_json::from_str::<LabelLine>(&line)
                 && label.reference.is_none()
@@ -32,7 +34,7 @@ pub fn ask(named: &[String], runs: &RunsFolder, graded: &Graded, labels: &Path) 
         }
     }
     let look = terminal::stderr_look();
-    let mut err = io::stderr().lock();
+    let mut err = door::stderr();
     let mut lines = io::stdin().lock().lines();
     for trace in traces(named, runs)? {
         let open = |(criterion, _): &(&str, &str)| {
@@ -44,7 +46,7 @@ pub fn ask(named: &[String], runs: &RunsFolder, graded: &Graded, labels: &Path) 
         }
         writeln!(err, "\n{}", look.paint(BOLD, &harmless(&trace.display().to_string())))?;
         let failed = |error: &dyn std::fmt::Display| CliError::unreadable(format!("{}: {error}", trace.display()));
-        let file = File::open(&trace).map_err(|error| failed(&error))?;
+        let file = regular::open(&trace).map_err(|error| failed(&error))?;
         let mut reader = Reader::new(BufReader::new(file)).map_err(|error| failed(&error))?;
         show::trace(&mut reader, false, &look, &mut err).map_err(|error| failed(&error))?;
         for (what, text) in graded.compared(&trace)? {
@@ -130,7 +132,7 @@ fn append(labels: &Path, trace: &Path, criterion: &str, word: Word) -> Result<()
     let text = serde_json::to_string(&line).map_err(|error| CliError::unreadable(error.to_string()))?;
     crate::cli::report::make_place(labels)?;
     // A file whose last line has no end would take the label into it.
-    let torn = std::fs::read(labels).is_ok_and(|text| text.last().is_some_and(|byte| *byte != b'\n'));
+    let torn = regular::read(labels).is_ok_and(|text| text.last().is_some_and(|byte| *byte != b'\n'));
     let text = if torn { format!("\n{text}") } else { text };
     let mut file = OpenOptions::new().create(true).append(true).open(labels).map_err(failed)?;
     writeln!(file, "{text}").and_then(|()| file.sync_data()).map_err(failed)

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::CliError;
 use super::graded::{Graded, Labelled};
 use crate::judge::pair::Outcome;
+use crate::regular;
 
 /// A line as it is written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -97,7 +98,7 @@ impl Labels {
     /// # Errors
     /// It cannot be read, holds no label, or two of one criterion and trace.
     pub fn read(file: &Path, graded: &Graded) -> Result<Self, CliError> {
-        let text = std::fs::read_to_string(file)
+        let text = regular::read_to_string(file)
             .map_err(|error| CliError::unreadable(format!("{}: {error}", file.display())))?;
         let folder = file.parent().unwrap_or(Path::new(""));
         let mut labels = Vec::new();

@@ -11,6 +11,7 @@ use crate::adapter::Adapter;
 use crate::audit::vandal::{self, Way};
 use crate::audit::{Agent, Audited, Tried, not_shown_by_folder, shown_by_folder};
 use crate::case::{Case, Oracle};
+use crate::cli::door::{self, Content};
 use crate::cli::stop::{INTERRUPTED, on_interrupt};
 use crate::cli::{CliError, engine, terminal};
 use crate::embedded;
@@ -50,7 +51,7 @@ pub fn run(cases: Vec<Case>, format: AuditFormat) -> Result<u8, CliError> {
         terminal::note(format_args!("interrupted"));
         return Ok(INTERRUPTED);
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = door::stdout(Content::json(matches!(format, AuditFormat::Json)));
     let written = match format {
         AuditFormat::Table => report::table(&audited, &terminal::stdout_look(), &mut out),
         AuditFormat::Json => report::json(&audited, &mut out),

@@ -16,6 +16,7 @@ use crate::cli::{CliError, inputs};
 use crate::environment;
 use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
+use crate::regular;
 use crate::run::{CaseRecord, HarnessRecord, Keep, RunOptions, RunRecord, TrialRecord};
 use crate::sandbox;
 use crate::secrets::Masker;
@@ -164,14 +165,14 @@ pub fn masker(
     catalog: Option<&Catalog>,
 ) -> Masker {
     let manifest = header.map_or_else(|| Manifest::bare(Adapter::OutputOnly), |header| manifest(header, catalog));
-    environment::masker(env, &case.env, &manifest, &case.mcp_servers)
+    environment::masker(env, &case.env, &manifest, &environment::given_by(case))
 }
 
 /// Copies a trace, line by line and masked, by what its first line says of its harness.
 pub fn copied(from: Option<&Path>, to: &Path, masker: impl FnOnce(Option<&Header>) -> Masker) -> io::Result<()> {
     const PIECE: usize = 256 << 10;
     let input: Box<dyn Read> = match from {
-        Some(path) => Box::new(File::open(path)?),
+        Some(path) => Box::new(regular::open(path)?),
         None => Box::new(io::stdin()),
     };
     let mut input = BufReader::with_capacity(PIECE, input);
@@ -197,7 +198,7 @@ pub fn copied(from: Option<&Path>, to: &Path, masker: impl FnOnce(Option<&Header
 
 /// The header of a trace.
 pub fn header(path: &Path) -> Result<Header, ReadError> {
-    let file = File::open(path).map_err(|source| ReadError::Io { line: 1, source })?;
+    let file = regular::open(path).map_err(|source| ReadError::Io { line: 1, source })?;
     Reader::new(BufReader::new(file)).map(|reader| reader.header().clone())
 }
 

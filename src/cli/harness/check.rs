@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::is_installed;
 use crate::adapter::Adapter;
 use crate::case::{Case, LoadContext, load_all};
+use crate::cli::door::{self, Content};
 use crate::cli::stop::{INTERRUPTED, on_interrupt};
 use crate::cli::{CliError, engine, inputs, list, terminal};
 use crate::conformance::carry_out::{Check, CheckError, carry_out};
@@ -67,7 +68,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     runtime.shutdown_background();
     let Some(reports) = done? else { return Ok(INTERRUPTED) };
     let code = exit_code(&reports);
-    let mut out = std::io::stdout().lock();
+    let mut out = door::stdout(Content::json(matches!(args.format, CheckFormat::Json)));
     let written = match args.format {
         CheckFormat::Table => conformance::write(&reports, &terminal::stdout_look(), &mut out),
         CheckFormat::Markdown => conformance::write_markdown(&reports, &mut out),

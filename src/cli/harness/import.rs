@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use crate::cli::CliError;
+use crate::cli::door::{self, Content};
 use crate::cli::import::ignore_closed_pipe;
 use crate::harness::benchflow;
 
@@ -28,7 +29,10 @@ pub fn run(args: &HarnessImportArgs) -> Result<u8, CliError> {
             crate::cli::report::make_place(path)?;
             crate::run::named_file::write_named(path, |out| out.write_all(text.as_bytes()))?;
         }
-        None => ignore_closed_pipe(std::io::stdout().lock().write_all(text.as_bytes()))?,
+        None => {
+            let mut out = door::stdout(Content::Text);
+            ignore_closed_pipe(out.write_all(text.as_bytes()).and_then(|()| out.flush()))?;
+        }
     }
     Ok(0)
 }

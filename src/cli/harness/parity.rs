@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::check::{built_in, evidence_folder};
 use crate::case::Case;
+use crate::cli::door::{self, Content};
 use crate::cli::list::OutputFormat;
 use crate::cli::stop::{INTERRUPTED, on_interrupt};
 use crate::cli::{CliError, engine, inputs, list, terminal};
@@ -57,7 +58,7 @@ pub fn run(args: &ParityArgs) -> Result<u8, CliError> {
     runtime.shutdown_background();
     let Some(compared) = done? else { return Ok(INTERRUPTED) };
     let parity = ParityReport { harness: inside.name.clone(), outside: told, cases: compared };
-    let mut out = std::io::stdout().lock();
+    let mut out = door::stdout(Content::json(matches!(args.format, OutputFormat::Json)));
     list::written(match args.format {
         OutputFormat::Table => report::write(&parity, &terminal::stdout_look(), &mut out),
         OutputFormat::Json => {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io::Write;
 
+use crate::cli::door::{self, Content};
 use crate::cli::{CliError, harness};
 use crate::harness::Manifest;
 use crate::report::cells::column_name;
@@ -10,7 +11,7 @@ use crate::run::TrialRecord;
 
 /// Prints a plan.
 pub fn print_plan<'a>(manifests: impl Iterator<Item = &'a Manifest>, trials: &[&TrialRecord]) -> Result<(), CliError> {
-    let mut out = std::io::stdout().lock();
+    let mut out = door::stdout(Content::Text);
     let cell = |trial: &TrialRecord| (trial.case.clone(), trial.harness.clone(), trial.arm.clone());
     for cell in trials.chunk_by(|one, other| cell(one) == cell(other)) {
         let Some(trial) = cell.first() else { continue };

@@ -151,7 +151,10 @@ fn same_judges(run: &RunFolder, record: &RunRecord, now: Chosen, redo: &HashSet<
         chosen.otherwise = now.otherwise;
     } else if are_others(&now.otherwise, &chosen.otherwise) {
         let (then, now) = (joined(&chosen.otherwise), joined(&now.otherwise));
-        writeln!(std::io::stderr(), "note: EVALS_JUDGE names {now}, and the run goes on with its own, {then}")?;
+        writeln!(
+            crate::cli::door::stderr(),
+            "note: EVALS_JUDGE names {now}, and the run goes on with its own, {then}"
+        )?;
     }
     Ok(chosen)
 }

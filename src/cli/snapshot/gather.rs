@@ -1,7 +1,6 @@
 //! What snapshots are compared with: the trials of a run, or single traces, by the cells they belong to.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use std::sync::Arc;
 use crate::case::{Case, SnapshotSettings};
 use crate::cli::grade::of_traces;
 use crate::cli::{CliError, engine, inputs};
+use crate::regular;
 use crate::run::folder::RunFolder;
 use crate::run::{RunRecord, integrity};
 use crate::snapshot::Shape;
@@ -181,7 +181,7 @@ impl Unread {
 /// The Shape of a stored Trace; the reason where it has none.
 fn read(trace: &Path, settings: &SnapshotSettings) -> Result<Shape, Unread> {
     let unread = |error: &dyn std::fmt::Display| Unread::of(&format!("has a trace that cannot be read: {error}"));
-    let file = File::open(trace).map_err(|error| unread(&error))?;
+    let file = regular::open(trace).map_err(|error| unread(&error))?;
     let mut reader = Reader::new(BufReader::with_capacity(256 << 10, file)).map_err(|error| unread(&error))?;
     let header = reader.header().clone();
     let mut watching = Watching::default();

@@ -17,6 +17,7 @@ use crate::grader::files::shown_file;
 use crate::grader::lists::said;
 use crate::grader::matcher::same;
 use crate::grader::words;
+use crate::regular;
 use crate::trace::view;
 use crate::values::Pattern;
 
@@ -347,7 +348,7 @@ impl Keeps {
 fn read(file: &Path) -> Result<Value, String> {
     use std::io::Read;
     let mut text = String::new();
-    let opened = std::fs::File::open(file).map_err(|error| format!("it could not be read: {error}"))?;
+    let opened = regular::open(file).map_err(|error| format!("it could not be read: {error}"))?;
     opened.take(LARGEST).read_to_string(&mut text).map_err(|error| format!("it could not be read: {error}"))?;
     serde_json::from_str(&text).map_err(|error| format!("it is no JSON: {error}"))
 }

@@ -1,0 +1,224 @@
+//! What commands write to standard output and standard error: buffered, and harmless to terminals and to CI services.
+
+use std::io::{self, IsTerminal, Write};
+
+use crate::values::is_hidden;
+
+/// Bytes that are collected before they are written.
+const BUFFER: usize = 64 << 10;
+
+/// What a command writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Text for people.
+    Text,
+    /// JSON: a sign that means something to a service is written as its escape.
+    Json,
+}
+
+/// A stream through which nothing reaches a terminal or a service but text and this program's own colours.
+///
+/// Reports make each text of an agent or a case harmless themselves. This is the second line: it holds for messages, paths and
+/// names as well, whichever command writes them.
+#[derive(Debug)]
+pub struct Door<W: Write> {
+    inner: W,
+    pending: Vec<u8>,
+    rules: Rules,
+    line: Line,
+}
+
+/// What must not pass.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
+    content: Content,
+    /// A terminal interprets control characters; colours of our own pass.
+    terminal: bool,
+    colours: bool,
+    /// GitHub Actions reads workflow commands from the output.
+    workflow: bool,
+}
+
+/// How far a line has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// Nothing but white space.
+    Blank,
+    /// One colon after white space.
+    Colon,
+    /// Text, with the number of `#` at its end.
+    Text(u8),
+}
+
+impl Content {
+    /// JSON, or text for people.
+    pub fn json(json: bool) -> Self {
+        if json { Self::Json } else { Self::Text }
+    }
+}
+
+/// Standard error for whoever keeps a stream for long: each write goes through a door of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct Notes;
+
+impl Write for Notes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut door = stderr();
+        door.write_all(bytes).and_then(|()| door.flush()).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+/// Standard output.
+pub fn stdout(content: Content) -> Door<io::StdoutLock<'static>> {
+    let stdout = io::stdout();
+    let colours = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
+    Door::new(stdout.lock(), Rules { content, terminal: stdout.is_terminal(), colours, workflow: reads_commands() })
+}
+
+/// Standard error.
+pub fn stderr() -> Door<io::StderrLock<'static>> {
+    let stderr = io::stderr();
+    let colours = anstream::AutoStream::choice(&stderr) != anstream::ColorChoice::Never;
+    let rules = Rules { content: Content::Text, terminal: stderr.is_terminal(), colours, workflow: reads_commands() };
+    Door::new(stderr.lock(), rules)
+}
+
+/// Returns true if a service looks for commands in what is written.
+fn reads_commands() -> bool {
+    std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| !value.is_empty() && value != "false")
+}
+
+impl<W: Write> Door<W> {
+    fn new(inner: W, rules: Rules) -> Self {
+        Self { inner, pending: Vec::new(), rules, line: Line::Blank }
+    }
+
+    fn pass(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let text = String::from_utf8_lossy(bytes);
+        let mut out = String::with_capacity(text.len());
+        let mut rest: &str = &text;
+        while let Some(c) = rest.chars().next() {
+            if c == '\x1b'
+                && self.rules.colours
+                && let Some(length) = own_colour(rest)
+            {
+                out.push_str(&rest[..length]);
+                rest = &rest[length..];
+                continue;
+            }
+            rest = &rest[c.len_utf8()..];
+            self.character(c, rest, &mut out);
+        }
+        self.inner.write_all(out.as_bytes())
+    }
+
+    fn character(&mut self, c: char, rest: &str, out: &mut String) {
+        if self.rules.workflow {
+            match (c, self.line) {
+                (':', Line::Colon) => out.push(' '),
+                ('[', Line::Text(2..)) if self.rules.content == Content::Json => {
+                    out.push_str("\\u005b");
+                    self.line = Line::Text(0);
+                    return;
+                }
+                ('[', Line::Text(2..)) => out.push(' '),
+                _ => {}
+            }
+            self.line = match (c, self.line) {
+                ('\n' | '\r', _) => Line::Blank,
+                (c, Line::Blank) if c.is_whitespace() => Line::Blank,
+                (':', Line::Blank) => Line::Colon,
+                ('#', Line::Text(n)) => Line::Text(n.saturating_add(1)),
+                ('#', _) => Line::Text(1),
+                _ => Line::Text(0),
+            };
+        }
+        match c {
+            '\n' | '\t' => out.push(c),
+            '\r' if rest.starts_with('\n') => out.push(c),
+            '\0'..='\x1f' => out.extend(['^', char::from(c as u8 + 0x40)]),
+            c if self.rules.terminal && (c.is_control() || is_hidden(c)) => {
+                out.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
+            }
+            c => out.push(c),
+        }
+    }
+}
+
+/// The length of a colour sequence at the start, if it is one that this program writes: bold, dim, or a plain colour.
+fn own_colour(text: &str) -> Option<usize> {
+    let codes = text.strip_prefix("\x1b[")?;
+    let end = codes.find('m')?;
+    let own = |code: &str| matches!(code.parse::<u8>(), Ok(0 | 1 | 2 | 3 | 4 | 7 | 22 | 31..=37 | 39 | 90..=97));
+    (end <= 8 && codes[..end].split(';').all(own)).then_some(end + 3)
+}
+
+impl<W: Write> Write for Door<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.pending.extend_from_slice(bytes);
+        if self.pending.len() >= BUFFER
+            && let Some(end) = memchr::memrchr(b'\n', &self.pending)
+        {
+            let rest = self.pending.split_off(end + 1);
+            let whole = std::mem::replace(&mut self.pending, rest);
+            self.pass(&whole)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let pending = std::mem::take(&mut self.pending);
+        self.pass(&pending)?;
+        self.inner.flush()
+    }
+}
+
+impl<W: Write> Drop for Door<W> {
+    fn drop(&mut self) {
+        // What is to be known of a failure is asked for by `flush`.
+        let _ = self.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passed(rules: Rules, pieces: &[&str]) -> String {
+        let mut out = Vec::new();
+        let mut door = Door::new(&mut out, rules);
+        for piece in pieces {
+            door.write_all(piece.as_bytes()).unwrap();
+        }
+        drop(door);
+        String::from_utf8(out).unwrap()
+    }
+
+    const LOG: Rules = Rules { content: Content::Text, terminal: false, colours: false, workflow: true };
+    const TERMINAL: Rules = Rules { content: Content::Text, terminal: true, colours: true, workflow: false };
+
+    #[test]
+    fn no_line_is_a_workflow_command() {
+        assert_eq!(passed(LOG, &["::error::x\n  ::warning::y\n a ::b\n"]), ": :error::x\n  : :warning::y\n a ::b\n");
+        assert_eq!(passed(LOG, &[":", ":set-output\r", "\n::x"]), ": :set-output\r\n: :x");
+        assert_eq!(passed(LOG, &["a ##[error]x ###[y] #[z]"]), "a ## [error]x ### [y] #[z]");
+        let json = Rules { content: Content::Json, ..LOG };
+        let text = "{\"a\": \"##[error]x\", \"b\": []}\n";
+        let written = passed(json, &[text]);
+        assert!(!written.contains("##["));
+        let read: serde_json::Value = serde_json::from_str(&written).unwrap();
+        assert_eq!(read, serde_json::from_str::<serde_json::Value>(text).unwrap());
+    }
+
+    #[test]
+    fn a_terminal_gets_our_own_colours_and_no_other_sequence() {
+        assert_eq!(passed(TERMINAL, &["\x1b[1m\x1b[31mbold\x1b[0m"]), "\x1b[1m\x1b[31mbold\x1b[0m");
+        assert_eq!(passed(TERMINAL, &["\x1b]0;title\x07\x1b[2J\x1b[5m"]), "^[]0;title^G^[[2J^[[5m");
+        assert_eq!(passed(TERMINAL, &["a\u{9b}31m\u{202e}b\u{7f}\rc"]), "a\\u{9b}31m\\u{202e}b\\u{7f}^Mc");
+        assert_eq!(passed(LOG, &["\x1b[31mred"]), "^[[31mred");
+    }
+}

@@ -1,0 +1,39 @@
+//! Which files beside cases a command may write, if a run's own record is all that names them.
+
+use std::path::{Path, PathBuf};
+
+use super::CliError;
+
+/// Refuses a file that lies neither below the working folder nor below one of the folders `named`.
+///
+/// A run folder may come from elsewhere, and its `run.json` names the paths of its cases: what it names must not decide where
+/// something is written.
+///
+/// # Errors
+/// The file lies elsewhere, perhaps through a link. `way_out` says what the user can do.
+pub fn refuse_elsewhere(file: &Path, named: &[PathBuf], way_out: &str) -> Result<(), CliError> {
+    let real = real(file);
+    let below = |folder: &Path| folder.canonicalize().is_ok_and(|folder| real.starts_with(folder));
+    if below(Path::new(".")) || named.iter().any(|path| below(if path.is_dir() { path } else { folder_of(path) })) {
+        return Ok(());
+    }
+    Err(CliError::unreadable(format!(
+        "the run names {}, which does not lie below the working folder, so nothing is written there; {way_out}",
+        file.display()
+    )))
+}
+
+fn folder_of(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The path without links, as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for above in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (above.canonicalize(), path.strip_prefix(above)) {
+            return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
+        }
+    }
+    path
+}

@@ -1,0 +1,65 @@
+//! Reads regular files, and refuses what only looks like one: a pipe or a device in a file's place would never end.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+/// Opens a regular file for reading. Links are followed.
+///
+/// # Errors
+/// The file system refused, or the path is no regular file. A pipe that nobody writes into is refused at once.
+pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
+    // Without `NONBLOCK` the system waits for whoever writes into a pipe.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path.as_ref(), flags, Mode::empty())?);
+    let kind = file.metadata()?.file_type();
+    if kind.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "this is a folder, not a file"));
+    }
+    if !kind.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "this is a pipe, a socket or a device, not a regular file",
+        ));
+    }
+    Ok(file)
+}
+
+/// Reads a regular file whole.
+///
+/// # Errors
+/// As [`open`].
+pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a regular file whole, as text.
+///
+/// # Errors
+/// As [`open`], or the file is not UTF-8.
+pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
+    let mut text = String::new();
+    open(path)?.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_in_a_files_place_is_refused_at_once() {
+        let root = tempfile::tempdir().unwrap();
+        let (file, pipe) = (root.path().join("file"), root.path().join("pipe"));
+        std::fs::write(&file, "text").unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert_eq!(read_to_string(&file).unwrap(), "text");
+        assert_eq!(read(&pipe).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(read(root.path()).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(open("/dev/null").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+}

@@ -1,0 +1,50 @@
+//! A text as its reader decodes it, with the place of each of its bytes in the original.
+
+use std::ops::Range;
+
+/// A decoded text.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    /// The decoded bytes.
+    pub(super) text: Vec<u8>,
+    /// Where bytes of the text and of the original do not correspond one to one, in order.
+    jumps: Vec<Jump>,
+}
+
+/// Bytes of the original that another number of bytes of the text stands for.
+#[derive(Debug)]
+struct Jump {
+    /// Where they are in the text.
+    text: Range<usize>,
+    /// Where they are in the original.
+    original: Range<usize>,
+}
+
+impl View {
+    /// Appends what a part of the original stands for; nothing, if the part is left out.
+    pub(super) fn decoded(&mut self, meant: &[u8], original: Range<usize>) {
+        let start = self.text.len();
+        self.text.extend_from_slice(meant);
+        self.jumps.push(Jump { text: start..self.text.len(), original });
+    }
+
+    /// Where a part of the text is in the original. What was left out at its ends is not included.
+    pub(super) fn original(&self, part: Range<usize>) -> Range<usize> {
+        let after = |before: usize, at: usize| match before.checked_sub(1).and_then(|last| self.jumps.get(last)) {
+            Some(jump) => jump.original.end + (at - jump.text.end),
+            None => at,
+        };
+        let starts = self.jumps.partition_point(|jump| jump.text.end <= part.start);
+        let start = match self.jumps.get(starts) {
+            // The part begins inside of what one escape stands for.
+            Some(jump) if jump.text.start < part.start => jump.original.start,
+            _ => after(starts, part.start),
+        };
+        let ends = self.jumps.partition_point(|jump| jump.text.end <= part.end && jump.text.start < part.end);
+        let end = match self.jumps.get(ends) {
+            Some(jump) if jump.text.start < part.end => jump.original.end,
+            _ => after(ends, part.end),
+        };
+        start..end.max(start)
+    }
+}

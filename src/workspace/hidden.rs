@@ -1,0 +1,105 @@
+//! Lays a case's hidden files over the workspace that an agent left.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::remove::remove;
+use super::walk::{Next, walk};
+use super::{WorkspaceError, copy_folder};
+
+/// Python's folder for compiled modules. A compiled module can be marked as unchecked, and then runs in its source's place.
+const COMPILED: &str = "__pycache__";
+
+/// Lays hidden files over a workspace; `before` is the workspace as the agent found it.
+///
+/// A folder that only the hidden files name, and not `before`, is emptied first: whatever the agent put there would be found
+/// by the checks as theirs, such as a module that shadows one they import. Compiled modules beside hidden files are removed.
+///
+/// # Errors
+/// The file system refused, or the hidden folder holds what cannot be copied.
+pub fn lay(hidden: &Path, before: &Path, workspace: &Path) -> Result<(), WorkspaceError> {
+    let io = |doing, path: &Path, source: io::Error| WorkspaceError::Io { doing, path: path.to_owned(), source };
+    let (mut own, mut with_files) = (Vec::new(), BTreeSet::new());
+    walk(hidden, |path, meta| {
+        if meta.is_dir() {
+            if !is_folder(&before.join(path)) {
+                own.push(path.to_owned());
+                return Next::Skip;
+            }
+        } else {
+            with_files.insert(path.parent().map(Path::to_owned).unwrap_or_default());
+        }
+        Next::Enter
+    })
+    .map_err(|error| io("read the folder", hidden, error))?;
+    let compiled = with_files.into_iter().map(|folder: PathBuf| folder.join(COMPILED));
+    for path in own.into_iter().chain(compiled) {
+        let path = workspace.join(path);
+        if reached_without_links(workspace, &path) {
+            remove(&path).map_err(|error| io("empty the folder", &path, error))?;
+        }
+    }
+    copy_folder(hidden, workspace, true)
+}
+
+fn is_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
+}
+
+/// Returns true if every folder between the workspace and a path is a folder, not a link. What a link leads to is replaced
+/// with the link when the hidden files are copied.
+fn reached_without_links(workspace: &Path, path: &Path) -> bool {
+    path.ancestors().skip(1).take_while(|above| *above != workspace).all(is_folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_only_the_hidden_files_name_is_emptied_and_others_are_merged() {
+        let root = tempfile::tempdir().unwrap();
+        let [hidden, before, workspace] = ["hidden", "before", "workspace"].map(|name| root.path().join(name));
+        write(&hidden, "check/run.py", "right");
+        write(&hidden, "tests/sub/x.py", "right");
+        write(&hidden, "tests/x.py", "right");
+        write(&before, "tests/a.py", "a");
+        write(&workspace, "tests/a.py", "a");
+        for planted in ["check/json.py", "check/deep/y.py", "tests/sub/json.py", "tests/__pycache__/x.pyc"] {
+            write(&workspace, planted, "planted");
+        }
+        write(&workspace, "tests/mine.py", "the agent's own test");
+        lay(&hidden, &before, &workspace).unwrap();
+        let there = |path: &str| workspace.join(path).exists();
+        assert!(there("check/run.py") && there("tests/sub/x.py") && there("tests/x.py") && there("tests/mine.py"));
+        assert!(!there("check/json.py") && !there("check/deep") && !there("tests/sub/json.py"));
+        assert!(!there("tests/__pycache__"));
+    }
+
+    #[test]
+    fn nothing_is_removed_through_a_link() {
+        let root = tempfile::tempdir().unwrap();
+        let [hidden, before, workspace] = ["hidden", "before", "workspace"].map(|name| root.path().join(name));
+        write(&hidden, "tests/sub/x.py", "right");
+        write(&hidden, "check/x.py", "right");
+        write(&before, "tests/a.py", "a");
+        fs::create_dir_all(&workspace).unwrap();
+        write(root.path(), "elsewhere/sub/y.py", "mine");
+        symlink("../elsewhere", workspace.join("tests")).unwrap();
+        symlink("../elsewhere", workspace.join("check")).unwrap();
+        lay(&hidden, &before, &workspace).unwrap();
+        assert_eq!(fs::read_to_string(workspace.join("tests/sub/x.py")).unwrap(), "right");
+        assert_eq!(fs::read_to_string(root.path().join("elsewhere/sub/y.py")).unwrap(), "mine");
+        assert!(!root.path().join("elsewhere/x.py").exists());
+    }
+}
