@@ -61,6 +61,8 @@ pub struct Case {
     pub interaction: Interaction,
     /// What a trial may use up.
     pub limits: Limits,
+    /// How long each command of its setup may take, if it says so.
+    pub setup_time: Option<Time>,
     /// How often it is tried.
     pub trials: u32,
     /// Added to the agent's environment.

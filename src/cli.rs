@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::demo::{self, DemoArgs};
+use crate::process::descriptors;
+use crate::{own_environment, supervisor};
 
 mod ask;
 mod baseline;
@@ -37,6 +39,9 @@ use errors::CliError;
 
 /// Exit code where the command, a case, a manifest or a run could not be read; nothing was started.
 const UNREADABLE: u8 = 2;
+
+/// Exit code if the engine itself could not go on: the disk is full, or the run folder is gone.
+const BROKEN_OFF: u8 = 4;
 
 /// Evaluates coding agents: runs cases on them and grades the traces and workspaces they leave.
 #[derive(Debug, Parser)]
@@ -90,6 +95,16 @@ enum Command {
     DemoAgent(DemoArgs),
 }
 
+impl Command {
+    /// Whether it starts programs of others, or judges that need what the user keeps in the environment beside them.
+    fn starts_programs(&self) -> bool {
+        matches!(
+            self,
+            Command::Run(_) | Command::Grade(_) | Command::Check(_) | Command::Harness(_) | Command::Calibrate(_)
+        )
+    }
+}
+
 /// Where runs are kept, for commands that look for one.
 #[derive(Debug, clap::Args)]
 struct RunsFolder {
@@ -112,8 +127,17 @@ fn arguments_of_run(argv: &[String]) -> Option<run::RunArgs> {
 
 /// Runs the program with the arguments it was given.
 pub fn main() -> ExitCode {
+    descriptors::close_on_exec();
+    if std::env::args_os().nth(1).is_some_and(|word| word == supervisor::WORD) {
+        return supervisor::main(std::env::args_os().skip(2));
+    }
     // clap itself exits with 2 for what it cannot read, and with 0 for help.
-    let done = match Evals::parse().command {
+    let command = Evals::parse().command;
+    if command.starts_programs() {
+        own_environment::withdraw();
+        descriptors::raise_limit();
+    }
+    let done = match command {
         Command::DemoAgent(args) => return demo::run(&args),
         Command::Run(args) => run::run(*args),
         Command::Grade(args) => grade::run(&args),

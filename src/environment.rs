@@ -15,7 +15,9 @@ use crate::secrets::urls::UrlSecret;
 use crate::secrets::{self, Masker, looks_secret};
 
 /// Variables that every agent gets, where the engine has them.
-const ALLOWED: [&str; 5] = ["PATH", "LANG", "TERM", "TZ", "TMPDIR"];
+const ALLOWED: [&str; 4] = ["PATH", "LANG", "TERM", "TZ"];
+/// Variables that name the folder for temporary files: a private one in every trial.
+pub const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 /// The same, in either case of letters: proxies, and where certificates are.
 const ALLOWED_EITHER: [&str; 15] = [
     "HTTP_PROXY",
@@ -46,6 +48,8 @@ pub struct Placeholders {
     pub workspace: String,
     /// The private home.
     pub home: String,
+    /// The trial's folder for temporary files.
+    pub scratch: String,
     /// The address of the model server on loopback, where the trial has one.
     pub gateway: Option<String>,
     /// This program.
@@ -100,12 +104,12 @@ impl Placeholders {
 
 /// The variables of the allow-list that this environment holds.
 pub fn allowed(engine: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let passes = |name: &str| {
-        ALLOWED.contains(&name)
-            || name.starts_with("LC_")
-            || ALLOWED_EITHER.contains(&name.to_ascii_uppercase().as_str())
-    };
-    engine.iter().filter(|(name, _)| passes(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+    engine.iter().filter(|(name, _)| is_allowed(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Whether a variable is on the allow-list.
+pub fn is_allowed(name: &str) -> bool {
+    ALLOWED.contains(&name) || name.starts_with("LC_") || ALLOWED_EITHER.contains(&name.to_ascii_uppercase().as_str())
 }
 
 /// Whether a variable names a proxy, or what goes without one.
@@ -126,7 +130,7 @@ pub fn of_agent(
     passed: &[String],
     placeholders: &Placeholders,
 ) -> BTreeMap<String, String> {
-    let mut env = of_commands(engine, &BTreeMap::new(), &placeholders.home);
+    let mut env = of_commands(engine, &BTreeMap::new(), &placeholders.home, &placeholders.scratch);
     let named = named_in_files(manifest, user_home(engine).as_deref());
     let pass = |names: &[String], env: &mut BTreeMap<String, String>| {
         for name in names {
@@ -161,8 +165,10 @@ pub fn of_commands(
     engine: &BTreeMap<String, String>,
     case: &BTreeMap<String, String>,
     home: &str,
+    scratch: &str,
 ) -> BTreeMap<String, String> {
     let mut env = allowed(engine);
+    env.extend(TEMPORARY.iter().map(|name| ((*name).to_owned(), scratch.to_owned())));
     env.insert("HOME".to_owned(), home.to_owned());
     env.extend(case.iter().map(|(name, value)| (name.clone(), value.clone())));
     env
@@ -299,7 +305,12 @@ mod tests {
         let mut manifest = Manifest::bare(Adapter::Acp);
         manifest.env.pass = vec!["MY_API_KEY".into()];
         manifest.env.set = map(&[("AT", "{workspace}/{nothing}")]);
-        let placeholders = Placeholders { workspace: "/ws".into(), home: "/private".into(), ..Default::default() };
+        let placeholders = Placeholders {
+            workspace: "/ws".into(),
+            home: "/private".into(),
+            scratch: "/scratch".into(),
+            ..Default::default()
+        };
         let env = of_agent(
             &engine,
             &manifest,
@@ -312,6 +323,9 @@ mod tests {
             ("LC_ALL", "C"),
             ("https_proxy", "p"),
             ("HOME", "/private"),
+            ("TMPDIR", "/scratch"),
+            ("TMP", "/scratch"),
+            ("TEMP", "/scratch"),
             ("MY_API_KEY", "secret-value"),
             ("AT", "/ws/{nothing}"),
             ("CASE", "1"),

@@ -583,11 +583,14 @@ pub struct Timeouts {
     pub start: Time,
     /// After a cancel, before signals.
     pub grace: Time,
+    /// For each command of `workspace.setup`, unless the case says otherwise. Default: `10m`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Time>,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Self { start: Time(Duration::from_secs(60)), grace: Time(Duration::from_secs(5)) }
+        Self { start: Time(Duration::from_secs(60)), grace: Time(Duration::from_secs(5)), setup: None }
     }
 }
 

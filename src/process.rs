@@ -1,23 +1,28 @@
-//! Child processes: each in a group of its own, so that everything it started can be ended with it.
+//! Child processes: each in a group of its own and under a supervisor, so that everything it started can be ended with it.
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{sleep, timeout};
 
+use crate::supervisor::{self, Order};
 use crate::trace::{ErrorCategory, Exit};
 
+pub mod descriptors;
 mod escaped;
+mod link;
 
 use escaped::{Leader, Origin};
+use link::Link;
 
 /// How long a group has between SIGTERM and SIGKILL.
 pub const TERM_TO_KILL: Duration = Duration::from_secs(2);
@@ -25,14 +30,82 @@ pub const TERM_TO_KILL: Duration = Duration::from_secs(2);
 /// How long what is left of a group whose first process has exited may take to end by itself.
 const SETTLE: Duration = Duration::from_millis(500);
 
-/// A child process and its group.
+/// How long a supervisor may take to start its program.
+const START: Duration = Duration::from_secs(60);
+
+/// How long a supervisor may take to end everything that its program started; it gives up by itself before.
+const END: Duration = Duration::from_secs(7);
+
+/// A program and its process group.
 pub struct Group {
+    /// The supervisor, or what stands around it; without a supervisor the program itself.
     child: Child,
     pid: Option<Pid>,
+    /// The link to the supervisor, if there is one.
+    link: Option<Link>,
+    pipes: Pipes,
     exit: Option<Exit>,
     origin: Origin,
     /// Whether everything was ended, what left the group included.
     over: bool,
+}
+
+/// The engine's ends of a program's standard streams.
+#[derive(Default)]
+pub struct Pipes {
+    /// Its standard input, if it has one.
+    pub stdin: Option<ChildStdin>,
+    /// Its standard output.
+    pub stdout: Option<ChildStdout>,
+    /// Its standard error.
+    pub stderr: Option<ChildStderr>,
+}
+
+/// A command line, ready to run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Launch {
+    /// The words of a sandbox in which the supervisor runs as well, as far as the command; empty if there is none.
+    pub around: Vec<String>,
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// What of this machine can be seen in that sandbox, below these folders; empty if there is none.
+    pub seen: Vec<PathBuf>,
+}
+
+impl From<Vec<String>> for Launch {
+    fn from(command: Vec<String>) -> Self {
+        Self { command, ..Self::default() }
+    }
+}
+
+impl Launch {
+    /// The program, whoever supervises it.
+    pub fn program(&self) -> Option<&str> {
+        self.command.first().map(String::as_str)
+    }
+}
+
+/// This program, by which others are supervised.
+static SUPERVISOR: OnceLock<PathBuf> = OnceLock::new();
+
+/// Set if a supervisor could not have its program's orphans, or if programs run without a supervisor.
+static UNCERTAIN: AtomicBool = AtomicBool::new(cfg!(not(target_os = "linux")));
+
+/// From now on every program is supervised by this one, given as a path to it.
+pub fn supervise_with(program: &Path) {
+    if cfg!(target_os = "linux") {
+        let _ = SUPERVISOR.set(program.to_owned());
+    }
+}
+
+/// The program that supervises others, if there is one.
+pub fn supervisor() -> Option<&'static Path> {
+    SUPERVISOR.get().map(PathBuf::as_path)
+}
+
+/// Whether processes that left their group may have outlived a trial without being found.
+pub fn may_have_missed_some() -> bool {
+    UNCERTAIN.load(Ordering::Relaxed)
 }
 
 /// The groups that are alive, so that they can be ended when the program ends at once.
@@ -58,6 +131,7 @@ pub fn kill_all() {
     for leader in alive.iter() {
         let _ = rustix::process::kill_process_group(leader.pid, Signal::KILL);
     }
+    // What loses its supervisor becomes a child of this process, and is found then.
     escaped::end_all();
 }
 
@@ -85,22 +159,35 @@ impl Group {
     ///
     /// # Errors
     /// The program was not found, or could not be started.
-    pub fn spawn(
-        command: &[String],
+    pub async fn spawn(
+        launch: &Launch,
         folder: &Path,
         env: &BTreeMap<String, String>,
         stdin: Stdin,
     ) -> Result<Self, SpawnError> {
-        let stdin = if stdin == Stdin::Piped { Stdio::piped() } else { Stdio::null() };
-        let mut group = Self::start(command, folder, folder, env, [stdin, Stdio::piped(), Stdio::piped()])?;
-        let child = &group.child;
-        let ends = [
-            child.stdin.as_ref().and_then(escaped::pipe),
-            child.stdout.as_ref().and_then(escaped::pipe),
-            child.stderr.as_ref().and_then(escaped::pipe),
-        ];
-        group.origin.pipes = ends.into_iter().flatten().collect();
-        Ok(group)
+        let (input, own_input) = match stdin {
+            Stdin::Piped => {
+                let (end, own) = io::pipe().map_err(no_pipe)?;
+                (OwnedFd::from(end), Some(std::process::ChildStdin::from(OwnedFd::from(own))))
+            }
+            Stdin::Null => (null()?, None),
+        };
+        let (own_output, output) = io::pipe().map_err(no_pipe)?;
+        let (own_errors, errors) = io::pipe().map_err(no_pipe)?;
+        let ends: Vec<PathBuf> =
+            [own_input.as_ref().and_then(escaped::pipe), escaped::pipe(&own_output), escaped::pipe(&own_errors)]
+                .into_iter()
+                .flatten()
+                .collect();
+        let around = errors.try_clone().map_err(no_pipe)?.into();
+        let streams = Streams { stdin: input, stdout: output.into(), stderr: errors.into(), around };
+        let (output, errors) = (OwnedFd::from(own_output), OwnedFd::from(own_errors));
+        let pipes = Pipes {
+            stdin: own_input.map(ChildStdin::from_std).transpose().map_err(no_pipe)?,
+            stdout: Some(ChildStdout::from_std(output.into()).map_err(no_pipe)?),
+            stderr: Some(ChildStderr::from_std(errors.into()).map_err(no_pipe)?),
+        };
+        Self::start(launch, folder, folder, env, streams, pipes, ends).await
     }
 
     /// Starts a program of a trial in a folder of its workspace, without input and with one pipe for all that it
@@ -108,60 +195,55 @@ impl Group {
     ///
     /// # Errors
     /// The program was not found, or could not be started.
-    pub fn spawn_in_one_pipe(
-        command: &[String],
+    pub async fn spawn_in_one_pipe(
+        launch: &Launch,
         workspace: &Path,
         folder: &Path,
         env: &BTreeMap<String, String>,
-    ) -> Result<(Self, ChildStdout), SpawnError> {
-        let failed = |error: io::Error| SpawnError {
-            category: ErrorCategory::StartFailed,
-            message: format!("no pipe could be made: {error}"),
-        };
-        let (output, end) = io::pipe().map_err(failed)?;
-        let other_end = end.try_clone().map_err(failed)?;
-        let stdio = [Stdio::null(), Stdio::from(end), Stdio::from(other_end)];
-        let mut group = Self::start(command, workspace, folder, env, stdio)?;
-        group.origin.pipes = escaped::pipe(&output).into_iter().collect();
-        let output = std::process::ChildStdout::from(OwnedFd::from(output));
-        Ok((group, ChildStdout::from_std(output).map_err(failed)?))
+    ) -> Result<Self, SpawnError> {
+        let (own_output, output) = io::pipe().map_err(no_pipe)?;
+        let errors = output.try_clone().map_err(no_pipe)?.into();
+        let ends = escaped::pipe(&own_output).into_iter().collect();
+        let streams = Streams { stdin: null()?, stdout: output.into(), stderr: errors, around: null()? };
+        let output = std::process::ChildStdout::from(OwnedFd::from(own_output));
+        let stdout = Some(ChildStdout::from_std(output).map_err(no_pipe)?);
+        Self::start(launch, workspace, folder, env, streams, Pipes { stdout, ..Pipes::default() }, ends).await
     }
 
     /// Starts a program; `workspace` is the folder by which it is known.
-    fn start(
-        command: &[String],
+    async fn start(
+        launch: &Launch,
         workspace: &Path,
         folder: &Path,
         env: &BTreeMap<String, String>,
-        [stdin, stdout, stderr]: [Stdio; 3],
+        streams: Streams,
+        pipes: Pipes,
+        ends: Vec<PathBuf>,
     ) -> Result<Self, SpawnError> {
         let failed = |category, message| SpawnError { category, message };
-        let Some((program, args)) = command.split_first() else {
+        let Some(program) = launch.program() else {
             return Err(failed(ErrorCategory::StartFailed, "the command is empty".to_owned()));
         };
-        let Some(path) = find(program, folder, env.get("PATH").map(String::as_str)) else {
-            return Err(failed(ErrorCategory::NotInstalled, format!("program `{program}` was not found on PATH")));
+        let first = launch.around.first().map_or(program, String::as_str);
+        let Some(path) = find(first, folder, env.get("PATH").map(String::as_str)) else {
+            return Err(failed(ErrorCategory::NotInstalled, format!("program `{first}` was not found on PATH")));
+        };
+        let cannot = |error: io::Error| {
+            failed(ErrorCategory::StartFailed, format!("program `{program}` could not be started: {error}"))
         };
         escaped::adopt_orphans();
-        let mut command = Command::new(path);
-        command
-            .args(args)
-            .current_dir(folder)
-            .env_clear()
-            .envs(env)
-            .process_group(0)
-            .stdin(stdin)
-            .stdout(stdout)
-            .stderr(stderr)
-            .kill_on_drop(true);
+        let (mut command, mut link) = command(launch, &path, streams).map_err(cannot)?;
+        command.current_dir(folder).env_clear().envs(env);
         // Held until the child is known: whoever looks for orphans must not take it for one.
-        let mut alive = alive();
-        let child = command.spawn().map_err(|error| {
-            failed(ErrorCategory::StartFailed, format!("program `{program}` could not be started: {error}"))
-        })?;
-        let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        alive.extend(pid.map(|pid| Leader { pid, folder: workspace.to_owned() }));
-        drop(alive);
+        let (child, pid) = {
+            let mut alive = alive();
+            let child = command.spawn().map_err(cannot)?;
+            let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+            alive.extend(pid.map(|pid| Leader { pid, folder: workspace.to_owned() }));
+            (child, pid)
+        };
+        // The child's ends of the pipes go: that they are closed must be seen.
+        drop(command);
         // A trial's home stands beside its workspace, in a folder of its own; any other home is not its alone.
         let own = |home: &&String| {
             let trial = workspace.parent().filter(|trial| trial.is_absolute() && trial.components().count() > 2);
@@ -171,41 +253,91 @@ impl Group {
             home: env.get("HOME").filter(own).cloned(),
             leader: pid.map_or(0, |pid| pid.as_raw_nonzero().get()),
             folder: workspace.to_owned(),
-            pipes: std::collections::HashSet::new(),
+            pipes: ends.into_iter().collect(),
+            supervised: link.is_some(),
         };
-        Ok(Self { child, pid, exit: None, origin, over: false })
+        let started = match &mut link {
+            Some(link) => started(link).await,
+            None => Ok(()),
+        };
+        let mut group = Self { child, pid, link, pipes, exit: None, origin, over: false };
+        match started {
+            Ok(()) => Ok(group),
+            Err(Some(error)) => Err(cannot(error)),
+            Err(None) => {
+                let said = group.last_words().await;
+                let who = if launch.around.is_empty() { "its supervisor" } else { "its sandbox" };
+                let message = format!("program `{program}` could not be started: {who} ended before{said}");
+                Err(failed(ErrorCategory::StartFailed, message))
+            }
+        }
     }
 
-    /// The child, to take its pipes.
-    pub fn child(&mut self) -> &mut Child {
-        &mut self.child
+    /// What a sandbox that could not be made has printed.
+    async fn last_words(&mut self) -> String {
+        let mut said = Vec::new();
+        if let Some(errors) = &mut self.pipes.stderr {
+            let _ = read_rest(errors, Duration::from_millis(200), |bytes| said.extend_from_slice(bytes)).await;
+        }
+        let said = String::from_utf8_lossy(&said[said.len().saturating_sub(2000)..]).trim().to_owned();
+        if said.is_empty() { said } else { format!(": {said}") }
     }
 
-    /// Waits for the child itself to exit. May be called again, and dropped before it is done.
+    /// The engine's ends of the program's standard streams; each is given once.
+    pub fn pipes(&mut self) -> Pipes {
+        std::mem::take(&mut self.pipes)
+    }
+
+    /// Whether the supervisor was ended by somebody else while its program ran.
+    pub fn lost_its_supervisor(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.closed && link.done.is_none())
+    }
+
+    /// Waits for the program itself to exit. May be called again, and dropped before it is done.
     pub async fn wait(&mut self) -> Exit {
         if let Some(exit) = self.exit {
             return exit;
         }
-        let exit = match self.child.wait().await {
-            Ok(status) => exit_of(status),
-            Err(_) => Exit { code: None, signal: None },
+        let exit = match &mut self.link {
+            Some(link) => loop {
+                if let Some(exit) = link.exit {
+                    break exit;
+                }
+                if link.closed {
+                    // Whoever ended the supervisor hid how the program ends.
+                    break Exit { code: None, signal: None };
+                }
+                link.hear().await;
+            },
+            None => match self.child.wait().await {
+                Ok(status) => exit_of(status),
+                Err(_) => Exit { code: None, signal: None },
+            },
         };
         self.exit = Some(exit);
         exit
     }
 
-    /// How the child ended, if it has.
+    /// How the program ended, if it has.
     pub fn exited(&self) -> Option<Exit> {
         self.exit
     }
 
     /// Sends a signal to the whole group. Answers whether anything was there to get it.
-    pub fn signal(&self, signal: Signal) -> bool {
-        self.pid.is_some_and(|pid| rustix::process::kill_process_group(pid, signal).is_ok())
+    fn signal(&self, order: Order) -> bool {
+        let signal = if order == Order::Term { Signal::TERM } else { Signal::KILL };
+        match &self.link {
+            Some(link) => link.order(order),
+            None => self.pid.is_some_and(|pid| rustix::process::kill_process_group(pid, signal).is_ok()),
+        }
     }
 
     /// Whether any process of the group is alive.
-    pub fn is_alive(&self) -> bool {
+    fn is_alive(&mut self) -> bool {
+        if let Some(link) = &mut self.link {
+            link.catch_up();
+            return link.group_is_alive();
+        }
         self.pid.is_some_and(|pid| {
             if self.exit.is_some() {
                 escaped::reap_group(pid);
@@ -214,12 +346,51 @@ impl Group {
         })
     }
 
+    /// Whether the program has a supervisor, which knows everything that it started.
+    pub fn is_supervised(&self) -> bool {
+        self.link.is_some()
+    }
+
+    /// Waits until nothing of the program is left, or nobody can say whether anything is.
+    pub async fn until_done(&mut self) {
+        if let Some(link) = &mut self.link {
+            while link.done.is_none() && !link.closed {
+                link.hear().await;
+            }
+        }
+    }
+
     /// Ends whatever has left the group. Answers how many processes there were.
     pub async fn end_escaped(&mut self) -> usize {
+        let mut ended = 0;
+        if let Some(link) = &mut self.link {
+            link.order(Order::End);
+            let done = timeout(END, async {
+                while !link.closed && link.done.is_none() {
+                    link.hear().await;
+                }
+            });
+            let _ = done.await;
+            if let Some(ended) = link.done {
+                self.over = true;
+                let _ = timeout(END, self.child.wait()).await;
+                return ended;
+            }
+            ended = 1;
+            self.kill_supervisor();
+        }
         let origin = self.origin.clone();
-        let ended = tokio::task::spawn_blocking(move || escaped::end(&origin, || Held(alive()))).await;
+        let found = tokio::task::spawn_blocking(move || escaped::end(&origin, || Held(alive()))).await;
         self.over = true;
-        ended.unwrap_or(0)
+        found.unwrap_or(0).max(ended)
+    }
+
+    /// A supervisor that answers no more goes; what it leaves becomes this process's children.
+    fn kill_supervisor(&mut self) {
+        let _ = self.child.start_kill();
+        if let Some(pid) = self.pid {
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+        }
     }
 
     /// Gives what an agent that has exited leaves in its group a moment to end by itself, as its children do when
@@ -237,7 +408,7 @@ impl Group {
     pub async fn end(&mut self, mut told: impl FnMut(&'static str)) -> Option<Exit> {
         if !self.gone() {
             told("SIGTERM");
-            self.signal(Signal::TERM);
+            self.signal(Order::Term);
             self.wait_gone(TERM_TO_KILL).await;
         }
         self.kill(told).await
@@ -247,7 +418,7 @@ impl Group {
     pub async fn kill(&mut self, mut told: impl FnMut(&'static str)) -> Option<Exit> {
         if !self.gone() {
             told("SIGKILL");
-            self.signal(Signal::KILL);
+            self.signal(Order::Kill);
             self.wait_gone(Duration::from_millis(500)).await;
         }
         // The child itself is a zombie until it is waited for.
@@ -255,13 +426,23 @@ impl Group {
         self.exit
     }
 
-    fn gone(&self) -> bool {
-        self.exit.is_some() && !self.is_alive()
+    fn gone(&mut self) -> bool {
+        let alive = self.is_alive();
+        if let Some(link) = &self.link {
+            self.exit = self.exit.or(link.exit);
+        }
+        self.exit.is_some() && !alive
     }
 
     async fn wait_gone(&mut self, limit: Duration) {
         let _ = timeout(limit, async {
             self.wait().await;
+            if let Some(link) = &mut self.link {
+                while link.group_is_alive() {
+                    link.hear().await;
+                }
+                return;
+            }
             let mut pause = Duration::from_millis(1);
             while self.is_alive() {
                 sleep(pause).await;
@@ -275,13 +456,95 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         // Whatever happens to the engine's own task, the agent's processes do not outlive it.
-        if self.exit.is_none() || self.is_alive() {
-            self.signal(Signal::KILL);
+        if let Some(link) = &mut self.link
+            && !self.over
+        {
+            link.order(Order::End);
+            link.hear_until(Instant::now() + END, |link| link.done.is_some());
+            self.over = link.done.is_some();
+            if !self.over {
+                self.kill_supervisor();
+            }
+        } else if !self.over && (self.exit.is_none() || self.is_alive()) {
+            self.signal(Order::Kill);
         }
         if !self.over {
             escaped::end(&self.origin, || Held(alive()));
         }
         alive().retain(|leader| Some(leader.pid) != self.pid);
+    }
+}
+
+/// The program's ends of its standard streams, and the standard error of what stands around it.
+struct Streams {
+    stdin: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    around: OwnedFd,
+}
+
+fn no_pipe(error: io::Error) -> SpawnError {
+    SpawnError { category: ErrorCategory::StartFailed, message: format!("no pipe could be made: {error}") }
+}
+
+fn null() -> Result<OwnedFd, SpawnError> {
+    let file = std::fs::File::options().read(true).write(true).open("/dev/null");
+    file.map(OwnedFd::from).map_err(|error| SpawnError {
+        category: ErrorCategory::StartFailed,
+        message: format!("/dev/null could not be opened: {error}"),
+    })
+}
+
+/// The command that is started: the supervisor, in its sandbox if there is one; or the program itself.
+fn command(launch: &Launch, path: &Path, streams: Streams) -> io::Result<(Command, Option<Link>)> {
+    let Launch { around, command: words, .. } = launch;
+    let Some(supervisor) = supervisor() else {
+        let mut command = Command::new(path);
+        let all: Vec<&String> = around.iter().chain(words).skip(1).collect();
+        command.args(all).process_group(0).kill_on_drop(true);
+        command.stdin(streams.stdin).stdout(streams.stdout).stderr(streams.stderr);
+        return Ok((command, None));
+    };
+    let (link, end) = Link::new([streams.stdin.as_fd(), streams.stdout.as_fd(), streams.stderr.as_fd()])?;
+    let own = |command: &mut Command| {
+        command.arg(supervisor::WORD);
+        if let Some(files) = descriptors::original() {
+            command.args([supervisor::FILES, &files.to_string()]);
+        }
+        command.arg("--");
+    };
+    let mut command = if around.is_empty() {
+        let mut command = Command::new(supervisor);
+        own(&mut command);
+        command.arg(path);
+        command
+    } else {
+        let mut command = Command::new(path);
+        command.args(&around[1..]).arg(supervisor).process_group(0);
+        own(&mut command);
+        command.args(words.first());
+        command
+    };
+    command.args(&words[1..]);
+    command.stdin(end).stdout(Stdio::null()).stderr(streams.around);
+    Ok((command, Some(link)))
+}
+
+/// Waits until a program runs. The error is the system's; there is none if the supervisor is gone.
+async fn started(link: &mut Link) -> Result<(), Option<io::Error>> {
+    let heard = timeout(START, async {
+        while link.started.is_none() && !link.closed {
+            link.hear().await;
+        }
+    });
+    let _ = heard.await;
+    if !link.reaper {
+        UNCERTAIN.store(true, Ordering::Relaxed);
+    }
+    match link.started {
+        Some(Ok(())) => Ok(()),
+        Some(Err(0)) | None => Err(None),
+        Some(Err(error)) => Err(Some(io::Error::from_raw_os_error(error))),
     }
 }
 

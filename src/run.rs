@@ -224,6 +224,9 @@ pub struct RunOptions {
     /// Variables of the user's environment that agents get, by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
+    /// Whether a sandbox that the command line asks for takes the mounts of cases along.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_mounts: bool,
     /// Trials of each cell at which the run is looked at; absent where their number is fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looks: Option<Vec<u32>>,

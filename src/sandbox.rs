@@ -8,7 +8,10 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use crate::process::Launch;
+
 pub mod bwrap;
+mod packages;
 mod template;
 
 /// What a trial runs in, with everything that case, manifest and command line say of it.
@@ -127,6 +130,17 @@ pub enum SandboxError {
     /// A folder that is to be seen in it is not there.
     #[error("`sandbox.mount` names `{0}`, which does not exist")]
     NoMount(PathBuf),
+    /// A case asks for more than the sandbox of the command line gives.
+    #[error(
+        "the case or its suite mounts `{}`{} under `sandbox.mount`, and `--sandbox bwrap` on the command line mounts nothing for cases; remove the mount, or run with `--allow-mounts`",
+        path.display(), if *write { " to be written" } else { "" }
+    )]
+    NotAllowed {
+        /// What is mounted.
+        path: PathBuf,
+        /// Whether it may be written.
+        write: bool,
+    },
     /// bubblewrap is not there, or the system does not let it work.
     #[error("bubblewrap does not work here: {0}")]
     NoBwrap(String),
@@ -206,12 +220,38 @@ pub struct Places {
 
 impl Inside {
     /// The command line that runs another one in the sandbox. The other's program is known to be there.
-    pub fn around(&self, command: Vec<String>, env: &std::collections::BTreeMap<String, String>) -> Vec<String> {
+    pub fn around(&self, command: Vec<String>, env: &std::collections::BTreeMap<String, String>) -> Launch {
         match &self.sandbox {
-            Sandbox::None => command,
+            Sandbox::None => command.into(),
             Sandbox::Bwrap { network, mounts } => bwrap::around(*network, mounts, &self.places, command, env),
-            Sandbox::Command(words) => template::around(words, &self.places, command, env),
+            Sandbox::Command(words) => template::around(words, &self.places, command, env).into(),
         }
+    }
+
+    /// What kept a program from starting in its sandbox, as far as its last words tell: files of this machine that are not
+    /// in there, and the line that brings each in.
+    pub fn missing(&self, launch: &Launch, words: &str) -> Option<String> {
+        const SHOWN: usize = 3;
+        let Sandbox::Bwrap { mounts, .. } = &self.sandbox else { return None };
+        let inside = |path: &std::path::Path| {
+            let places = [&self.places.workspace, &self.places.home];
+            let there = launch.seen.iter().chain(places).chain(mounts.iter().map(|mount| &mount.path));
+            bwrap::is_of_the_system(path) || there.into_iter().any(|folder| path.starts_with(folder))
+        };
+        let hidden = |path: &std::path::Path| self.places.hides.iter().any(|hidden| path.starts_with(hidden));
+        let interpreters = launch.program().and_then(|program| packages::interpreter_of(std::path::Path::new(program)));
+        let named = packages::named_in(words).into_iter().chain(interpreters);
+        let missing: Vec<PathBuf> = named.filter(|path| !inside(path) && !hidden(path)).take(SHOWN).collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let shown: Vec<String> = missing.iter().map(|path| format!("`{}`", path.display())).collect();
+        let mounts: Vec<String> = missing.iter().map(|path| format!("{{path: {}}}", path.display())).collect();
+        Some(format!(
+            "not in the sandbox, and on this machine: {}; the manifest brings them in with `sandbox: {{mount: [{}]}}`, or with folders above them",
+            shown.join(", "),
+            mounts.join(", ")
+        ))
     }
 
     /// The same with the network: for what the author of a case runs before the agent.

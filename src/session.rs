@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use crate::adapter::Translation;
 use crate::case::Limits;
 use crate::lines::Splitter;
-use crate::process::{Group, SpawnError, Stdin};
+use crate::process::{Group, Launch, Pipes, SpawnError, Stdin};
 use crate::secrets::Masker;
 use crate::trace::recorder::Recorder;
 use crate::trace::{Event, Exit};
@@ -92,7 +92,7 @@ pub struct Session {
     lines_wanted: bool,
     terminals: Terminals,
     /// Terminals that were released and whose commands are still being ended.
-    terminals_left: Vec<tokio::task::JoinHandle<()>>,
+    terminals_left: Vec<terminals::Released>,
     /// Terminals whose commands have ended and of which the driver was not told yet.
     terminals_ended: VecDeque<String>,
 }
@@ -210,18 +210,17 @@ impl Session {
     ///
     /// # Errors
     /// The program was not found or could not be started.
-    pub fn spawn(
+    pub async fn spawn(
         &mut self,
-        command: &[String],
+        launch: &Launch,
         folder: &Path,
         env: &BTreeMap<String, String>,
         stdin: Stdin,
     ) -> Result<(), SpawnError> {
-        let mut group = Group::spawn(command, folder, env, stdin).inspect_err(|error| {
+        let mut group = Group::spawn(launch, folder, env, stdin).await.inspect_err(|error| {
             self.engine(&EngineLine::NotStarted { category: error.category, message: error.message.clone() });
         })?;
-        let child = group.child();
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let Pipes { stdin, stdout, stderr } = group.pipes();
         self.process =
             Some(Process { group, stdin, stdout, stderr, out: Splitter::default(), err: Splitter::default() });
         Ok(())

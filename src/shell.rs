@@ -59,16 +59,17 @@ impl Shell {
             Command::Line(line) => vec!["sh".to_owned(), "-c".to_owned(), line.clone()],
             Command::Program(words) => words.clone(),
         };
-        let words = match &self.inside {
+        let launch = match &self.inside {
             Some(inside) => inside.around(words, &self.env),
-            None => words,
+            None => words.into(),
         };
         let input = if stdin.is_some() { Stdin::Piped } else { Stdin::Null };
-        let mut group = Group::spawn(&words, &self.folder, &self.env, input).map_err(std::io::Error::other)?;
-        let (Some(mut stdout), Some(mut stderr)) = (group.child().stdout.take(), group.child().stderr.take()) else {
+        let mut group = Group::spawn(&launch, &self.folder, &self.env, input).await.map_err(std::io::Error::other)?;
+        let pipes = group.pipes();
+        let (Some(mut stdout), Some(mut stderr)) = (pipes.stdout, pipes.stderr) else {
             return Err(std::io::Error::other("the command has no output pipes"));
         };
-        if let (Some(mut pipe), Some(bytes)) = (group.child().stdin.take(), stdin) {
+        if let (Some(mut pipe), Some(bytes)) = (pipes.stdin, stdin) {
             // A command that does not read its input must not hold the rest up.
             tokio::spawn(async move {
                 let _ = pipe.write_all(&bytes).await;

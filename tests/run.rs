@@ -6,6 +6,11 @@ mod laws;
 #[path = "support/project.rs"]
 mod project;
 
+#[path = "run/machine.rs"]
+mod machine;
+#[path = "run/supervised.rs"]
+mod supervised;
+
 #[path = "run/again.rs"]
 mod again;
 #[path = "run/again_lacks.rs"]

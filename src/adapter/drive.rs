@@ -12,7 +12,7 @@ use crate::attachment::Attached;
 use crate::case::SessionSettings;
 use crate::harness::{Manifest, PromptVia};
 use crate::interaction::Policy;
-use crate::process::Stdin;
+use crate::process::{Launch, Stdin};
 use crate::session::{End, Incoming, Session};
 use crate::shell::Shell;
 use crate::wire::EngineLine;
@@ -26,7 +26,7 @@ pub struct Task {
     /// The model to ask for.
     pub model: Option<String>,
     /// Program and arguments, ready to run.
-    pub command: Vec<String>,
+    pub command: Launch,
     /// The workspace.
     pub folder: PathBuf,
     /// Its whole environment.
@@ -108,7 +108,7 @@ async fn to_exit(session: &mut Session, task: &Task) -> Duration {
     session.engine(&EngineLine::Prompt { text: prompt.clone() });
     let by_stdin = task.manifest.prompt_via == PromptVia::Stdin;
     let stdin = if by_stdin { Stdin::Piped } else { Stdin::Null };
-    if session.spawn(&task.command, &task.folder, &task.env, stdin).is_err() {
+    if session.spawn(&task.command, &task.folder, &task.env, stdin).await.is_err() {
         return Duration::ZERO;
     }
     if by_stdin {

@@ -14,7 +14,7 @@ use crate::interaction::{Interaction, Llm, QuestionAnswer, Scripted};
 use crate::sandbox;
 use crate::snapshot::set::Several;
 use crate::trace::ErrorCategory;
-use crate::values::Fraction;
+use crate::values::{Fraction, Time};
 use crate::verdict::PassTrials;
 
 /// Keys that a case may hold and a `suite.yaml` may not.
@@ -50,6 +50,8 @@ pub struct Layer {
     pub interaction: Option<Interaction>,
     /// What a trial may use up.
     pub limits: Option<Limits>,
+    /// How long parts of a trial may take that are not the agent's.
+    pub timeouts: Option<TimeoutsLayer>,
     /// How often it is tried.
     pub trials: Option<NonZeroU32>,
     /// Added to the agent's environment.
@@ -100,6 +102,14 @@ pub struct WorkspaceLayer {
     pub protect: Option<Vec<String>>,
     /// A change to a protected file fails the trial.
     pub protect_strict: Option<bool>,
+}
+
+/// How long parts of a trial may take that are not the agent's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct TimeoutsLayer {
+    /// For each command of `workspace.setup`. Default: `timeouts.setup` of the manifest, else `10m`.
+    pub setup: Option<Time>,
 }
 
 /// A repository, from one of `path` and `url`.
@@ -242,6 +252,9 @@ impl Layer {
                 model_selection: over.model_selection.or(under.model_selection),
             }),
             interaction: merged(self.interaction, over.interaction, interactions),
+            timeouts: merged(self.timeouts, over.timeouts, |under, over| TimeoutsLayer {
+                setup: over.setup.or(under.setup),
+            }),
             limits: merged(self.limits, over.limits, |under, over| Limits {
                 time: over.time.or(under.time),
                 idle: over.idle.or(under.idle),

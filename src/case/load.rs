@@ -476,6 +476,7 @@ fn ready(
         requires: layer.requires.unwrap_or_default(),
         interaction: layer.interaction.unwrap_or_default(),
         limits: layer.limits.unwrap_or_default(),
+        setup_time: layer.timeouts.and_then(|timeouts| timeouts.setup),
         trials: layer.trials.map_or(1, std::num::NonZero::get),
         env: layer.env.unwrap_or_default(),
         graders,

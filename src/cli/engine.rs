@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use super::CliError;
 use crate::case::{Case, Oracle};
 use crate::judge::Judges;
+use crate::process;
 use crate::run::Keep;
 use crate::run::temporary::Temporary;
 use crate::trial::Engine;
@@ -47,6 +48,7 @@ pub fn engine(
         .map_err(|error| CliError::unreadable(format!("could not make {}: {error}", empty.display())))?;
     let this_program = std::env::current_exe()
         .map_err(|error| CliError::unreadable(format!("could not find this program itself: {error}")))?;
+    process::supervise_with(&this_program);
     Ok(Engine {
         env: environment(),
         this_program,
@@ -65,9 +67,7 @@ pub fn engine(
 
 /// The environment of this program, as far as it is text.
 pub fn environment() -> BTreeMap<String, String> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
+    crate::own_environment::texts()
 }
 
 /// What no agent has to see: the cases and what they keep for judging, named graders, and runs.

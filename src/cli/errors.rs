@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Report, SourceCode};
 
-use super::{UNREADABLE, door};
+use super::{BROKEN_OFF, UNREADABLE, door};
 use crate::report::text::{harmless, locale_is_unicode};
 
 /// Why a command did not do what it was asked.
@@ -24,6 +24,17 @@ impl CliError {
     /// Several such things.
     pub fn all<E: Diagnostic + Send + Sync + 'static>(errors: impl IntoIterator<Item = E>) -> Self {
         Self { reports: errors.into_iter().map(Report::new).collect(), code: UNREADABLE }
+    }
+
+    /// The engine itself could not go on with what it had begun.
+    pub fn of_the_engine(message: impl std::fmt::Display) -> Self {
+        Self { code: BROKEN_OFF, ..Self::unreadable(message) }
+    }
+
+    /// The same error where trials have run already: the files of a run could not be read or written.
+    #[must_use]
+    pub fn after_the_start(self) -> Self {
+        Self { code: BROKEN_OFF, ..self }
     }
 
     /// These and those, each once.

@@ -127,6 +127,10 @@ async fn relayed(args: &RelayArgs) -> Result<u8, CliError> {
     let status = relay::run(args.port, &args.socket, &args.command)
         .await
         .map_err(|error| CliError::unreadable(format!("could not run {}: {error}", args.command.join(" "))))?;
+    // A command that a signal ended is reported by the same end.
+    if let Some(signal) = status.signal().and_then(rustix::process::Signal::from_named_raw) {
+        let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
+    }
     let signal = status.signal().map(|signal| 128 + signal);
     Ok(u8::try_from(status.code().or(signal).unwrap_or(1)).unwrap_or(1))
 }

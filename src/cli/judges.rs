@@ -151,7 +151,5 @@ pub fn lacks_a_model(llm: &Llm) -> Result<Option<String>, CliError> {
 }
 
 fn environment() -> BTreeMap<String, String> {
-    let env =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    env.collect()
+    crate::own_environment::texts()
 }

@@ -150,13 +150,13 @@ fn fenced(report: &Report, format: Format) -> Result<(), CliError> {
 
 /// The folder from which GitHub counts paths.
 fn repository() -> Option<PathBuf> {
-    let workspace = std::env::var_os("GITHUB_WORKSPACE").filter(|path| !path.is_empty())?;
+    let workspace = crate::own_environment::var("GITHUB_WORKSPACE").filter(|path| !path.is_empty())?;
     fs::canonicalize(workspace).ok()
 }
 
 /// Adds to the summary of a step of GitHub Actions, if this is one. Without it the run is judged all the same.
 fn add_summary(report: &Report) {
-    let Some(path) = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return };
+    let Some(path) = crate::own_environment::var("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return };
     let path = PathBuf::from(path);
     let added: io::Result<()> = (|| {
         let mut file = OpenOptions::new().create(true).append(true).open(&path)?;

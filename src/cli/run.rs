@@ -15,11 +15,13 @@ use crate::case::Case;
 use crate::harness::login::is_variable;
 use crate::interaction::{Interaction, Llm};
 use crate::plan::{Asked, AskedModel, plan};
+use crate::process::{self, descriptors};
 use crate::report::format::{Format, ReporterArg};
 use crate::report::progress::{Live, Plain, Watch, may_move};
 use crate::report::{self, Report};
 use crate::run::folder::RunFolder;
 use crate::run::journal::TrialKey;
+use crate::run::temporary;
 use crate::run::{Keep, RunOptions, RunRecord, TrialRecord};
 use crate::runner::{self, Ran, Run};
 use crate::sandbox;
@@ -75,7 +77,7 @@ pub struct RunArgs {
     #[command(flatten)]
     folder: RunsFolder,
     /// Go on with a run that was cut short
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["harnesses", "models", "trials", "cases", "tags", "shard", "label", "limits", "interaction", "sandbox", "paths"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["harnesses", "models", "trials", "cases", "tags", "shard", "label", "limits", "interaction", "sandbox", "allow_mounts", "paths"])]
     resume: Option<String>,
     /// What to do where a case or a manifest has changed since the run began
     #[arg(long, value_name = "HOW", requires = "resume")]
@@ -110,6 +112,9 @@ pub struct RunArgs {
     /// What agents run in, in the place of what cases and manifests say
     #[arg(long, value_enum, value_name = "KIND")]
     sandbox: Option<sandbox::Kind>,
+    /// With --sandbox bwrap: mount what cases and suites name under `sandbox.mount`, too
+    #[arg(long, requires = "sandbox")]
+    allow_mounts: bool,
     /// Compare with the accepted snapshots, or accept what is new or changed (default: compare where there is one)
     #[arg(long, value_enum, value_name = "HOW")]
     snapshot: Option<snapshot::of_run::Mode>,
@@ -153,7 +158,8 @@ fn variable(text: &str) -> Result<String, String> {
 
 /// Refuses a run whose agents would not get what the user says they get.
 fn check_env(names: &[String]) -> Result<(), CliError> {
-    let missing: Vec<&str> = names.iter().map(String::as_str).filter(|name| std::env::var_os(name).is_none()).collect();
+    let missing: Vec<&str> =
+        names.iter().map(String::as_str).filter(|name| crate::own_environment::var(name).is_none()).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -190,12 +196,12 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     // What an agent's process left running in the background of the runtime must not hold the program.
     runtime.shutdown_background();
     let ran = done?;
-    resume::settle(&args, &mut prepared, &ran)?;
+    resume::settle(&args, &mut prepared, &ran).map_err(CliError::after_the_start)?;
     let whole = ran.not_run == 0 && !ran.interrupted;
     let compared = snapshot::of_run::after(args.snapshot, &prepared.folder, &prepared.record, &prepared.cases, whole);
     // What was done is reported, whatever becomes of snapshots.
     let (snapshots, failed) = compared.map_or_else(|error| (Came::default(), Err(error)), |came| (came, Ok(())));
-    let code = report_on(&args, &prepared, &ran, snapshots)?;
+    let code = report_on(&args, &prepared, &ran, snapshots).map_err(CliError::after_the_start)?;
     failed?;
     Ok(if ran.interrupted { INTERRUPTED } else { code })
 }
@@ -253,7 +259,8 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
     auto::check(args, &trials)?;
     scripts::check(&inputs, &trials)?;
     if !args.dry_run {
-        sandboxes::check(&inputs, &trials, args.sandbox)?;
+        let asked = RunOptions { sandbox: args.sandbox, allow_mounts: args.allow_mounts, ..RunOptions::default() };
+        sandboxes::check(&inputs, &trials, &asked)?;
     }
     let chosen = judges::chosen(&args.judges, &inputs.catalog)?;
     refuse_what_is_not_served(&inputs, &trials, args.interaction.as_ref())?;
@@ -356,6 +363,30 @@ fn is_manual(prepared: &Prepared) -> bool {
         .map_or_else(|| policies.any(|it| *it == Interaction::Manual), |it| *it == Interaction::Manual)
 }
 
+/// No more trials at once than the limit of open files has room for.
+fn bounded(options: RunOptions) -> RunOptions {
+    let Some((most, limit)) = descriptors::most_trials().filter(|(most, _)| options.jobs > *most) else {
+        return options;
+    };
+    terminal::note(format_args!(
+        "note: {} trials at once need more open files than the limit of {limit} (ulimit -n): {most} run at once",
+        options.jobs
+    ));
+    RunOptions { jobs: most, ..options }
+}
+
+/// Says once what the run could not clean up, or cannot be sure of.
+fn tell_of_what_is_left() {
+    for left in temporary::left_behind() {
+        terminal::note(format_args!("note: {left}"));
+    }
+    if process::may_have_missed_some() {
+        terminal::note(format_args!(
+            "note: this system gives orphaned processes to nobody here: a process that left its group may have outlived its trial"
+        ));
+    }
+}
+
 async fn carry_out(
     args: &RunArgs,
     prepared: &Prepared,
@@ -378,7 +409,7 @@ async fn carry_out(
     let manifests = prepared.manifests.iter().map(|(name, manifest)| (name.clone(), manifest.clone()));
     let chosen = prepared.record.options.judges.clone();
     let engine = Arc::new(judges::asking(engine, chosen, &args.judges, manifests.collect())?);
-    let ci = std::env::var("CI").ok();
+    let ci = crate::own_environment::var("CI").and_then(|value| value.into_string().ok());
     let look = terminal::stderr_look();
     let mut display: Box<dyn Watch> =
         if may_move(terminal::stderr_is_terminal(), ci.as_deref(), args.no_progress || manual) {
@@ -386,6 +417,7 @@ async fn carry_out(
         } else {
             Box::new(Plain::new(super::door::Notes, look))
         };
+    let options = bounded(options);
     let run = Run {
         folder: &prepared.folder,
         trials: &prepared.record.trials,
@@ -399,10 +431,12 @@ async fn carry_out(
     };
     let ran = runner::run(&run, |event| display.see(&event)).await;
     display.end();
+    drop(run);
+    tell_of_what_is_left();
     judges::mark_cache()?;
     ran.map_err(|error| {
         let again = report::commands::run_word(&prepared.record, &prepared.folder.path);
-        CliError::unreadable(format!(
+        CliError::of_the_engine(format!(
             "{error}\nthe run cannot go on; what had finished is on disk: evals run --resume {again}"
         ))
     })

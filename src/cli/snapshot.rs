@@ -115,7 +115,7 @@ pub fn run(args: &SnapshotArgs) -> Result<u8, CliError> {
 
 /// Whether `CI` says that nobody is there to decide.
 pub fn in_ci() -> bool {
-    std::env::var("CI").is_ok_and(|value| !value.is_empty() && value != "0" && value != "false")
+    crate::own_environment::var("CI").is_some_and(|value| !value.is_empty() && value != "0" && value != "false")
 }
 
 /// Keeps in a run's folder what came of comparing it.

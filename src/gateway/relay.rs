@@ -23,6 +23,11 @@ pub async fn run(port: u16, socket: &Path, command: &[String]) -> io::Result<Exi
         .stderr(Stdio::inherit())
         .kill_on_drop(true)
         .spawn()?;
+    // The command's pipes are its own: the engine has to see when it closes them.
+    let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
     let led = tokio::spawn(lead(listener, socket.to_owned()));
     let status = child.wait().await;
     led.abort();

@@ -28,6 +28,8 @@ pub struct Origin {
     pub folder: PathBuf,
     /// Its pipes, as `/proc` names them.
     pub pipes: HashSet<PathBuf>,
+    /// Whether it runs under a supervisor. An orphan that reaches the engine then is of one that was killed.
+    pub supervised: bool,
 }
 
 #[cfg(target_os = "linux")]
@@ -121,11 +123,19 @@ mod linux {
         Some(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok()).collect())
     }
 
-    /// Ends every process below this one, but those of its own group, which somebody else sees to.
+    /// Ends every process below this one, but those of its own group, which somebody else sees to. What loses its
+    /// parent meanwhile is found the next time.
     pub fn end_all() {
-        let tree = Tree::read();
-        for pid in tree.below(tree.own) {
-            kill(pid);
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(2) {
+            let tree = Tree::read();
+            let mut found = tree.below(tree.own);
+            found.retain(|pid| tree.seen.get(pid).is_some_and(|process| !process.zombie));
+            if found.is_empty() {
+                return;
+            }
+            found.into_iter().for_each(kill);
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 
@@ -201,7 +211,8 @@ mod linux {
                     let known = *child == origin.leader
                         || process.group == origin.leader
                         || (!others && !shared && (is_at_home(*child, origin) || (orphan && holds(*child, origin))));
-                    let nobodys = !others && orphan && first.is_none_or(|first| process.started < first);
+                    let lost = origin.supervised || first.is_none_or(|first| process.started < first);
+                    let nobodys = !others && orphan && lost;
                     let claim = claim.or(if known { Some(true) } else { nobodys.then_some(false) });
                     if let Some(known) = claim
                         && !process.zombie

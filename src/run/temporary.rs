@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -11,6 +12,9 @@ use crate::workspace::remove;
 
 /// How the folders are named, so that they are known again.
 const PREFIX: &str = "evals-run-";
+
+/// What could not be removed.
+static LEFT_BEHIND: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// The private folder of one engine. It vanishes with it.
 #[derive(Debug)]
@@ -78,8 +82,53 @@ impl Vanishing {
 
 impl Drop for Vanishing {
     fn drop(&mut self) {
-        let _ = remove::remove(&self.0);
+        if let Err(error) = remove::remove(&self.0) {
+            let mut left = LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner);
+            left.push(told(&self.0, &error));
+        }
     }
+}
+
+/// What could not be removed since this was asked last, each as a line for the user.
+pub fn left_behind() -> Vec<String> {
+    std::mem::take(&mut LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn told(folder: &Path, error: &io::Error) -> String {
+    let shown = folder.display();
+    match immutable_in(folder) {
+        Some(file) => format!(
+            "a trial's private folder {shown} could not be removed: {} is immutable; remove it with: chattr -R -i -a {shown} && rm -rf {shown}",
+            file.strip_prefix(folder).unwrap_or(&file).display()
+        ),
+        None => format!("a trial's private folder {shown} could not be removed: {error}"),
+    }
+}
+
+/// A file that the system lets nobody change or remove (`chattr +i`, `+a`), looked for among a bounded number.
+fn immutable_in(folder: &Path) -> Option<PathBuf> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{IFlags, Mode, OFlags, ioctl_getflags, open};
+        let mut left = vec![folder.to_owned()];
+        for _ in 0..100_000 {
+            let path = left.pop()?;
+            let Ok(meta) = path.symlink_metadata() else { continue };
+            if !meta.is_dir() && !meta.is_file() {
+                continue;
+            }
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let Ok(file) = open(&path, flags, Mode::empty()) else { continue };
+            if ioctl_getflags(&file).is_ok_and(|flags| flags.intersects(IFlags::IMMUTABLE | IFlags::APPEND)) {
+                return Some(path);
+            }
+            if meta.is_dir() {
+                left.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+            }
+        }
+    }
+    let _ = folder;
+    None
 }
 
 /// Removes the folders of this user's engines that are gone: nobody holds their lock.

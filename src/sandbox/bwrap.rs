@@ -1,10 +1,14 @@
 //! `bwrap`: bubblewrap around a command. What is not mounted is not there.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::packages::{self, Parts};
 use super::{Mount, Network, Places, SandboxError};
+use crate::environment::TEMPORARY;
+use crate::process::{self, Launch};
 
 /// The program.
 const PROGRAM: &str = "bwrap";
@@ -56,18 +60,23 @@ pub(super) fn around(
     places: &Places,
     command: Vec<String>,
     env: &BTreeMap<String, String>,
-) -> Vec<String> {
-    let seen = |path: &Path| {
-        let mounted = mounts.iter().any(|mount| path.starts_with(&mount.path));
-        mounted || SYSTEM.iter().any(|folder| path.starts_with(folder))
-    };
+) -> Launch {
+    let seen = |path: &Path| mounts.iter().any(|mount| path.starts_with(&mount.path)) || is_of_the_system(path);
     let (program, mut reads) = program(&command, &seen, places, env);
+    let Parts { mounts: packages, links } = packages_of(Path::new(&program), &seen, places, env);
+    let mut mounts = mounts.to_vec();
+    mounts.extend(packages.iter().map(|path| Mount { path: path.clone(), write: false }));
+    let mounts = &mounts[..];
+    let seen = |path: &Path| mounts.iter().any(|mount| path.starts_with(&mount.path)) || is_of_the_system(path);
     reads.extend(places.through.first().map(PathBuf::from));
+    reads.extend(process::supervisor().map(Path::to_owned));
     reads.extend(places.reads.iter().cloned());
     let hides = in_sight(mounts, places);
     let hidden = |path: &Path| hides.iter().any(|hidden| path.starts_with(hidden));
     let own = |path: &Path| path.starts_with(&places.workspace) || path.starts_with(&places.home);
-    reads.retain(|path| !own(path) && (!seen(path) || hidden(path)));
+    let links: Vec<(PathBuf, PathBuf)> = links.into_iter().filter(|(link, _)| !hidden(link)).collect();
+    let is_link = |path: &PathBuf| links.iter().any(|(link, _)| link == path);
+    reads.retain(|path| !own(path) && !is_link(path) && (!seen(path) || hidden(path)));
 
     let mut words: Vec<String> = std::iter::once(PROGRAM).chain(ALWAYS).map(str::to_owned).collect();
     let mut add = |parts: &[&str]| words.extend(parts.iter().map(|part| (*part).to_owned()));
@@ -78,6 +87,10 @@ pub(super) fn around(
         add(&["--ro-bind-try", folder, folder]);
     }
     add(&["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/run"]);
+    for path in kernel_interfaces(Path::new("/proc")) {
+        let path = path.to_string_lossy();
+        add(&["--ro-bind", &path, &path]);
+    }
     // Scratch of the trial's own, on the disk: memory would be the machine's.
     let scratch = places.scratch.to_string_lossy();
     add(&["--bind", &scratch, "/tmp", "--symlink", "/tmp", "/var/tmp"]);
@@ -88,6 +101,9 @@ pub(super) fn around(
     for mount in mounts {
         let path = mount.path.to_string_lossy();
         add(&[if mount.write { "--bind" } else { "--ro-bind" }, &path, &path]);
+    }
+    for (link, target) in &links {
+        add(&["--symlink", &target.to_string_lossy(), &link.to_string_lossy()]);
     }
     // A home of the user's own is mounted like any folder, and what is hidden lies over it.
     let private = places.hides.iter().any(|hidden| places.home.starts_with(hidden));
@@ -111,11 +127,60 @@ pub(super) fn around(
         add(&["--bind", &home, &home]);
     }
     let workspace = places.workspace.to_string_lossy();
-    add(&["--bind", &workspace, &workspace, "--chdir", &workspace, "--unsetenv", "TMPDIR", "--"]);
-    words.extend(places.through.iter().cloned());
-    words.push(program);
-    words.extend(command.into_iter().skip(1));
-    words
+    add(&["--bind", &workspace, &workspace, "--chdir", &workspace]);
+    for name in TEMPORARY {
+        // The trial's own scratch folder has another name inside. A case may name a folder of its own.
+        match env.get(name) {
+            Some(folder) if Path::new(folder) == places.scratch => add(&["--setenv", name, "/tmp"]),
+            Some(_) | None => {}
+        }
+    }
+    add(&["--"]);
+    let through = places.through.iter().cloned();
+    let command = through.chain([program]).chain(command.into_iter().skip(1)).collect();
+    let mut seen = packages;
+    seen.extend(reads);
+    seen.extend(links.into_iter().map(|(link, _)| link));
+    Launch { around: words, command, seen }
+}
+
+/// Whether a path lies in a folder of the system, which every sandbox has.
+pub(super) fn is_of_the_system(path: &Path) -> bool {
+    SYSTEM.iter().any(|folder| path.starts_with(folder))
+}
+
+/// What the program, and the files that its command line names, are parts of.
+fn packages_of(
+    program: &Path,
+    seen: &impl Fn(&Path) -> bool,
+    places: &Places,
+    env: &BTreeMap<String, String>,
+) -> Parts {
+    let own = |path: &Path| path.starts_with(&places.workspace) || path.starts_with(&places.home);
+    let known = |path: &Path| seen(path) || own(path);
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let path = env.get("PATH").map(String::as_str);
+    let mut parts = packages::of_program(program, path, home.as_deref(), &known);
+    parts.mounts.extend(places.reads.iter().flat_map(|file| packages::of_file(file, home.as_deref(), &known)));
+    parts.mounts.sort();
+    parts.mounts.dedup();
+    parts
+}
+
+/// What the kernel lets be written outside of the folders of processes: settings of the machine. As root bubblewrap would
+/// leave them writable, since root owns them on either side.
+fn kernel_interfaces(proc: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries
+        .filter(|entry| {
+            let of_a_process = entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit());
+            !of_a_process
+                && entry.metadata().is_ok_and(|meta| meta.is_dir() || (meta.is_file() && meta.mode() & 0o222 != 0))
+        })
+        .map(|entry| entry.path())
+        .collect();
+    found.sort();
+    found
 }
 
 /// What is to be hidden and could be seen, by each name that it has in the sandbox: a mount may be a link.
@@ -180,7 +245,8 @@ mod tests {
     }
 
     fn line(network: Network, mounts: &[Mount], places: &Places) -> String {
-        around(network, mounts, places, vec!["/project/agent".into(), "acp".into()], &BTreeMap::new()).join(" ")
+        let launch = around(network, mounts, places, vec!["/project/agent".into(), "acp".into()], &BTreeMap::new());
+        [launch.around, launch.command].concat().join(" ")
     }
 
     #[test]
@@ -195,6 +261,7 @@ mod tests {
         assert!(
             !super::super::Inside { sandbox: super::super::Sandbox::None, places: places() }
                 .around(vec!["agent".into()], &BTreeMap::new())
+                .command
                 .contains(&"bwrap".to_owned())
         );
     }

@@ -20,8 +20,8 @@ pub struct Left {
     pub stderr_tail: String,
     /// The user interrupted it.
     pub interrupted: bool,
-    /// The wire log could not be written whole: the disk is full, or gone.
-    pub log_failed: bool,
+    /// Why the wire log could not be written whole, if it could not.
+    pub log_failed: Option<std::io::ErrorKind>,
     /// The agent did not exit by itself; the engine ended it.
     pub held_on: bool,
 }
@@ -95,12 +95,18 @@ impl Session {
             process.group.settle().await;
         }
         // What its terminals run ends with it, also where it takes its time.
-        let (ended, ()) = tokio::join!(process.group.end(|signal| signals.push(signal)), self.end_terminals());
+        let (ended, of_terminals) =
+            tokio::join!(process.group.end(|signal| signals.push(signal)), self.end_terminals());
         for signal in signals {
             self.engine(&EngineLine::Signal { signal: signal.to_owned(), after_exit: !self.held_on });
         }
         self.exit = self.exit.or(ended);
-        let escaped = process.group.end_escaped().await;
+        let lost = process.group.lost_its_supervisor();
+        let escaped = process.group.end_escaped().await + of_terminals;
+        if lost {
+            let text = "the agent's supervisor was ended from outside: how the agent ended is unknown".to_owned();
+            self.notice("supervisor_lost", text);
+        }
         if escaped > 0 {
             self.engine(&EngineLine::Escaped { processes: escaped as u64 });
         }

@@ -33,7 +33,7 @@ pub(super) struct Log {
     written: u64,
     full: bool,
     /// Something could not be written.
-    pub(super) failed: bool,
+    pub(super) failed: Option<io::ErrorKind>,
     /// The last lines of standard error.
     pub(super) tail: String,
     /// Lines that were not kept, and their bytes.
@@ -63,7 +63,7 @@ impl Log {
             most,
             written: 0,
             full: false,
-            failed: false,
+            failed: None,
             tail: String::new(),
             cut: (0, 0),
             scratch: Vec::new(),
@@ -93,7 +93,7 @@ impl Log {
         }
         self.scratch.clear();
         let written = line.write(&mut self.scratch).and_then(|()| self.wire.write_all(&self.scratch));
-        self.failed |= written.is_err();
+        self.keep_failure(&written);
         self.written += self.scratch.len() as u64;
         if line.dir == Dir::Stderr {
             self.write_stderr(&line.line);
@@ -121,15 +121,25 @@ impl Log {
         }
         if let Some(out) = &mut self.stderr {
             self.written += line.len() as u64 + 1;
-            self.failed |= writeln!(out, "{line}").is_err();
+            let written = writeln!(out, "{line}");
+            self.keep_failure(&written);
         }
     }
 
     /// Hands everything to the system; it is synced with the trial.
     pub(super) fn flush(&mut self) {
-        self.failed |= self.wire.flush().is_err();
+        let written = self.wire.flush();
+        self.keep_failure(&written);
         if let Some(out) = &mut self.stderr {
-            self.failed |= out.flush().is_err();
+            let written = out.flush();
+            self.keep_failure(&written);
+        }
+    }
+
+    /// The first failure tells why; those after it may be its consequences.
+    fn keep_failure(&mut self, written: &io::Result<()>) {
+        if let Err(error) = written {
+            self.failed.get_or_insert(error.kind());
         }
     }
 }

@@ -9,10 +9,10 @@ use tokio::io::AsyncReadExt;
 use tokio::process::ChildStdout;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at};
 
 use super::Session;
-use crate::process::{self, Group, SpawnError, TERM_TO_KILL, read_rest};
+use crate::process::{self, Group, Launch, SpawnError, TERM_TO_KILL, read_rest};
 use crate::sandbox::Kind;
 use crate::shell::Shell;
 use crate::trace::{ErrorCategory, Exit};
@@ -64,7 +64,8 @@ pub(super) struct Terminals {
 struct Terminal {
     shared: Arc<Mutex<Shown>>,
     orders: UnboundedSender<Order>,
-    task: JoinHandle<()>,
+    /// Comes to the number of processes that had left the command's group.
+    task: JoinHandle<usize>,
     /// The state that the wire log holds.
     told: Option<u64>,
 }
@@ -73,8 +74,16 @@ struct Terminal {
 enum Order {
     /// End the command, and keep what it showed.
     Kill,
-    /// End the command, and be gone.
+    /// End the command; what has left its group runs on until the trial ends.
     Leave,
+    /// End the command and everything that it started, and be gone.
+    Finish,
+}
+
+/// A terminal that was released and whose command left something running.
+pub(super) struct Released {
+    orders: UnboundedSender<Order>,
+    task: JoinHandle<usize>,
 }
 
 impl Default for Terminals {
@@ -97,20 +106,12 @@ impl Terminals {
         self.open.is_empty()
     }
 
-    /// Ends all of them, and waits until they are gone.
-    pub(super) async fn end(&mut self) {
+    /// Ends all of them, and waits until they are gone. Answers how many processes had left their groups.
+    async fn end(&mut self) -> usize {
         for terminal in self.open.values() {
-            let _ = terminal.orders.send(Order::Leave);
+            let _ = terminal.orders.send(Order::Finish);
         }
-        let all = async {
-            for terminal in self.open.values_mut() {
-                let _ = (&mut terminal.task).await;
-            }
-        };
-        if timeout(END, all).await.is_err() {
-            // Dropping a group kills it.
-            self.open.values().for_each(|terminal| terminal.task.abort());
-        }
+        finished(self.open.values_mut().map(|terminal| &mut terminal.task)).await
     }
 }
 
@@ -119,14 +120,18 @@ impl Session {
     ///
     /// # Errors
     /// The program was not found or could not be started, or there are too many.
-    pub fn open_terminal(&mut self, shell: &Shell, wanted: Wanted<'_>) -> Result<String, SpawnError> {
+    pub async fn open_terminal(&mut self, shell: &Shell, wanted: Wanted<'_>) -> Result<String, SpawnError> {
         if self.terminals.open.len() >= MOST_TERMINALS {
             let message = format!("{MOST_TERMINALS} terminals are open; release one first");
             return Err(SpawnError { category: ErrorCategory::StartFailed, message });
         }
         let keep = wanted.keep.and_then(|keep| usize::try_from(keep).ok()).unwrap_or(MOST_OUTPUT).min(MOST_OUTPUT);
         let Start { command, folder, env } = Start::of(shell, wanted)?;
-        let (group, output) = Group::spawn_in_one_pipe(&command, &shell.folder, folder, &env)?;
+        let mut group = Group::spawn_in_one_pipe(&command, &shell.folder, folder, &env).await?;
+        let Some(output) = group.pipes().stdout else {
+            let message = "the command has no output pipe".to_owned();
+            return Err(SpawnError { category: ErrorCategory::StartFailed, message });
+        };
         self.terminals.count += 1;
         let id = format!("evals-terminal-{}", self.terminals.count);
         let shared = Arc::new(Mutex::new(Shown { keep, ..Shown::default() }));
@@ -154,8 +159,8 @@ impl Session {
         self.tell_terminal(id);
         if let Some(terminal) = self.terminals.open.remove(id) {
             let _ = terminal.orders.send(Order::Leave);
-            self.terminals_left.push(terminal.task);
-            self.terminals_left.retain(|task| !task.is_finished());
+            self.terminals_left.push(Released { orders: terminal.orders, task: terminal.task });
+            self.terminals_left.retain(|left| !left.task.is_finished());
         }
     }
 
@@ -178,23 +183,38 @@ impl Session {
         ids.iter().for_each(|id| self.tell_terminal(id));
     }
 
-    /// Ends every terminal, and logs what each showed.
-    pub(super) async fn end_terminals(&mut self) {
-        self.terminals.end().await;
-        self.tell_terminals();
-        for task in self.terminals_left.drain(..) {
-            let abort = task.abort_handle();
-            if timeout(END, task).await.is_err() {
-                abort.abort();
-            }
+    /// Ends every terminal, and logs what each showed. Answers how many processes had left their groups.
+    pub(super) async fn end_terminals(&mut self) -> usize {
+        let mut left = std::mem::take(&mut self.terminals_left);
+        for terminal in &left {
+            let _ = terminal.orders.send(Order::Finish);
         }
+        let open = self.terminals.end().await;
+        self.tell_terminals();
+        let released = finished(left.iter_mut().map(|terminal| &mut terminal.task)).await;
         self.terminals = Terminals { count: self.terminals.count, ..Terminals::default() };
+        open + released
     }
+}
+
+/// Waits for the ends of terminals, all of them together no longer than [`END`]. Answers how many processes had left
+/// their groups.
+async fn finished<'a>(tasks: impl Iterator<Item = &'a mut JoinHandle<usize>>) -> usize {
+    let until = tokio::time::Instant::now() + END;
+    let mut escaped = 0;
+    for task in tasks {
+        match timeout_at(until, &mut *task).await {
+            Ok(ended) => escaped += ended.unwrap_or(0),
+            // Dropping a group kills it.
+            Err(_) => task.abort(),
+        }
+    }
+    escaped
 }
 
 /// How a command is started.
 struct Start<'a> {
-    command: Vec<String>,
+    command: Launch,
     folder: &'a Path,
     env: BTreeMap<String, String>,
 }
@@ -208,7 +228,7 @@ impl<'a> Start<'a> {
         let mut env = shell.env.clone();
         let Some(inside) = shell.inside.as_ref().filter(|inside| inside.sandbox.kind() != Kind::None) else {
             env.extend(own);
-            return Ok(Self { command, folder, env });
+            return Ok(Self { command: command.into(), folder, env });
         };
         let program = command.first().map(String::as_str).unwrap_or_default();
         let path = own.iter().rfind(|(name, _)| name == "PATH").map(|(_, path)| path).or(env.get("PATH"));
@@ -246,9 +266,11 @@ async fn attend(
     shared: Arc<Mutex<Shown>>,
     mut orders: UnboundedReceiver<Order>,
     ended: Ended,
-) {
-    // The agent's own end finds what has left the group: both are of one trial.
-    group.leave_escaped();
+) -> usize {
+    if !group.is_supervised() {
+        // The agent's own end finds what has left the group: both are of one trial.
+        group.leave_escaped();
+    }
     let mut buffer = vec![0; 16 << 10];
     let (mut open, mut exited) = (true, false);
     loop {
@@ -273,8 +295,19 @@ async fn attend(
                     shown(&shared).end(group.exited().unwrap_or(Exit { code: None, signal: None }));
                     let _ = ended.to.send(ended.id.clone());
                 }
-                if !matches!(order, Some(Order::Kill)) {
-                    return;
+                match order {
+                    Some(Order::Kill) => {}
+                    Some(Order::Leave) if group.is_supervised() => {
+                        // A server that the command put into the background is still of use to the agent.
+                        tokio::select! {
+                            () = group.until_done() => {}
+                            _ = orders.recv() => {}
+                        }
+                        return group.end_escaped().await;
+                    }
+                    Some(Order::Leave | Order::Finish) | None => {
+                        return if group.is_supervised() { group.end_escaped().await } else { 0 };
+                    }
                 }
             }
         }

@@ -32,7 +32,7 @@ async fn run(script: &str, prompt: &str, max_wire: u64, time_ms: u64) -> (Vec<Ev
     let mut task = Task {
         turns: vec![prompt.to_owned()],
         model: None,
-        command: ["sh", "-c", script].map(str::to_owned).to_vec(),
+        command: ["sh", "-c", script].map(str::to_owned).to_vec().into(),
         folder: folder.path().to_owned(),
         env: [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())].into(),
         manifest,

@@ -9,6 +9,8 @@ use crate::case::WorkspaceSource;
 use crate::run::temporary::Vanishing;
 use crate::sandbox::Inside;
 use crate::shell::{Command, Shell};
+use crate::trace::Exit;
+use crate::values::Time;
 use crate::workspace::{copy_as_it_is, copy_folder, git, write_files};
 
 /// The state of the workspace that its change is measured against.
@@ -34,14 +36,20 @@ pub(super) async fn set_up(
     made.map_err(|error| format!("the workspace could not be made: {error}"))?;
     // What the author of the case runs may need the network, as installing does.
     let shell = &Shell { inside: shell.inside.clone().map(Inside::with_network), ..shell.clone() };
+    let time = case.setup_time.or(attempt.manifest.timeouts.setup).unwrap_or(SETUP_TIME);
     for line in &case.workspace.setup {
-        let ran = shell.run(&Command::Line(line.clone()), None, SETUP_TIME).await;
+        let ran = shell.run(&Command::Line(line.clone()), None, time.0).await;
         let ran = ran.map_err(|error| format!("setup command `{line}` could not be started: {error}"))?;
         let code = ran.exit.and_then(|exit| exit.code);
         if code != Some(0) {
             let said =
                 String::from_utf8_lossy(if ran.stderr.is_empty() { &ran.stdout } else { &ran.stderr }).into_owned();
-            let how = code.map_or_else(|| "did not end in time".to_owned(), |code| format!("exited {code}"));
+            let how = match ran.exit {
+                Some(Exit { code: Some(code), .. }) => format!("exited {code}"),
+                Some(Exit { signal: Some(signal), .. }) => format!("was ended by signal {signal}"),
+                Some(_) => "ended in an unknown way".to_owned(),
+                None => format!("did not end within {time} (`timeouts.setup` of the case or the manifest)"),
+            };
             return Err(format!("setup command `{line}` {how}: {}", last_lines(&said)));
         }
     }
@@ -66,8 +74,8 @@ pub(super) async fn set_up(
     }
 }
 
-/// How long one setup command may take.
-const SETUP_TIME: Duration = Duration::from_secs(600);
+/// How long one setup command may take unless case or manifest say otherwise.
+const SETUP_TIME: Time = Time(Duration::from_secs(600));
 
 fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.trim_end().lines().collect();

@@ -23,7 +23,7 @@ pub(super) async fn conclude(
     after: After,
     held: Held,
 ) -> Result<TrialResult, Ended> {
-    let Ready { task, shell, masker, mut warnings, .. } = ready;
+    let Ready { task, inside, shell, masker, mut warnings, .. } = ready;
     let Played { finished, left, observed, grading, trace, model } = played;
     let After { change, patch, touched, warnings: of_workspace } = after;
     let (mut another_case, mut left_of_script, mut model_log) = (None, Vec::new(), None);
@@ -62,8 +62,14 @@ pub(super) async fn conclude(
     if let Some(record) = &mut result.stop {
         record.stderr_tail = tail_worth_keeping(&left, &stop);
     }
-    if result.error.is_none() {
-        warnings.extend(left_of_script);
+    match &mut result.error {
+        None => warnings.extend(left_of_script),
+        Some(error) => {
+            let words = format!("{}\n{}", error.message, left.stderr_tail);
+            if let Some(missing) = inside.missing(&task.command, &words) {
+                error.message = format!("{} ({missing})", error.message);
+            }
+        }
     }
     warnings.append(&mut result.warnings);
     result.warnings = warnings;

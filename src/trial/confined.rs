@@ -1,7 +1,7 @@
 //! A trial's sandbox: what the agent, setup and graders run in, and what without one is watched instead.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::outside::Outside;
 use super::scripted::Relay;
@@ -10,7 +10,7 @@ use crate::adapter::drive::Task;
 use crate::case::Case;
 use crate::environment::{self, Placeholders};
 use crate::process;
-use crate::sandbox::{self, Inside, Places, Sandbox, SandboxError};
+use crate::sandbox::{Inside, Places, Sandbox, SandboxError};
 use crate::shell::Shell;
 use crate::workspace::remove::remove;
 
@@ -23,12 +23,22 @@ pub(super) fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> R
     let places = Places {
         workspace: folders.workspace.clone(),
         home: folders.home.clone(),
-        scratch: folders.beside("tmp"),
+        scratch: PathBuf::new(),
         reads: Vec::new(),
         through: Vec::new(),
         hides,
     };
-    Ok(Inside { sandbox: Sandbox::decide(engine.sandbox, case, manifest)?, places })
+    let mut inside = Inside { sandbox: Sandbox::decide(engine.sandbox, case, manifest)?, places };
+    inside.places.scratch = scratch(&inside, &folders.home, folders.beside("tmp"));
+    Ok(inside)
+}
+
+/// Where temporary files go. A command that confines a trial takes its home along, and no folder beside it.
+fn scratch(inside: &Inside, home: &Path, beside: PathBuf) -> PathBuf {
+    match inside.sandbox {
+        Sandbox::Command(_) => home.join(".tmp"),
+        Sandbox::None | Sandbox::Bwrap { .. } => beside,
+    }
 }
 
 /// The shell in which setup runs, and from which that of the graders is made.
@@ -38,12 +48,12 @@ pub(super) fn shell(
     folders: &Folders,
     inside: &Inside,
 ) -> Result<Shell, TrialError> {
-    if inside.sandbox.kind() == sandbox::Kind::Bwrap {
-        fs::create_dir(&inside.places.scratch).map_err(io("make a scratch folder"))?;
-    }
+    let scratch = &inside.places.scratch;
+    fs::create_dir_all(scratch).map_err(io("make a scratch folder"))?;
+    let (home, scratch) = (folders.home.to_string_lossy(), scratch.to_string_lossy());
     Ok(Shell {
         folder: folders.workspace.clone(),
-        env: environment::of_commands(&engine.env, &attempt.case.env, &folders.home.to_string_lossy()),
+        env: environment::of_commands(&engine.env, &attempt.case.env, &home, &scratch),
         inside: Some(inside.clone()),
     })
 }
@@ -63,9 +73,16 @@ pub(super) fn graders_shell(shell: &Shell, folders: &Folders, case: &Case) -> Re
         fs::create_dir(&home).map_err(io("make a home for the graders"))?;
     }
     environment::isolate_graders(&mut shell.env, &home);
-    if let Some(inside) = shell.inside.as_mut().filter(|inside| inside.sandbox.kind() == sandbox::Kind::Bwrap) {
-        inside.places.scratch = folders.beside("graders-tmp");
-        fs::create_dir_all(&inside.places.scratch).map_err(io("make a scratch folder"))?;
+    if let Some(inside) = &mut shell.inside {
+        let new = scratch(inside, &home, folders.beside("graders-tmp"));
+        let old = std::mem::replace(&mut inside.places.scratch, new.clone());
+        fs::create_dir_all(&new).map_err(io("make a scratch folder"))?;
+        for name in environment::TEMPORARY {
+            // A folder that the case itself names stays.
+            if let Some(folder) = shell.env.get_mut(name).filter(|folder| Path::new(folder.as_str()) == old) {
+                *folder = new.to_string_lossy().into_owned();
+            }
+        }
         inside.places.home = home;
     }
     Ok(shell)
@@ -103,7 +120,7 @@ pub(super) fn confine(
     relay: Option<&Relay>,
 ) {
     let path = task.env.get("PATH").map(String::as_str);
-    if task.command.first().is_none_or(|program| process::find(program, &task.folder, path).is_none()) {
+    if task.command.program().is_none_or(|program| process::find(program, &task.folder, path).is_none()) {
         return;
     }
     let named = task.manifest.command.iter().filter(|word| word.starts_with('/') && !word.contains('{'));
@@ -123,5 +140,5 @@ pub(super) fn confine(
         inside.places.through = vec![engine.this_program.to_string_lossy().into_owned()];
         inside.places.through.extend(words.map(str::to_owned));
     }
-    task.command = inside.around(std::mem::take(&mut task.command), &task.env);
+    task.command = inside.around(std::mem::take(&mut task.command.command), &task.env);
 }

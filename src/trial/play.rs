@@ -97,8 +97,8 @@ pub(super) async fn play(
     if left.interrupted {
         return Err(Ended::With(Outcome::Interrupted));
     }
-    if left.log_failed {
-        return Err(io("write the wire log")(std::io::Error::other("the disk is full, or the file is gone")).into());
+    if let Some(kind) = left.log_failed {
+        return Err(io("write the wire log")(kind.into()).into());
     }
     Ok(Played { finished, left, observed, grading, trace, model })
 }

@@ -44,7 +44,8 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
     let inside = inside(engine, attempt, folders).map_err(|error| setup(error.to_string()))?;
     let shell = shell(engine, attempt, folders, &inside)?;
     let scripted = scripted::begin(attempt, folders, &inside).await.map_err(setup)?;
-    let placeholders = placeholders(engine, attempt, folders, scripted.as_ref().map(ScriptedModel::base_url))?;
+    let placeholders =
+        placeholders(engine, attempt, folders, &inside.places.scratch, scripted.as_ref().map(ScriptedModel::base_url))?;
     let mut env = environment::of_agent(&engine.env, &attempt.manifest, &case.env, &engine.pass, &placeholders);
     if scripted.is_some() {
         env = scripted::environment(env, attempt, &placeholders);

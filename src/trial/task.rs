@@ -23,6 +23,7 @@ pub(super) fn placeholders(
     engine: &Engine,
     attempt: &Attempt,
     folders: &Folders,
+    scratch: &Path,
     gateway: Option<String>,
 ) -> Result<Placeholders, TrialError> {
     let case = &attempt.case;
@@ -31,6 +32,7 @@ pub(super) fn placeholders(
         model: model_asked(attempt).requested,
         workspace: folders.workspace.to_string_lossy().into_owned(),
         home: folders.home.to_string_lossy().into_owned(),
+        scratch: scratch.to_string_lossy().into_owned(),
         gateway,
         this_program: engine.this_program.to_string_lossy().into_owned(),
         scripts: BTreeMap::new(),
@@ -92,7 +94,7 @@ pub(super) fn task_of(
             .clone()
             .filter(|_| system_prompt_via(attempt) == SystemPromptVia::SessionMeta),
         model: model_asked(attempt).requested,
-        command: command::line(manifest, placeholders),
+        command: command::line(manifest, placeholders).into(),
         folder: folders.workspace.clone(),
         env,
         manifest: manifest.clone(),
@@ -160,7 +162,7 @@ pub(super) fn missing_env(task: &Task) -> Option<String> {
     let missing: Vec<&str> =
         manifest.requires_env.iter().filter(|name| !env.contains_key(*name)).map(String::as_str).collect();
     let path = env.get("PATH").map(String::as_str);
-    let startable = task.command.first().is_none_or(|program| process::find(program, &task.folder, path).is_some());
+    let startable = task.command.program().is_none_or(|program| process::find(program, &task.folder, path).is_some());
     (startable && !missing.is_empty())
         .then(|| format!("harness `{}` needs {} in the environment", manifest.name, missing.join(", ")))
 }

@@ -110,7 +110,7 @@ pub const MODES: &[Mode] = &[
     mode("acp", "child-holds-stdout-of-the-dead", CRASHED),
     Mode { notices: &["malformed_line", "notices_cut"], ..mode("acp", "child-floods-stdout-of-the-dead", CRASHED) },
     Mode { notices: &["escaped"], ..mode("acp", "child-in-its-own-session", PASS) },
-    mode("acp", "child-is-a-daemon", PASS),
+    Mode { notices: &["escaped"], ..mode("acp", "child-is-a-daemon", PASS) },
     mode("acp", "child-ignores-sigterm", PASS),
     Mode { grader: "command: {run: \"a=$(wc -c < beat.txt); sleep 0.5; test $a = $(wc -c < beat.txt)\", exit: 0}", notices: &["escaped"], ..mode("acp", "child-writes-into-the-workspace", PASS) },
     Mode { notices: &["foreign_session"], ..mode("acp", "updates-of-another-session", PASS) },

@@ -29,6 +29,8 @@ fn the_environment_is_an_allow_list_and_what_is_named() {
         "PATH",
         "HOME",
         "TMPDIR",
+        "TMP",
+        "TEMP",
         "LC_ALL",
         "https_proxy",
         "CURL_CA_BUNDLE",

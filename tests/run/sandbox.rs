@@ -66,9 +66,13 @@ fn an_agent_in_bwrap_sees_its_workspace_its_home_and_the_system_and_nothing_else
     );
     run(&project, &["--sandbox", "none"]).exits(0).says("not sandboxed");
     let free = output(&project, "secret/demo/default/1");
-    for found in ["of-the-user", "of-another-program", "beside-the-cases", "the-answer", "MY_API_KEY="] {
+    for found in ["of-the-user", "of-another-program", "beside-the-cases", "the-answer"] {
         assert!(free.contains(found), "without a sandbox {found} can be read, or this test looks wrongly:\n{free}");
     }
+    assert!(
+        !free.contains("key-of-the-engine"),
+        "the engine's environment is out of reach without a sandbox, too:\n{free}"
+    );
     let told = notices(&project, "secret/demo/default/1");
     assert!(told.iter().any(|notice| notice["text"].as_str().unwrap().contains("cases/secret.hidden")), "{told:?}");
 
@@ -308,4 +312,126 @@ fn what_an_agent_leaves_in_its_home_has_no_say_in_grading() {
         run(&project, &["--sandbox", sandbox]).exits(1).says("from-setup");
         assert!(output(&project, "a/demo/default/1").contains("from-setup"));
     }
+}
+
+#[test]
+fn settings_of_the_machine_cannot_be_written() {
+    if !bwrap() {
+        return;
+    }
+    let project = Project::new();
+    let line = "find /proc/sys /proc/irq /proc/bus /proc/fs /proc/driver /proc/acpi /sys -type f -writable 2>/dev/null | wc -l; for f in /proc/*; do [ -f $f ] && [ -w $f ] && echo writable $f; done; echo 1 > /proc/self/oom_score_adj && echo own-process";
+    project.case(
+        "a",
+        "sandbox: bwrap\ngraders: [{command: {run: '! find /proc/sys -type f -writable 2>/dev/null | grep .'}}]",
+        &runs(line),
+    );
+    project.evals(&["run"]).exits(0);
+    let seen = output(&project, "a/demo/default/1");
+    assert_eq!(seen.lines().collect::<Vec<_>>(), ["0", "own-process"]);
+}
+
+#[test]
+fn mounts_of_cases_need_to_be_allowed_where_the_command_line_asks_for_the_sandbox() {
+    if !bwrap() {
+        return;
+    }
+    let project = Project::new();
+    project.write("shared/kept.txt", "old");
+    let shared = project.path("shared").display().to_string();
+    project.case("a", "", &runs(&format!("echo new > {shared}/kept.txt; cat {shared}/kept.txt")));
+    for (file, write) in [("suite.yaml", true), ("suite.yaml", false)] {
+        project
+            .write(&format!("cases/{file}"), &format!("sandbox: {{mount: [{{path: ../shared, write: {write}}}]}}\n"));
+        let refused = run(&project, &["--sandbox", "bwrap"]).exits(2).says("shared").says("mounts nothing for cases");
+        assert_eq!(refused.err.contains("to be written"), write, "{refused:?}");
+        assert_eq!(project.read("shared/kept.txt"), "old");
+    }
+    project.write("cases/suite.yaml", "sandbox: {mount: [{path: ../shared, write: true}]}\n");
+    run(&project, &["--sandbox", "bwrap", "--allow-mounts"]).exits(0);
+    assert_eq!(project.read("shared/kept.txt"), "new\n");
+    // A resumed run is the run that was allowed.
+    project.evals(&["run", "--resume", "latest", "--rerun", "errored"]).exits(0);
+    // What a case asks for by itself is its own, and without a sandbox there is nothing to mount.
+    project.write("cases/suite.yaml", "sandbox: {kind: bwrap, mount: [{path: ../shared, write: true}]}\n");
+    run(&project, &[]).exits(0);
+    run(&project, &["--sandbox", "none"]).exits(0);
+    project.evals(&["run", "--allow-mounts"]).exits(2).says("--sandbox");
+}
+
+/// A file that can be run.
+fn executable(path: &std::path::Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn agents_from_packages_start_with_what_they_are_made_of() {
+    if !bwrap() {
+        return;
+    }
+    let mut project = Project::new();
+    let home = project.home();
+    // As npm installs: a link into a package, an interpreter by its name, a dependency that lies beside the package.
+    executable(
+        &home.join("node/bin/node"),
+        "#!/bin/sh\ncat \"$(dirname \"$(readlink -f \"$1\")\")/../../dependency/index.txt\"\n",
+    );
+    executable(&home.join("npm/lib/node_modules/@x/agent/cli.js"), "#!/usr/bin/env node\n");
+    std::fs::create_dir_all(home.join("npm/lib/node_modules/@x/dependency")).unwrap();
+    std::fs::create_dir_all(home.join("npm/lib/node_modules/dependency")).unwrap();
+    std::fs::write(home.join("npm/lib/node_modules/dependency/index.txt"), "fine from npm").unwrap();
+    std::fs::create_dir_all(home.join("npm/bin")).unwrap();
+    std::os::unix::fs::symlink("../lib/node_modules/@x/agent/cli.js", home.join("npm/bin/agent")).unwrap();
+    project.harness("npm", "adapter: output-only\ncommand: [agent]");
+    // As venv makes one: a script of an interpreter of its own, and a module of its own.
+    let venv = home.join("tools/agent");
+    let made = std::process::Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(&venv).status();
+    let python = made.is_ok_and(|made| made.success());
+    if python {
+        let packages =
+            std::fs::read_dir(venv.join("lib")).unwrap().flatten().next().unwrap().path().join("site-packages");
+        std::fs::write(packages.join("agent_module.py"), "print('fine from venv')\n").unwrap();
+        executable(&venv.join("bin/snake"), &format!("#!{}\nimport agent_module\n", venv.join("bin/python").display()));
+        std::os::unix::fs::symlink("../../tools/agent/bin/snake", home.join("npm/bin/snake")).unwrap();
+        project.harness("venv", "adapter: output-only\ncommand: [snake]");
+    }
+    std::fs::write(home.join("secret.txt"), "of-the-user").unwrap();
+    let path = format!("{0}/npm/bin:{0}/node/bin:{1}", home.display(), std::env::var("PATH").unwrap());
+    project.env("PATH", &path);
+    project.case("a", "graders: [{output: {contains: fine from}}]", "");
+    let harnesses: &[&str] = if python { &["--harness", "npm", "--harness", "venv"] } else { &["--harness", "npm"] };
+    run(&project, &[&["--sandbox", "bwrap"], harnesses].concat()).exits(0);
+    // The rest of the home stays out of sight.
+    executable(&home.join("npm/lib/node_modules/@x/agent/cli.js"), "#!/usr/bin/env node\n");
+    executable(
+        &home.join("node/bin/node"),
+        &format!("#!/bin/sh\ncat {}/secret.txt; echo fine from it\n", home.display()),
+    );
+    run(&project, &["--sandbox", "bwrap", "--harness", "npm"]).exits(0);
+    assert!(!project.of_trial("a/npm/default/1", "trace.jsonl").contains("of-the-user"));
+}
+
+#[test]
+fn what_was_missing_in_the_sandbox_is_named_with_its_mount() {
+    if !bwrap() {
+        return;
+    }
+    let project = Project::new();
+    let data = project.path("elsewhere/data.txt");
+    project.write("elsewhere/data.txt", "needed");
+    project.write("elsewhere/interpreter", "#!/bin/sh\n");
+    executable(&project.path("bin/lacks"), &format!("#!/bin/sh\ncat {} || exit 3\necho fine\n", data.display()));
+    project.harness("lacks", &format!("adapter: output-only\ncommand: [{}]", project.path("bin/lacks").display()));
+    project.case("a", "graders: [{output: {contains: fine}}]", "");
+    run(&project, &["--harness", "lacks", "--sandbox", "bwrap"]).exits(3);
+    let message = project.result("a/lacks/default/1")["error"]["message"].as_str().unwrap().to_owned();
+    let mount = format!("sandbox: {{mount: [{{path: {}}}]}}", data.display());
+    assert!(message.contains(&mount), "{message}");
+    // Without a sandbox the same failure is nobody's mount.
+    std::fs::remove_file(&data).unwrap();
+    run(&project, &["--harness", "lacks"]).exits(3);
+    assert!(!project.of_trial("a/lacks/default/1", "result.json").contains("mount"));
 }

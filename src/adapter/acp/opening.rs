@@ -130,7 +130,7 @@ impl Client<'_> {
             return Err(Broken::Ended);
         }
         let task = &*self.task;
-        if self.session.spawn(&task.command, &task.folder, &task.env, Stdin::Piped).is_err() {
+        if self.session.spawn(&task.command, &task.folder, &task.env, Stdin::Piped).await.is_err() {
             return Err(Broken::Gone);
         }
         self.initialize().await?;

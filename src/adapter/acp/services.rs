@@ -79,7 +79,7 @@ impl Client<'_> {
         }
         match action {
             "read_text_file" | "write_text_file" if service == "fs" => Some(self.file(method, params).await),
-            "create" if service == "terminal" => Some(self.create(method, params)),
+            "create" if service == "terminal" => Some(self.create(method, params).await),
             "output" if service == "terminal" => Some(self.screen(params).map(|(_, screen)| output(screen))),
             "wait_for_exit" if service == "terminal" => self.until_ended(id, params, Wait::Exit),
             "kill" if service == "terminal" => self.until_ended(id, params, Wait::Kill),
@@ -170,7 +170,7 @@ impl Client<'_> {
         refusal(code, message)
     }
 
-    fn create(&mut self, method: &str, params: &Value) -> Result<Value, Refusal> {
+    async fn create(&mut self, method: &str, params: &Value) -> Result<Value, Refusal> {
         let folder = match params.get("cwd").filter(|cwd| !cwd.is_null()) {
             Some(_) => {
                 let cwd = Path::new(text(params, "cwd")?);
@@ -184,7 +184,7 @@ impl Client<'_> {
         let command = command(params, folder.as_deref().unwrap_or(&shell.folder), path)?;
         let (env, keep) = (variables(params)?, count(params, "outputByteLimit")?);
         let wanted = Wanted { command, folder: folder.as_deref(), env, keep };
-        let opened = self.session.open_terminal(shell, wanted);
+        let opened = self.session.open_terminal(shell, wanted).await;
         opened.map(|id| json!({"terminalId": id})).map_err(|error| refusal(INTERNAL, error.message))
     }
 

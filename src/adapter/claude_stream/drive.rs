@@ -23,7 +23,7 @@ const QUESTION: &str = "AskUserQuestion";
 
 /// Drives the session to its end. Answers how long to wait for the process to exit by itself.
 pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
-    if session.spawn(&task.command, &task.folder, &task.env, Stdin::Piped).is_err() {
+    if session.spawn(&task.command, &task.folder, &task.env, Stdin::Piped).await.is_err() {
         return Duration::ZERO;
     }
     let mut client = Client { session, task, requests: 0, prompted_at: 0, prompting: false, cancelled: false };

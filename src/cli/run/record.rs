@@ -44,6 +44,7 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
             fail_under: args.fail_under,
             sandbox: args.sandbox,
             env: args.env.clone(),
+            allow_mounts: args.allow_mounts,
             looks: auto::looks(args.trials),
             judges: Chosen::default(),
             seed: args.seed,
@@ -70,9 +71,7 @@ pub fn begin(record: &mut RunRecord) {
 
 /// Masks the secrets of the environment and of the manifests in everything that people wrote freely.
 pub(super) fn mask(record: &mut RunRecord) {
-    let mut env: Vec<(String, String)> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
+    let mut env: Vec<(String, String)> = crate::own_environment::texts().into_iter().collect();
     let manifests = record.harnesses.iter().map(|harness| &harness.manifest);
     env.extend(manifests.clone().flat_map(|manifest| manifest.env.set.clone()));
     let secret: Vec<String> = manifests.flat_map(|manifest| manifest.env.secret.clone()).collect();

@@ -61,7 +61,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     let changed = changed(&inputs, &record)?;
     super::scripts::check(&inputs, &record.trials)?;
     if !args.dry_run {
-        super::sandboxes::check(&inputs, &record.trials, record.options.sandbox)?;
+        super::sandboxes::check(&inputs, &record.trials, &record.options)?;
     }
     let states = run.states()?;
     let mut redo: HashSet<TrialKey> = HashSet::new();

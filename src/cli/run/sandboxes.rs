@@ -2,14 +2,15 @@
 
 use crate::cli::CliError;
 use crate::cli::inputs::Inputs;
-use crate::run::TrialRecord;
+use crate::run::{RunOptions, TrialRecord};
 use crate::sandbox::{Kind, Sandbox, SandboxError, bwrap};
 
 /// Looks whether every planned trial can have its sandbox.
 ///
 /// # Errors
 /// Everything that is missing.
-pub fn check(inputs: &Inputs, trials: &[TrialRecord], asked: Option<Kind>) -> Result<(), CliError> {
+pub fn check(inputs: &Inputs, trials: &[TrialRecord], options: &RunOptions) -> Result<(), CliError> {
+    let asked = options.sandbox;
     let mut wrong: Vec<String> = Vec::new();
     let mut tell = |error: &SandboxError, whose: &str| {
         let told = format!("{whose}{error}");
@@ -21,10 +22,16 @@ pub fn check(inputs: &Inputs, trials: &[TrialRecord], asked: Option<Kind>) -> Re
         let Some(case) = inputs.cases.iter().find(|case| case.id == trial.case) else { continue };
         let Ok(entry) = inputs.catalog.get(&trial.harness) else { continue };
         let decided = Sandbox::decide(asked, case.sandbox.as_ref(), entry.manifest.sandbox.as_ref());
-        match decided {
-            Ok(Sandbox::Bwrap { .. }) => {}
-            Ok(Sandbox::None | Sandbox::Command(_)) => {}
-            Err(error) => tell(&error, &format!("{}, harness `{}`: ", case.shown().display(), trial.harness)),
+        if let Err(error) = decided {
+            tell(&error, &format!("{}, harness `{}`: ", case.shown().display(), trial.harness));
+        }
+        // Whoever asks for a sandbox on the command line gets that one, and not one that a case has opened.
+        let mounts = case.sandbox.iter().flat_map(|settings| &settings.mount);
+        if asked == Some(Kind::Bwrap) && !options.allow_mounts {
+            for mount in mounts {
+                let error = SandboxError::NotAllowed { path: mount.path.clone(), write: mount.write };
+                tell(&error, &format!("{}: ", case.shown().display()));
+            }
         }
     }
     let confined = trials.iter().any(|trial| trial.skip.is_none() && trial.sandbox == Kind::Bwrap);

@@ -1,0 +1,155 @@
+//! The environment that this program was started with, kept where no agent can read it.
+//!
+//! An agent of the same user can read `/proc/PID/environ` of the engine, which is what the program was started with and
+//! cannot be changed afterwards. So the program starts itself anew with the variables that agents get anyway, and takes
+//! the others along in a file without a name, which it empties.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::sync::OnceLock;
+
+/// Everything that the program was started with, if it was started anew without it.
+static WHOLE: OnceLock<Vec<(OsString, OsString)>> = OnceLock::new();
+
+/// The variable that holds the number of the descriptor of the file with the others.
+const DESCRIPTOR: &str = "EVALS_ENVIRONMENT";
+
+/// Variables that libraries and this program itself look up, and that hold no secret; those of the allow-list aside.
+const KEPT: [&str; 12] = [
+    "HOME",
+    "TMPDIR",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "COLUMNS",
+    "LINES",
+    "COLORTERM",
+    "NO_COLOR",
+    "TZDIR",
+    "RUST_BACKTRACE",
+    "LLVM_PROFILE_FILE",
+];
+/// The same, by how they begin.
+const KEPT_PREFIXES: [&str; 4] = ["CLICOLOR", "TOKIO_", "LD_", "DYLD_"];
+
+/// The whole environment, whatever of it this process still shows.
+pub fn all() -> Vec<(OsString, OsString)> {
+    WHOLE.get().cloned().unwrap_or_else(|| std::env::vars_os().filter(|(name, _)| name != DESCRIPTOR).collect())
+}
+
+/// The same, as far as it is text.
+pub fn texts() -> BTreeMap<String, String> {
+    all().into_iter().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect()
+}
+
+/// One variable.
+pub fn var(name: &str) -> Option<OsString> {
+    all().into_iter().find_map(|(key, value)| (key == name).then_some(value))
+}
+
+fn is_kept(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    KEPT.contains(&name)
+        || KEPT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        || crate::environment::is_allowed(name)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub use elsewhere::withdraw;
+#[cfg(target_os = "linux")]
+pub use linux::withdraw;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::ffi::{OsStr, OsString};
+    use std::fs::{self, File};
+    use std::io::{Read, Write};
+    use std::os::fd::AsRawFd;
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    use rustix::fs::{MemfdFlags, memfd_create};
+
+    use super::{DESCRIPTOR, WHOLE, is_kept};
+
+    const FILE: &str = "evals-environment";
+
+    /// Cuts this process off from what agents could read of it: its environment, its memory, the user's session keyring.
+    /// Does not return where the program starts itself anew. Call it before any thread is started.
+    pub fn withdraw() {
+        if let Some(taken) = taken() {
+            let _ = WHOLE.set(taken);
+        } else if std::env::vars_os().any(|(name, _)| !is_kept(&name)) {
+            // Where that fails the program goes on as it is: an agent that reads its environment is not the usual one.
+            let _ = start_anew();
+        }
+        let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+        // Children inherit it; where the system has no keys or permits no keyring there is nothing to be shared either.
+        let _ = keyutils::Keyring::join_anonymous_session();
+    }
+
+    /// The variables that this program left for itself.
+    fn taken() -> Option<Vec<(OsString, OsString)>> {
+        let number: u32 = std::env::var(DESCRIPTOR).ok()?.parse().ok()?;
+        let path = format!("/proc/self/fd/{number}");
+        let name = fs::read_link(&path).ok()?;
+        if !name.to_string_lossy().starts_with(&format!("/memfd:{FILE}")) {
+            return None;
+        }
+        let mut file = File::options().read(true).write(true).open(&path).ok()?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
+        // Its descriptor could be opened through `/proc` as well.
+        file.set_len(0).ok()?;
+        let pairs = bytes.split(|byte| *byte == 0).filter_map(|pair| {
+            // A name may begin with the sign.
+            let at = pair.iter().skip(1).position(|byte| *byte == b'=')? + 1;
+            Some((OsString::from_vec(pair[..at].to_vec()), OsString::from_vec(pair[at + 1..].to_vec())))
+        });
+        Some(pairs.collect())
+    }
+
+    fn start_anew() -> std::io::Result<()> {
+        // Without CLOEXEC: it is to survive the new start.
+        let mut file = File::from(memfd_create(FILE, MemfdFlags::empty())?);
+        let mut bytes = Vec::new();
+        for (name, value) in std::env::vars_os().filter(|(name, _)| name != DESCRIPTOR) {
+            for part in [name.as_bytes(), b"=", value.as_bytes(), b"\0"] {
+                bytes.extend_from_slice(part);
+            }
+        }
+        file.write_all(&bytes)?;
+        // A file at its end would be read as an empty one through a descriptor of the same opening.
+        let program = std::env::current_exe()?;
+        let number = file.as_raw_fd();
+        fs::metadata(format!("/proc/self/fd/{number}"))?;
+        let mut arguments = std::env::args_os();
+        let name = arguments.next().unwrap_or_else(|| OsStr::new("evals").to_owned());
+        let mut command = Command::new(program);
+        command.arg0(name).args(arguments).env_clear().env(DESCRIPTOR, number.to_string());
+        command.envs(std::env::vars_os().filter(|(name, _)| is_kept(name)));
+        Err(command.exec())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    /// Other systems show a process's environment to its user by other ways, which are not closed here.
+    pub fn withdraw() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_agents_get_anyway_stays_and_what_could_be_secret_goes() {
+        for name in ["PATH", "HOME", "LC_ALL", "https_proxy", "TMPDIR", "NO_COLOR"] {
+            assert!(is_kept(OsStr::new(name)), "{name}");
+        }
+        for name in ["OPENAI_API_KEY", "EVALS_JUDGE", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "ANYTHING"] {
+            assert!(!is_kept(OsStr::new(name)), "{name}");
+        }
+    }
+}

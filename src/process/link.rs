@@ -1,0 +1,124 @@
+//! The engine's end of the socket to a supervisor: sends the program's streams and orders, and takes reports.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream as StdStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use tokio::net::UnixStream;
+
+use crate::supervisor::{Order, Report};
+use crate::trace::Exit;
+
+/// A supervisor, as far as it has reported.
+pub(super) struct Link {
+    stream: UnixStream,
+    heard: Vec<u8>,
+    /// Whether the program runs, or why it does not.
+    pub started: Option<Result<(), i32>>,
+    /// Whether the supervisor gets the program's orphans.
+    pub reaper: bool,
+    /// How the program ended.
+    pub exit: Option<Exit>,
+    /// Nothing is left of the program's group.
+    pub empty: bool,
+    /// Nothing is left at all, and so many processes were ended for that.
+    pub done: Option<usize>,
+    /// The supervisor is gone.
+    pub closed: bool,
+}
+
+impl Link {
+    /// A link, and the end of it that becomes the supervisor's standard input.
+    pub fn new(streams: [BorrowedFd<'_>; 3]) -> io::Result<(Self, OwnedFd)> {
+        let (own, other) = StdStream::pair()?;
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        control.push(SendAncillaryMessage::ScmRights(&streams));
+        sendmsg(&own, &[IoSlice::new(b"S")], &mut control, SendFlags::NOSIGNAL)?;
+        own.set_nonblocking(true)?;
+        let link = Self {
+            stream: UnixStream::from_std(own)?,
+            heard: Vec::new(),
+            started: None,
+            reaper: true,
+            exit: None,
+            empty: false,
+            done: None,
+            closed: false,
+        };
+        Ok((link, other.into()))
+    }
+
+    /// Whether anything of the program's group may be alive.
+    pub fn group_is_alive(&self) -> bool {
+        !(self.empty || self.done.is_some() || self.closed)
+    }
+
+    /// Sends an order. Answers whether the supervisor is there to take it.
+    pub fn order(&self, order: Order) -> bool {
+        !self.closed && rustix::net::send(&self.stream, &[order.byte()], SendFlags::NOSIGNAL).is_ok()
+    }
+
+    /// Waits for the next reports, or for the end of the supervisor. May be dropped before it is done.
+    pub async fn hear(&mut self) {
+        if self.closed {
+            return;
+        }
+        if self.stream.readable().await.is_err() {
+            self.closed = true;
+            return;
+        }
+        let mut bytes = [0; 256];
+        match self.stream.try_read(&mut bytes) {
+            Ok(0) => self.closed = true,
+            Ok(n) => self.take(&bytes[..n]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => self.closed = true,
+        }
+    }
+
+    /// Takes what has been reported by now.
+    pub fn catch_up(&mut self) {
+        self.hear_until(Instant::now(), |_| false);
+    }
+
+    /// Waits without a runtime, for what must not be left before it is done.
+    pub fn hear_until(&mut self, deadline: Instant, enough: impl Fn(&Self) -> bool) {
+        while !self.closed && !enough(self) {
+            let mut bytes = [0; 256];
+            match rustix::io::read(&self.stream, &mut bytes) {
+                Ok(0) => self.closed = true,
+                Ok(n) => self.take(&bytes[..n]),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return;
+                    }
+                    let limit = Timespec::try_from(left.min(Duration::from_secs(60))).ok();
+                    let _ = poll(&mut [PollFd::new(&self.stream.as_fd(), PollFlags::IN)], limit.as_ref());
+                }
+                Err(_) => self.closed = true,
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.heard.extend_from_slice(bytes);
+        while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.heard.drain(..=end).collect();
+            match Report::of(String::from_utf8_lossy(&line).trim_end()) {
+                Some(Report::Started { reaper }) => (self.started, self.reaper) = (Some(Ok(())), reaper),
+                Some(Report::Failed(error)) => self.started = Some(Err(error)),
+                Some(Report::Exited(exit)) => self.exit = Some(exit),
+                Some(Report::Empty) => self.empty = true,
+                Some(Report::Done(ended)) => self.done = Some(ended),
+                None => {}
+            }
+        }
+    }
+}

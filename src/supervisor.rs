@@ -1,0 +1,406 @@
+//! The supervisor of one program: a small process between the engine and the program, which ends whatever that program started.
+//!
+//! It is a child subreaper, so every orphan below it becomes its own child, however often it forks and whatever it hides.
+//! That nothing is left is proved by the system: waiting fails with ECHILD. It runs inside bubblewrap where the program
+//! does, so that exits and signals are the program's own and nobody else holds the program's pipes.
+//!
+//! The engine talks to it over a socket, which is its standard input. First come the program's three standard streams,
+//! then one byte for each order. The supervisor answers with lines, see [`Report`]. When the socket is closed the engine
+//! is gone, and everything ends.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, kill_process_group, setrlimit,
+    test_kill_process_group, wait,
+};
+
+use crate::trace::Exit;
+
+/// The hidden command of this program that supervises another one.
+pub const WORD: &str = "supervise";
+/// Its option for the soft limit of open files that the program gets.
+pub const FILES: &str = "--files";
+
+/// How long processes that cannot be ended are tried to be.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What the engine wants done. Each is one byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// SIGTERM to the program's process group.
+    Term,
+    /// SIGKILL to the program's process group.
+    Kill,
+    /// SIGKILL to everything that the program started, until nothing is left.
+    End,
+}
+
+impl Order {
+    /// The byte that stands for it.
+    pub fn byte(self) -> u8 {
+        match self {
+            Order::Term => b'T',
+            Order::Kill => b'K',
+            Order::End => b'E',
+        }
+    }
+
+    fn of(byte: u8) -> Option<Self> {
+        [Order::Term, Order::Kill, Order::End].into_iter().find(|order| order.byte() == byte)
+    }
+}
+
+/// What the supervisor reports. Each is one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Report {
+    /// The program runs. `reaper` is false if the system does not give its orphans to the supervisor.
+    Started {
+        /// Whether orphans become the supervisor's children.
+        reaper: bool,
+    },
+    /// The program could not be started: the system's error number, 0 if unknown.
+    Failed(i32),
+    /// The program has exited.
+    Exited(Exit),
+    /// The program has exited, and nothing is left of its process group.
+    Empty,
+    /// Nothing is left at all. The number of processes that the supervisor ended after [`Order::End`].
+    Done(usize),
+}
+
+impl Report {
+    /// The line that stands for it, with its end.
+    pub fn line(self) -> String {
+        let number = |value: Option<i32>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+        match self {
+            Report::Started { reaper } => format!("started {}\n", i32::from(reaper)),
+            Report::Failed(error) => format!("failed {error}\n"),
+            Report::Exited(Exit { code, signal }) => format!("exited {} {}\n", number(code), number(signal)),
+            Report::Empty => "empty\n".to_owned(),
+            Report::Done(ended) => format!("done {ended}\n"),
+        }
+    }
+
+    /// Reads a line; `None` if it is not a report.
+    pub fn of(line: &str) -> Option<Self> {
+        let mut words = line.split_ascii_whitespace();
+        let word = words.next()?;
+        let mut number = || words.next().map(|word| word.parse::<i32>().ok());
+        Some(match word {
+            "started" => Report::Started { reaper: number()?? == 1 },
+            "failed" => Report::Failed(number()??),
+            "exited" => Report::Exited(Exit { code: number()?, signal: number()? }),
+            "empty" => Report::Empty,
+            "done" => Report::Done(usize::try_from(number()??).ok()?),
+            _ => return None,
+        })
+    }
+}
+
+/// What both threads of the supervisor know.
+struct Supervised {
+    engine: UnixStream,
+    program: Pid,
+    exited: AtomicBool,
+    empty: AtomicBool,
+    ended: AtomicUsize,
+    /// Wakes the thread that listens to the engine.
+    wake: OwnedFd,
+}
+
+/// Runs the program named after `--`, and stays until nothing is left of it.
+pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let mut files = None;
+    let mut arguments = arguments;
+    while let Some(word) = arguments.next() {
+        if word == "--" {
+            break;
+        }
+        if word == FILES {
+            files = arguments.next().and_then(|number| number.to_str()?.parse::<u64>().ok());
+        }
+    }
+    let words: Vec<OsString> = arguments.collect();
+    let Ok(engine) = std::io::stdin().as_fd().try_clone_to_owned().map(UnixStream::from) else {
+        return ExitCode::FAILURE;
+    };
+    let (Some((program, words)), Some([stdin, stdout, stderr])) = (words.split_first(), streams(&engine)) else {
+        return ExitCode::FAILURE;
+    };
+    let reaper = alone();
+    if let Some(files) = files {
+        let limit = getrlimit(Resource::Nofile);
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(files), maximum: limit.maximum });
+    }
+    let mut command = Command::new(program);
+    command.args(words).process_group(0);
+    command.stdin(Stdio::from(stdin)).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
+    let spawned = command.spawn();
+    // The supervisor's own copies of the program's streams go: their ends must be seen.
+    drop(command);
+    let program = spawned.as_ref().ok().and_then(|child| i32::try_from(child.id()).ok()).and_then(Pid::from_raw);
+    let report = match &spawned {
+        Ok(_) => Report::Started { reaper },
+        Err(error) => Report::Failed(error.raw_os_error().unwrap_or(0)),
+    };
+    if (&engine).write_all(report.line().as_bytes()).is_err() && program.is_none() {
+        return ExitCode::FAILURE;
+    }
+    let (Some(program), Ok(wake)) = (program, eventfd(0, EventfdFlags::CLOEXEC)) else { return ExitCode::FAILURE };
+    let supervised = Arc::new(Supervised {
+        engine,
+        program,
+        exited: AtomicBool::new(false),
+        empty: AtomicBool::new(false),
+        ended: AtomicUsize::new(0),
+        wake,
+    });
+    let listening = supervised.clone();
+    // The thread ends with the process.
+    let listener = std::thread::Builder::new().name("orders".to_owned()).spawn(move || listening.listen());
+    if listener.is_err() {
+        supervised.end();
+    }
+    supervised.wait();
+    supervised.report(Report::Done(supervised.ended.load(Ordering::SeqCst)));
+    ExitCode::SUCCESS
+}
+
+/// Cuts the process off from the user's session: orphans are its own, and it has no terminal, no keys and no memory that
+/// the program could read. Returns whether orphans become its children.
+fn alone() -> bool {
+    let reaper = reaper();
+    // No controlling terminal: the program could read what the user types, and `/dev/tty` would open.
+    let _ = rustix::process::setsid();
+    #[cfg(target_os = "linux")]
+    {
+        let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+        // Where no further keyring is permitted, the program has the engine's, which is not the user's either.
+        let _ = keyutils::Keyring::join_anonymous_session();
+    }
+    // The program's own standard error is one of the three streams; this one was for whatever ran before.
+    if let Ok(null) = fs::File::options().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(&null);
+        let _ = rustix::stdio::dup2_stderr(&null);
+    }
+    reaper
+}
+
+#[cfg(target_os = "linux")]
+fn reaper() -> bool {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reaper() -> bool {
+    false
+}
+
+/// The program's standard streams, which the engine sends first.
+fn streams(engine: &UnixStream) -> Option<[OwnedFd; 3]> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    let got = recvmsg(engine, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC).ok()?;
+    if got.bytes == 0 {
+        return None;
+    }
+    let rights = control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(fds) => Some(fds.collect::<Vec<OwnedFd>>()),
+        _ => None,
+    });
+    rights?.try_into().ok()
+}
+
+impl Supervised {
+    fn report(&self, report: Report) {
+        // An engine that is gone needs no reports.
+        let _ = (&self.engine).write_all(report.line().as_bytes());
+    }
+
+    /// Waits for every child, the program's orphans among them, until there is none.
+    fn wait(&self) {
+        loop {
+            match wait(WaitOptions::empty()) {
+                Ok(Some((pid, status))) if pid == self.program => {
+                    let exit = Exit { code: status.exit_status(), signal: status.terminating_signal() };
+                    self.exited.store(true, Ordering::SeqCst);
+                    self.report(Report::Exited(exit));
+                    self.look_at_group();
+                    let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
+                }
+                Ok(_) => self.look_at_group(),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => break,
+            }
+        }
+        self.look_at_group();
+    }
+
+    /// Reports once that the program's group is gone.
+    fn look_at_group(&self) {
+        if self.exited.load(Ordering::SeqCst)
+            && test_kill_process_group(self.program).is_err()
+            && !self.empty.swap(true, Ordering::SeqCst)
+        {
+            self.report(Report::Empty);
+        }
+    }
+
+    /// Carries out what the engine orders, until it is gone.
+    fn listen(&self) {
+        let mut pause = Duration::from_millis(1);
+        let mut woken = false;
+        loop {
+            let watching = self.exited.load(Ordering::SeqCst) && !self.empty.load(Ordering::SeqCst);
+            let limit = watching.then(|| Timespec { tv_sec: 0, tv_nsec: i64::from(pause.subsec_nanos()) });
+            let mut fds = [
+                PollFd::new(&self.engine, PollFlags::IN),
+                PollFd::new(&self.wake, if woken { PollFlags::empty() } else { PollFlags::IN }),
+            ];
+            let _ = poll(&mut fds, limit.as_ref());
+            woken |= !fds[1].revents().is_empty();
+            if watching {
+                self.look_at_group();
+                pause = (pause * 2).min(Duration::from_millis(20));
+            }
+            if fds[0].revents().is_empty() {
+                continue;
+            }
+            let mut byte = [0];
+            match (&self.engine).read(&mut byte) {
+                Ok(1) => match Order::of(byte[0]) {
+                    Some(Order::Term) => self.signal(Signal::TERM),
+                    Some(Order::Kill) => self.signal(Signal::KILL),
+                    Some(Order::End) => return self.end(),
+                    None => {}
+                },
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                // The engine is gone, and nothing of the program outlives it.
+                Ok(_) | Err(_) => return self.end(),
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if !self.empty.load(Ordering::SeqCst) {
+            let _ = kill_process_group(self.program, signal);
+        }
+    }
+
+    /// Ends everything below this process. The other thread ends the process itself when nothing is left.
+    fn end(&self) {
+        let begun = Instant::now();
+        let mut ended = HashSet::new();
+        let mut pause = Duration::from_millis(1);
+        while begun.elapsed() < PATIENCE {
+            let mut any = false;
+            for pid in below(std::process::id().cast_signed()) {
+                any |= ended.insert(pid);
+                // Counted before it dies: the other thread reports the number as soon as nothing is left.
+                self.ended.store(ended.len(), Ordering::SeqCst);
+                if let Some(pid) = Pid::from_raw(pid) {
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+            }
+            // One that forks itself anew is raced; others are given the time that dying takes.
+            if !any {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(20));
+            }
+        }
+        // What cannot be ended, as another user's, is left to the engine's own search.
+        std::process::exit(1);
+    }
+}
+
+/// Every process below this one that is alive.
+fn below(root: i32) -> Vec<i32> {
+    let mut found = Vec::new();
+    let mut left = vec![root];
+    while let Some(pid) = left.pop() {
+        let Some(children) = children(pid) else { continue };
+        for child in children {
+            // A chain of processes has an end; a number that comes again is not followed twice.
+            if found.contains(&child) {
+                continue;
+            }
+            if is_alive(child) {
+                found.push(child);
+            }
+            left.push(child);
+        }
+    }
+    found
+}
+
+/// The children of every thread of a process.
+fn children(pid: i32) -> Option<Vec<i32>> {
+    let mut all = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+        match fs::read_to_string(thread.path().join("children")) {
+            Ok(list) => all.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<i32>().ok())),
+            // Not every kernel lists them.
+            Err(_) if thread.path().exists() => return Some(children_by_parent(pid)),
+            Err(_) => {}
+        }
+    }
+    Some(all)
+}
+
+fn children_by_parent(parent: i32) -> Vec<i32> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    numbers.filter(|pid| state_and_parent(*pid).is_some_and(|(_, its)| its == parent)).collect()
+}
+
+fn is_alive(pid: i32) -> bool {
+    state_and_parent(pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))
+}
+
+fn state_and_parent(pid: i32) -> Option<(char, i32)> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    // The name of the program stands in brackets and may hold anything.
+    let mut words = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    Some((words.next()?.chars().next()?, words.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_and_orders_are_read_as_they_are_written() {
+        for report in [
+            Report::Started { reaper: true },
+            Report::Failed(2),
+            Report::Exited(Exit { code: Some(3), signal: None }),
+            Report::Exited(Exit { code: None, signal: Some(9) }),
+            Report::Empty,
+            Report::Done(7),
+        ] {
+            assert_eq!(Report::of(report.line().trim_end()), Some(report));
+        }
+        for line in ["", "exited", "exited 3", "done", "done -1", "started x", "other 1"] {
+            assert_eq!(Report::of(line), None, "{line}");
+        }
+        for order in [Order::Term, Order::Kill, Order::End] {
+            assert_eq!(Order::of(order.byte()), Some(order));
+        }
+    }
+}
