@@ -348,9 +348,20 @@ pub struct ToolCall {
     /// Its arguments, the final merged ones; absent where the agent never showed them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
+    /// The agent showed that the call has no arguments.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub without_input: bool,
     /// Files it says it touches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
+}
+
+impl ToolCall {
+    /// The arguments that the agent showed: an empty object if it showed that there are none.
+    pub fn shown_input(&self) -> Option<&Value> {
+        static NONE: std::sync::LazyLock<Value> = std::sync::LazyLock::new(|| Value::Object(serde_json::Map::new()));
+        self.input.as_ref().or_else(|| self.without_input.then(|| &*NONE))
+    }
 }
 
 /// A place in a file.

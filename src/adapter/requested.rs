@@ -161,6 +161,7 @@ mod tests {
             name: None,
             title: None,
             input: Some(input),
+            without_input: false,
             locations: places(locations),
         }
     }

@@ -95,7 +95,7 @@ impl Account {
         put(&mut told, "paths", call.paths().seen().cloned());
         put(&mut told, "name", call.call.name.clone());
         put(&mut told, "title", call.call.title.clone());
-        put(&mut told, "input", call.call.input.clone());
+        put(&mut told, "input", call.call.shown_input().cloned());
         put(&mut told, "output", call.output);
         put(&mut told, "exit_code", call.exit_code);
         put(&mut told, "parent", call.parent);

@@ -196,7 +196,7 @@ impl<'a> Subject<'a> {
 
     /// Its input as one line of JSON; absent where the agent never showed it.
     pub fn input(&self) -> Option<&str> {
-        self.input.get_or_init(|| self.call.input.as_ref().map(view::canonical)).as_deref()
+        self.input.get_or_init(|| self.call.shown_input().map(view::canonical)).as_deref()
     }
 
     /// What is known of the command it runs.
@@ -244,7 +244,7 @@ impl Matcher {
             .and(|| input.as_ref().map_or(unless, |pattern| input_fits(pattern, call)))
             .and(|| {
                 args.as_ref().map_or(unless, |wanted| {
-                    let (tool, input) = (call.call.name.as_deref(), call.call.input.as_ref());
+                    let (tool, input) = (call.call.name.as_deref(), call.call.shown_input());
                     let by_default = MatchArgs::default();
                     let rules = match_args.as_ref().unwrap_or(&by_default);
                     rules.fits(tool, wanted, input, call.workspace(), compiled)
@@ -344,7 +344,7 @@ pub fn command_fits(pattern: &Pattern, command: &Command) -> Judgement {
 
 /// Whether an input fits, as one line of JSON.
 fn input_fits(pattern: &Pattern, call: &Subject<'_>) -> Judgement {
-    match (call.input(), &call.call.input) {
+    match (call.input(), call.call.shown_input()) {
         (Some(text), _) if pattern.is_match(text) => Judgement::True,
         (Some(_), Some(input)) if !is_cut(input) => Judgement::False,
         (Some(_), _) => Judgement::Unknown,

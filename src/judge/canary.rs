@@ -120,7 +120,16 @@ fn agent(text: String) -> Body {
 
 fn call(call: &str, kind: ToolKind, name: &str, input: serde_json::Value) -> Body {
     let (call, name, input) = (call.to_owned(), Some(name.to_owned()), Some(input));
-    Body::ToolCall(ToolCall { call, step: 0, kind, name, title: None, input, locations: Vec::new() })
+    Body::ToolCall(ToolCall {
+        call,
+        step: 0,
+        kind,
+        name,
+        title: None,
+        input,
+        without_input: false,
+        locations: Vec::new(),
+    })
 }
 
 fn result(call: &str, status: CallStatus, output: String, exit_code: Option<i64>) -> Body {

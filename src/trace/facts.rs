@@ -97,7 +97,7 @@ impl<'a> Told<'a> {
         Self {
             kind: Some(call.kind),
             title: call.title.as_deref(),
-            input: call.input.as_ref(),
+            input: call.shown_input(),
             locations: &call.locations,
             diffs,
         }

@@ -164,6 +164,8 @@ struct RawEvent<'a> {
     #[serde(default)]
     input: Option<Value>,
     #[serde(default)]
+    without_input: bool,
+    #[serde(default)]
     locations: Vec<Location>,
     #[serde(default)]
     request: Option<String>,
@@ -250,6 +252,7 @@ impl RawEvent<'_> {
                 name: self.name,
                 title: self.title,
                 input: self.input,
+                without_input: self.without_input,
                 locations: self.locations,
             }),
             "permission_request" => Body::PermissionRequest(PermissionRequest {

@@ -109,6 +109,7 @@ mod tests {
                 name: None,
                 title: None,
                 input: Some(input.clone()),
+                without_input: false,
                 locations: locations.iter().map(|path| Location { path: (*path).to_owned(), line: None }).collect(),
             };
             outside.event(&Event { seq: 0, at_ms: 0, parent: None, host: false, body: Body::ToolCall(call) });

@@ -185,6 +185,19 @@ fn an_input_that_was_shown_is_judged_by_all_that_it_says() {
             ("trajectory: {mode: any-order, match-args: exact, expected: [{name: mcp__list, args: {}}]}", Pass(&[0])),
         ],
     );
+    // A tool without arguments, as the recorder writes it down.
+    let none = r#"
+{"seq":0,"type":"tool_call","call":"a","step":0,"kind":"other","name":"mcp__list","without_input":true}
+{"seq":1,"type":"tool_result","call":"a","status":"ok"}
+{"seq":2,"type":"stop","reason":"end_turn"}
+"#;
+    check(
+        &Trial::of(none),
+        &[
+            ("tool-calls: {forbid: [{command: rm}, {path: '**/.env'}, {input: x}, {args: {a: 1}}]}", Pass(&[])),
+            ("tool-calls: {require: [{name: mcp__list, args: {}, match-args: exact}]}", Pass(&[0])),
+        ],
+    );
     // Announced before the command was written, and the text of arguments that were cut.
     let cut = r#"
 {"seq":0,"type":"tool_call","call":"a","step":0,"kind":"execute","name":"bash","input":{"cwd":"/w"}}

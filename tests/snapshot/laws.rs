@@ -172,6 +172,7 @@ impl Making<'_> {
                     name,
                     title: None,
                     input,
+                    without_input: false,
                     locations: Vec::new(),
                 }),
                 parent,
@@ -226,7 +227,16 @@ impl Making<'_> {
         let (call, step) = (self.id(), self.steps);
         self.steps += 1;
         let (kind, name, input) = (ToolKind::Execute, Some("facts".to_owned()), None);
-        let made = ToolCall { call: call.clone(), step, kind, name, title: None, input, locations: Vec::new() };
+        let made = ToolCall {
+            call: call.clone(),
+            step,
+            kind,
+            name,
+            title: None,
+            input,
+            without_input: false,
+            locations: Vec::new(),
+        };
         self.push(Body::ToolCall(made), None);
         let output = Some(self.filled(facts));
         self.push(

@@ -49,6 +49,7 @@ impl Session {
                 name: Some(name.clone()),
                 title: None,
                 input: input.clone(),
+                without_input: false,
                 locations: Vec::new(),
             }));
             results.push(ToolResult {

@@ -105,7 +105,13 @@ impl Translator {
                 recorder.notice("unannounced_call", format!("the first that was told of the call {id} is an update"));
             }
         }
+        // While a call is pending, an empty input is one that is still being written.
+        let is_settled = matches!(status.as_str(), Some("in_progress" | "completed" | "failed"));
+        let has_none = is_settled && update.get("rawInput").is_some_and(|input| *input == Value::Object(Map::new()));
         let (mut said, mut last) = self.read(&id, &mut update, meta, true, recorder);
+        if has_none {
+            said.input = Some(Value::Object(Map::new()));
+        }
         let ended = self.ended_as(&id, &status, recorder);
         if ended.is_none() {
             said.output = self.so_far(&id, last.shown.take(), &last.raw);

@@ -4,7 +4,7 @@ use super::Translator;
 use super::lines::{Line, StreamEvent};
 use super::partial::Streamed;
 use super::tools;
-use crate::trace::recorder::{CallSaid, Part, Recorder, Voice};
+use crate::trace::recorder::{CallSaid, Part, Recorder, Voice, is_empty};
 
 impl Translator {
     pub(super) fn stream_event(&mut self, line: &Line<'_>, text: &str, recorder: &mut Recorder) {
@@ -62,7 +62,9 @@ impl Translator {
                     call.recorded = recorded;
                 }
                 let message = Some(streamed.message.clone()).filter(|id| !id.is_empty());
-                self.call(parent, message.as_deref(), id, name, block.input.clone(), recorder);
+                // An input that is still empty is being written.
+                let input = block.input.clone().filter(|input| !is_empty(input));
+                self.call(parent, message.as_deref(), id, name, input, recorder);
             }
             _ => {}
         }

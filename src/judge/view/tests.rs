@@ -18,7 +18,16 @@ fn says(role: Role, text: &str) -> Body {
 fn call(input: &str) -> Body {
     let (call, name) = ("c".to_owned(), Some("Bash".to_owned()));
     let input = Some(json!({ "command": input }));
-    Body::ToolCall(ToolCall { call, step: 0, kind: ToolKind::Execute, name, title: None, input, locations: vec![] })
+    Body::ToolCall(ToolCall {
+        call,
+        step: 0,
+        kind: ToolKind::Execute,
+        name,
+        title: None,
+        input,
+        without_input: false,
+        locations: vec![],
+    })
 }
 
 fn result(output: &str) -> Body {

@@ -57,6 +57,11 @@ pub(super) struct OpenRequest {
     pub(super) unknown: Option<String>,
 }
 
+/// Whether an input shows that there are no arguments.
+fn is_none_shown(input: &Value) -> bool {
+    input.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
 struct ResultOf {
     status: CallStatus,
     output: Option<String>,
@@ -88,6 +93,7 @@ impl Recorder {
             kind: said.kind.unwrap_or(ToolKind::Other),
             name: said.name,
             title: said.title,
+            without_input: said.input.as_ref().is_some_and(is_none_shown),
             input: said.input.filter(|input| !is_empty(input)),
             locations: said.locations,
         });
@@ -127,10 +133,12 @@ impl Recorder {
         let told = said.input.clone().filter(|input| !is_empty(input) && !only_missing);
         self.tells_another_input(id, slot, told);
         let Some(Body::ToolCall(call)) = self.body(slot) else { return };
+        call.without_input |= call.input.is_none() && said.input.as_ref().is_some_and(is_none_shown);
         if let Some(input) = said.input.filter(|input| !is_empty(input))
             && !(only_missing && call.input.is_some())
         {
             call.input = Some(input);
+            call.without_input = false;
         }
         if let Some(kind) = said.kind
             && (call.kind == ToolKind::Other || !only_missing)

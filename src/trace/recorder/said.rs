@@ -39,7 +39,7 @@ pub struct CallSaid {
     pub name: Option<String>,
     /// A line for people.
     pub title: Option<String>,
-    /// Its arguments.
+    /// Its arguments; `{}` if the agent shows that there are none.
     pub input: Option<Value>,
     /// Files it touches.
     pub locations: Vec<Location>,

@@ -137,3 +137,23 @@ fn a_late_call_takes_no_answer_away() {
     let Some(Body::Stop(stop)) = events.last().map(|event| &event.body) else { panic!("no stop") };
     assert_eq!(stop.output.as_deref(), Some("done"));
 }
+
+#[test]
+fn a_call_without_arguments_is_told_from_one_whose_input_was_not_shown() {
+    let mut recorder = Recorder::new(Header::new("acp", Seen { tracing: true, interaction: true }));
+    let told = |input: Option<serde_json::Value>| CallSaid { input, ..CallSaid::default() };
+    let none = || Some(serde_json::json!({}));
+    recorder.call("none", told(none()));
+    recorder.call("later", told(none()));
+    recorder.update("later", told(Some(serde_json::json!({"a": 1}))), false);
+    recorder.call("kept", told(Some(serde_json::json!({"a": 1}))));
+    recorder.update("kept", told(none()), false);
+    recorder.call("unknown", told(None));
+    let of = |id: &str| {
+        let (call, _) = recorder.open_call(id).unwrap();
+        (call.input.is_some(), call.without_input, call.shown_input().is_some())
+    };
+    assert_eq!(of("none"), (false, true, true));
+    assert_eq!((of("later"), of("kept")), ((true, false, true), (true, false, true)));
+    assert_eq!(of("unknown"), (false, false, false));
+}
