@@ -16,16 +16,24 @@ use crate::report::Summary;
 use crate::report::cells::{Cell, Column};
 use crate::report::standing::Standing;
 use crate::result::TrialResult;
+use crate::run::RunRecord;
+use crate::run::journal::JournalLine;
 use crate::trace::{Event, Header};
 
 /// The kinds of file that have a schema.
-pub const KINDS: [&str; 12] = [
+pub const KINDS: [&str; 14] = [
     "case", "suite", "harness", "grader", "trace", "run", "result", "check", "parity", "script", "compare", "baseline",
+    "record", "journal",
 ];
+
+/// Files of a run: their schemas describe what is written, so a key that is left out without a value is not required.
+const WRITTEN_BY_RUNS: [&str; 4] = ["trace", "result", "record", "journal"];
 
 /// The schema of a kind of file, draft 2020-12; nothing for a kind that is not one of [`KINDS`].
 pub fn schema(kind: &str) -> Option<Value> {
-    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let settings = SchemaSettings::draft2020_12();
+    let settings = if WRITTEN_BY_RUNS.contains(&kind) { settings.for_serialize() } else { settings };
+    let mut generator = settings.into_generator();
     let (title, body) = match kind {
         "case" => ("A case", case(&mut generator)),
         "suite" => ("A suite.yaml", suite(&mut generator)),
@@ -39,6 +47,8 @@ pub fn schema(kind: &str) -> Option<Value> {
         "script" => ("The script of a scripted model", root::<Script>(&mut generator)),
         "compare" => ("What `evals compare` tells", root::<Comparison>(&mut generator)),
         "baseline" => ("A baseline", root::<Baseline>(&mut generator)),
+        "record" => ("The run.json", root::<RunRecord>(&mut generator)),
+        "journal" => ("A line of the journal", journal(&mut generator)),
         _ => return None,
     };
     let mut schema =
@@ -101,6 +111,17 @@ fn trace(generator: &mut SchemaGenerator) -> Value {
         "description": "JSON Lines: the first line is the header, each other line is one event",
         "anyOf": [generator.subschema_for::<Header>(), generator.subschema_for::<Event>()]
     })
+}
+
+/// A line as it stands in the file: with the digest over it and the line before.
+fn journal(generator: &mut SchemaGenerator) -> Value {
+    let mut schema = root::<JournalLine>(generator);
+    let chain = json!({"type": "string", "pattern": "^[0-9a-f]{32}$",
+        "description": "digest over this line and the `chain` of the line before; absent in runs of older versions"});
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.insert("chain".to_owned(), chain);
+    }
+    schema
 }
 
 /// What `--reporter json` writes; a line of `--reporter jsonl` and of `results.jsonl` is one of its results.

@@ -25,6 +25,7 @@ pub const VERSION: u32 = 1;
 pub struct Header {
     /// Always `trace`.
     #[serde(rename = "type", default = "trace_word")]
+    #[schemars(extend("const" = "trace"))]
     pub kind: String,
     /// Version of the format.
     pub version: u32,

@@ -14,7 +14,7 @@ use crate::regular;
 use crate::verdict::Verdict;
 
 /// A line of the journal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JournalLine {
     /// When, RFC 3339 in UTC.
     pub at: String,
@@ -42,7 +42,7 @@ pub struct JournalLine {
 }
 
 /// What happened to a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JournalEvent {
     /// An attempt began.
