@@ -323,7 +323,14 @@ impl Translation {
     }
 
     /// Ends the session.
-    pub fn finish(mut self) -> Finished {
+    pub fn finish(self) -> Finished {
+        let mut events = Vec::new();
+        let finished = self.finish_into(|event| events.push(event));
+        Finished { events, ..finished }
+    }
+
+    /// The same, and hands on the last events one by one.
+    pub fn finish_into(mut self, each: impl FnMut(Event)) -> Finished {
         self.translator.last_words(&self.ending.stderr_tail);
         let answer = as_the_model_ended(self.translator.finish(&mut self.recorder, self.ending.exit));
         // What the agent says of itself counts before what its program printed.
@@ -336,7 +343,7 @@ impl Translation {
         // A plain command's envelope is read at its end.
         self.compare_models();
         let (stop, host) = self.ending.decide(answer);
-        self.recorder.finish(stop, host)
+        self.recorder.finish_into(stop, host, each)
     }
 }
 
@@ -435,11 +442,14 @@ pub fn import<R: std::io::BufRead>(
 ) -> std::io::Result<Header> {
     let watch =
         |_: &WireLine, _: u64, translation: &mut Translation| translation.drain().into_iter().try_for_each(&mut each);
-    let finished = import_watched(adapter, manifest, named, input, watch)?;
-    for event in finished.events {
-        each(event)?;
-    }
-    Ok(finished.header)
+    let translation = translated(adapter, manifest, named, input, watch)?;
+    let mut failed = None;
+    let finished = translation.finish_into(|event| {
+        if failed.is_none() {
+            failed = each(event).err();
+        }
+    });
+    failed.map_or(Ok(finished.header), Err)
 }
 
 /// The same, shown line by line: with each line its number in the file, and the translation that has just taken it.
@@ -451,8 +461,19 @@ pub fn import_watched<R: std::io::BufRead>(
     manifest: &Manifest,
     named: bool,
     input: R,
-    mut watch: impl FnMut(&WireLine, u64, &mut Translation) -> std::io::Result<()>,
+    watch: impl FnMut(&WireLine, u64, &mut Translation) -> std::io::Result<()>,
 ) -> std::io::Result<Finished> {
+    translated(adapter, manifest, named, input, watch).map(Translation::finish)
+}
+
+/// The translation of every line, which is not ended yet.
+fn translated<R: std::io::BufRead>(
+    adapter: Adapter,
+    manifest: &Manifest,
+    named: bool,
+    input: R,
+    mut watch: impl FnMut(&WireLine, u64, &mut Translation) -> std::io::Result<()>,
+) -> std::io::Result<Translation> {
     let mut reader = crate::wire::Reader::new(input);
     let mut header = Header::new(adapter.word(), manifest.seen());
     header.command_title = manifest.command_title.as_ref().map(ToString::to_string);
@@ -475,7 +496,7 @@ pub fn import_watched<R: std::io::BufRead>(
         header.timed = Some(false);
         Translation::new(adapter, manifest, header)
     });
-    Ok(translation.finish())
+    Ok(translation)
 }
 
 /// What a session over this adapter shows.

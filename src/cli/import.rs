@@ -12,8 +12,10 @@ use crate::adapter::explain::Watcher;
 use crate::adapter::json_stream::Knowing;
 use crate::adapter::{self, Adapter, replay};
 use crate::harness::Manifest;
+use crate::harness::catalog::Origin;
 use crate::report::explain::Page;
 use crate::trace::jsonl;
+use crate::wire::{self, Dir};
 
 /// Bytes of events that are kept in memory; more go to a temporary file.
 const IN_MEMORY: usize = 4 << 20;
@@ -74,6 +76,16 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
             (adapter, manifest) = (stream.adapter, stream);
         }
     }
+    if adapter == Adapter::Acp && !named {
+        // An agent is known by its own name, as it is with --harness; the user's own manifests are asked first.
+        let mut whole = kept(&mut input)?;
+        let name = introduced(BufReader::new(&mut whole))?;
+        whole.rewind()?;
+        input = Box::new(BufReader::with_capacity(256 << 10, whole));
+        if let Some(known) = name.map(|name| by_name(&name)).transpose()?.flatten() {
+            manifest = known;
+        }
+    }
     if adapter == Adapter::Replay || (adapter == Adapter::JsonStream && !named) {
         // A recording of any protocol: what it is has to be seen before it is read.
         let mut whole = kept(&mut input)?;
@@ -112,6 +124,34 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
         jsonl::write_header(&mut &mut *out, &header)?;
         io::copy(&mut events, out).map(|_| ())
     })
+}
+
+/// Lines of a recording in which an agent may introduce itself.
+const OPENING: usize = 200;
+
+/// The name by which the agent of an ACP session introduces itself.
+fn introduced<R: BufRead>(input: R) -> io::Result<Option<String>> {
+    let mut reader = wire::Reader::new(input);
+    for _ in 0..OPENING {
+        let Some(line) = reader.next_line()? else { break };
+        let message: serde_json::Value = serde_json::from_str(&line.line).unwrap_or_default();
+        let name = ["agentInfo", "info"].iter().find_map(|key| message.get("result")?.get(*key)?.get("name")?.as_str());
+        if let Some(name) = name.filter(|_| line.dir == Dir::Recv) {
+            return Ok(Some(name.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// The manifest over ACP of the agent that introduces itself by this name; one of the user's own wins.
+fn by_name(name: &str) -> Result<Option<Manifest>, CliError> {
+    let (catalog, _) = inputs::catalog(&[])?;
+    let mut known: Vec<_> = catalog
+        .entries()
+        .filter(|entry| entry.manifest.adapter == Adapter::Acp && entry.manifest.agent_info.as_deref() == Some(name))
+        .collect();
+    known.sort_by_key(|entry| entry.origin == Origin::BuiltIn);
+    Ok(known.first().map(|entry| entry.manifest.clone()))
 }
 
 /// An agent that speaks ACP may have a stream of its own, too, and people call both by its name: the manifest of that

@@ -40,10 +40,7 @@ impl Ended {
     /// Finishes the Trace; its last events go where the others went.
     pub fn finish(self) -> (Finished, Left) {
         let Session { translation, mut sink, mut log, ended, held_on, .. } = self.session;
-        let mut finished = translation.finish();
-        for event in finished.events.drain(..) {
-            sink(event);
-        }
+        let finished = translation.finish_into(&mut sink);
         log.flush();
         let interrupted = ended == Some(End::Interrupted);
         (finished, Left { stderr_tail: log.tail, interrupted, log_failed: log.failed, held_on })

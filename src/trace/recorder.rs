@@ -26,6 +26,10 @@ pub const MAX_TEXT: usize = 16 << 20;
 /// Events that are held for what is still open before them, and the bytes of the lines that they came from. Beyond
 /// that they go, and what is open stays in the Trace as it is known then.
 const MAX_HELD: usize = 100_000;
+/// Calls that may be open at once. Beyond that the oldest ones end as unfinished, so many of them at a time.
+const MAX_OPEN: (usize, usize) = if cfg!(test) { (150_000, 15_000) } else { (1_000_000, 100_000) };
+/// Events that are held at most while a session is ended.
+const SPILLED: usize = 1000;
 /// See [`MAX_HELD`].
 const MAX_HELD_BYTES: usize = 64 << 20;
 
@@ -40,7 +44,7 @@ pub struct Recorder {
     first: u64,
     held_bytes: usize,
     text: Option<OpenText>,
-    open: HashMap<String, OpenCall>,
+    open: HashMap<Box<str>, OpenCall>,
     seen: HashSet<u64>,
     /// Ids of the agent's that were used again, with the id in the Trace of the last such call.
     renamed: HashMap<String, String>,
@@ -261,7 +265,7 @@ impl Recorder {
         let open = self.open.get(id)?;
         let slot = self.slots.get(open.slot.checked_sub(self.first)? as usize)?;
         match &slot.event.body {
-            Body::ToolCall(call) => Some((call, &open.diffs)),
+            Body::ToolCall(call) => Some((call, open.diffs())),
             _ => None,
         }
     }
@@ -434,11 +438,23 @@ impl Recorder {
     }
 
     /// Ends the Trace. Calls without a result get one; then comes `stop`, with the final answer where it has none.
-    pub fn finish(mut self, mut stop: Stop, host: bool) -> Finished {
+    pub fn finish(self, stop: Stop, host: bool) -> Finished {
+        let mut events = Vec::new();
+        let finished = self.finish_into(stop, host, |event| events.push(event));
+        Finished { events, ..finished }
+    }
+
+    /// The same, event by event: calls that never closed may be very many, and their results are not held all at once.
+    pub fn finish_into(mut self, mut stop: Stop, host: bool, mut each: impl FnMut(Event)) -> Finished {
         if let Some(ended) = self.ended_ms {
             self.now_ms = ended.max(self.last_ms);
         }
-        self.end_open(|_| true);
+        for (id, open) in self.take_open(|_| true) {
+            self.end_unanswered(&id, open);
+            if self.slots.len() >= SPILLED {
+                self.spill(&mut each);
+            }
+        }
         self.close_text();
         self.line = None;
         let mut codes: Vec<_> = self.notices.iter().filter(|(_, n)| **n > MAX_NOTICES).collect();
@@ -461,8 +477,17 @@ impl Recorder {
             stop.output = Some(std::mem::take(answer)).filter(|answer| !answer.is_empty());
         }
         self.push(Body::Stop(stop), None, host);
-        let events = self.drain();
-        Finished { header: self.header, events, total: self.total }
+        self.spill(&mut each);
+        Finished { header: self.header, events: Vec::new(), total: self.total }
+    }
+
+    /// Hands on the events that nothing can change any more.
+    fn spill(&mut self, each: &mut impl FnMut(Event)) {
+        while self.slots.front().is_some_and(|slot| !slot.open) {
+            let Some(slot) = self.slots.pop_front() else { break };
+            self.first += 1;
+            each(slot.event);
+        }
     }
 
     fn extend_text(&mut self, slot: u64, text: &str, apart: bool) {

@@ -1,6 +1,7 @@
 //! The agents of the protocol's registry: each has a manifest, `acp:ID` names it everywhere, and the docs list it.
 
 use evals::harness::Tier;
+use serde_json::{Value, json};
 
 use crate::project::Project;
 
@@ -112,6 +113,27 @@ fn a_case_a_run_and_an_import_take_ids_and_other_names() {
     assert!(ran.out.lines().next().unwrap().contains("\"harness\":\"mine\""), "{}", ran.out);
     project.case("b", "harnesses: ['acp:my-agnet']", "steps: [{say: done}]");
     project.evals(&["check"]).exits(2).says("cases/b.yaml").says("did you mean `acp:my-agent`");
+}
+
+#[test]
+fn an_agent_is_known_by_its_own_name_when_the_adapter_alone_is_given() {
+    let project = Project::new();
+    let info =
+        r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentInfo":{"name":"my-very-own","version":"1"}}}"#;
+    let call = r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"c","name":"scribble","title":"t","status":"completed"}}}"#;
+    project.write("session.jsonl", &format!("{info}\n{call}\n"));
+    let kind = |args: &[&str]| {
+        let out = project.evals(&[&["import"], args, &["session.jsonl"]].concat()).exits(0).out;
+        let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let call = lines.iter().find(|line| line["type"] == "tool_call").unwrap();
+        (call["kind"].clone(), lines[0]["capabilities"]["interaction"].clone())
+    };
+    assert_eq!(kind(&["--adapter", "acp"]), (json!("other"), json!(true)));
+    let keys = "agent-info: my-very-own\ntool-kinds: {scribble: edit}\ncapabilities: {interaction: false}";
+    project.harness("mine", &format!("adapter: acp\ncommand: [mine]\n{keys}"));
+    let named = kind(&["--harness", "mine"]);
+    assert_eq!(named, (json!("edit"), json!(false)));
+    assert_eq!(kind(&["--adapter", "acp"]), named);
 }
 
 #[test]

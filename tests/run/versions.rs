@@ -111,8 +111,6 @@ fn a_comparison_does_not_call_an_unknown_version_the_same() {
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("version is unknown"), "{told:?}");
     let told = doubts(&runs("echo none", "echo nothing"));
-    assert_eq!(
-        told,
-        ["the agent's version is unknown: agent (one), agent (two); it may not be the same on both sides"]
-    );
+    assert_eq!((told.len(), told[0].matches("agent (").count()), (1, 2), "{told:?}");
+    assert!(told[0].starts_with("the agent's version is unknown: "), "{told:?}");
 }

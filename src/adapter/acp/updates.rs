@@ -44,10 +44,11 @@ impl Translator {
                 self.config_options(update.get("configOptions"), recorder);
                 self.mode_of_options(&Value::Object(update), recorder);
             }
-            "current_mode_update" => match text_at(&Value::Object(update), "currentModeId") {
-                Some(mode) => self.mode_is(&mode, recorder),
-                None => recorder.notice("malformed_update", "a current_mode_update without a currentModeId"),
-            },
+            "current_mode_update" => {
+                if let Some(mode) = update.get("currentModeId").and_then(Value::as_str) {
+                    self.mode_is(mode, recorder);
+                }
+            }
             "current_model_update" => self.current_model(Some(&Value::Object(update)), recorder),
             "available_commands_update" | "session_info_update" => {}
             "notice" => {

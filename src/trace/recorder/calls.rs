@@ -5,28 +5,35 @@ use std::collections::hash_map::Entry;
 use super::bounds::{hash, push_bounded};
 use serde_json::Value;
 
-use super::{Answered, Asking, CallSaid, Recorder, ResultSaid, Said, is_empty};
+use super::{Answered, Asking, CallSaid, MAX_OPEN, Recorder, ResultSaid, Said, is_empty};
 use crate::trace::{
     Body, CallStatus, FileDiff, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, ToolCall,
     ToolKind, ToolResult,
 };
 
+/// A call that is open. An agent may open very many and close none, so what most of them lack takes no room.
 pub(super) struct OpenCall {
-    /// The id in the Trace.
-    pub(super) call: String,
+    /// The id in the Trace, if it is another than the agent's.
+    call: Option<Box<str>>,
     pub(super) slot: u64,
-    pub(super) parent: Option<String>,
-    pub(super) step: u64,
+    step: u64,
     pub(super) rejected: bool,
     /// Its last request was.
-    pub(super) cancelled: bool,
+    cancelled: bool,
     /// Its turn was while it was open.
-    pub(super) turn_cancelled: bool,
-    pub(super) diffs: Vec<FileDiff>,
-    pub(super) output: Option<String>,
-    pub(super) exit_code: Option<i64>,
+    turn_cancelled: bool,
+    more: Option<Box<More>>,
+}
+
+/// What is known of few open calls.
+#[derive(Default)]
+struct More {
+    parent: Option<String>,
+    diffs: Vec<FileDiff>,
+    output: Option<String>,
+    exit_code: Option<i64>,
     /// The input that the last request asked for in the place of the announced one.
-    pub(super) asked: Option<AskedInput>,
+    asked: Option<AskedInput>,
 }
 
 /// An input that a request asked for.
@@ -39,6 +46,23 @@ pub(super) struct AskedInput {
 impl OpenCall {
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancelled || self.turn_cancelled
+    }
+
+    /// The changes that it has shown.
+    pub(super) fn diffs(&self) -> &[FileDiff] {
+        self.more.as_ref().map_or(&[], |more| &more.diffs)
+    }
+
+    fn call(&self, id: &str) -> String {
+        self.call.as_deref().unwrap_or(id).to_owned()
+    }
+
+    fn parent(&self) -> Option<&String> {
+        self.more.as_ref()?.parent.as_ref()
+    }
+
+    fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_default()
     }
 }
 
@@ -99,36 +123,50 @@ impl Recorder {
         });
         let slot = self.push_open(body, parent.clone());
         self.calls += 1;
-        self.open.insert(
-            id.to_owned(),
-            OpenCall {
-                call,
-                slot,
-                parent,
-                step,
-                rejected: false,
-                cancelled: false,
-                turn_cancelled: false,
-                diffs: said.diffs,
-                output: said.output,
-                exit_code: said.exit_code,
-                asked: None,
-            },
-        );
+        let more = More { parent, diffs: said.diffs, output: said.output, exit_code: said.exit_code, asked: None };
+        let is_empty =
+            more.parent.is_none() && more.diffs.is_empty() && more.output.is_none() && more.exit_code.is_none();
+        let open = OpenCall {
+            call: (call != id).then(|| call.into_boxed_str()),
+            slot,
+            step,
+            rejected: false,
+            cancelled: false,
+            turn_cancelled: false,
+            more: (!is_empty).then(|| Box::new(more)),
+        };
+        self.open.insert(id.into(), open);
+        if self.open.len() > MAX_OPEN.0 {
+            self.end_oldest();
+        }
         true
+    }
+
+    /// Ends the calls that have been open for longest, as if the agent were gone.
+    fn end_oldest(&mut self) {
+        let mut slots: Vec<u64> = self.open.values().map(|open| open.slot).collect();
+        let (_, last, _) = slots.select_nth_unstable(MAX_OPEN.1);
+        let last = *last;
+        self.end_open(|open| open.slot < last);
+        self.notice(
+            "open_calls_cut",
+            format!("more than {} calls were open; the oldest ones ended unfinished", MAX_OPEN.0),
+        );
     }
 
     /// Adds to an open call. What a permission request repeats only fills what is missing.
     pub fn update(&mut self, id: &str, said: CallSaid, only_missing: bool) {
         self.activity += 1;
         let Some(open) = self.open.get_mut(id) else { return };
-        if !said.diffs.is_empty() && (!only_missing || open.diffs.is_empty()) {
-            open.diffs = said.diffs;
+        if !said.diffs.is_empty() && (!only_missing || open.diffs().is_empty()) {
+            open.more().diffs = said.diffs;
         }
         if said.output.is_some() && !only_missing {
-            open.output = said.output;
+            open.more().output = said.output;
         }
-        open.exit_code = said.exit_code.or(open.exit_code);
+        if said.exit_code.is_some() {
+            open.more().exit_code = said.exit_code;
+        }
         let slot = open.slot;
         let told = said.input.clone().filter(|input| !is_empty(input) && !only_missing);
         self.tells_another_input(id, slot, told);
@@ -166,8 +204,9 @@ impl Recorder {
     /// Ends an open call. A rejected call is denied and a cancelled one cancelled, whatever the agent says.
     /// Answers whether the call was open; if not, nothing is recorded.
     pub fn result(&mut self, id: &str, said: ResultSaid) -> bool {
-        let Some(open) = self.open.remove(id) else { return false };
-        let exit_code = said.exit_code.or(open.exit_code);
+        let Some(mut open) = self.open.remove(id) else { return false };
+        let more = open.more.take().map(|more| *more).unwrap_or_default();
+        let exit_code = said.exit_code.or(more.exit_code);
         let status = match said.outcome {
             _ if open.rejected => CallStatus::Denied,
             _ if open.is_cancelled() => CallStatus::Cancelled,
@@ -177,9 +216,10 @@ impl Recorder {
             Said::Ok if exit_code.is_some_and(|code| code != 0) => CallStatus::Error,
             Said::Ok => CallStatus::Ok,
         };
-        let output = said.output.or(open.output.clone());
-        let diffs = if said.diffs.is_empty() { open.diffs.clone() } else { said.diffs };
-        self.end_call(id, open, ResultOf { status, output, diffs, exit_code, truncated: said.truncated }, false);
+        let output = said.output.or(more.output);
+        let diffs = if said.diffs.is_empty() { more.diffs } else { said.diffs };
+        let result = ResultOf { status, output, diffs, exit_code, truncated: said.truncated };
+        self.end_call(id, &open, more.parent, result, false);
         true
     }
 
@@ -192,7 +232,7 @@ impl Recorder {
         };
         let asked = self.open.get_mut(id).and_then(|open| {
             let differs = |asked: &mut AskedInput| announced.as_ref() != Some(&told) && asked.input != told;
-            open.asked.take_if(differs)
+            open.more.as_mut()?.asked.take_if(differs)
         });
         let answer = asked.and_then(|asked| asked.slot);
         if let Some(Body::PermissionResponse(response)) = answer.and_then(|slot| self.body(slot)) {
@@ -212,8 +252,11 @@ impl Recorder {
         let is_known = open.is_some();
         let (call, parent) = match open {
             Some(open) => {
-                open.asked = asking.updated_input.map(|input| AskedInput { input, slot: None });
-                (open.call.clone(), open.parent.clone())
+                let asked = asking.updated_input.map(|input| AskedInput { input, slot: None });
+                if asked.is_some() || open.more.is_some() {
+                    open.more().asked = asked;
+                }
+                (open.call(call_id.unwrap_or_default()), open.parent().cloned())
             }
             None => (asking.unknown.or(call_id.map(str::to_owned)).unwrap_or_default(), None),
         };
@@ -250,10 +293,11 @@ impl Recorder {
         }
         let mut updated_input = answered.updated_input;
         let next = self.first + self.slots.len() as u64;
-        if let Some(call) = open.agent_call.and_then(|id| self.open.get_mut(&id))
-            && call.call == open.call
+        if let Some(id) = open.agent_call.as_deref()
+            && let Some(call) = self.open.get_mut(id)
+            && call.call(id) == open.call
         {
-            if let Some(asked) = &mut call.asked {
+            if let Some(asked) = call.more.as_mut().and_then(|more| more.asked.as_mut()) {
                 asked.slot = Some(next);
                 updated_input.get_or_insert_with(|| asked.input.clone());
             }
@@ -291,34 +335,40 @@ impl Recorder {
 
     /// Ends open calls in the order in which they were announced.
     pub(super) fn end_open(&mut self, which: impl Fn(&OpenCall) -> bool) {
-        let ended = self.open.iter().filter(|(_, open)| which(open));
-        let mut ids: Vec<(u64, String)> = ended.map(|(id, open)| (open.slot, id.clone())).collect();
-        ids.sort();
-        for (_, id) in ids {
-            let Some(open) = self.open.remove(&id) else { continue };
-            let status = if open.rejected {
-                CallStatus::Denied
-            } else if open.is_cancelled() {
-                CallStatus::Cancelled
-            } else if open.exit_code.is_some_and(|code| code != 0) {
-                CallStatus::Error
-            } else {
-                CallStatus::Unfinished
-            };
-            let result = ResultOf {
-                status,
-                output: open.output.clone(),
-                diffs: open.diffs.clone(),
-                exit_code: open.exit_code,
-                truncated: false,
-            };
-            self.end_call(&id, open, result, true);
+        for (id, open) in self.take_open(which) {
+            self.end_unanswered(&id, open);
         }
     }
 
-    fn end_call(&mut self, id: &str, open: OpenCall, result: ResultOf, host: bool) {
+    /// Takes open calls, in the order in which they were announced.
+    pub(super) fn take_open(&mut self, which: impl Fn(&OpenCall) -> bool) -> Vec<(Box<str>, OpenCall)> {
+        let mut taken: Vec<(Box<str>, OpenCall)> = self.open.extract_if(|_, open| which(open)).collect();
+        if self.open.is_empty() {
+            self.open.shrink_to_fit();
+        }
+        taken.sort_unstable_by_key(|(_, open)| open.slot);
+        taken
+    }
+
+    /// Ends a call that the agent did not end.
+    pub(super) fn end_unanswered(&mut self, id: &str, mut open: OpenCall) {
+        let more = open.more.take().map(|more| *more).unwrap_or_default();
+        let status = if open.rejected {
+            CallStatus::Denied
+        } else if open.is_cancelled() {
+            CallStatus::Cancelled
+        } else if more.exit_code.is_some_and(|code| code != 0) {
+            CallStatus::Error
+        } else {
+            CallStatus::Unfinished
+        };
+        let More { parent, diffs, output, exit_code, .. } = more;
+        self.end_call(id, &open, parent, ResultOf { status, output, diffs, exit_code, truncated: false }, true);
+    }
+
+    fn end_call(&mut self, id: &str, open: &OpenCall, parent: Option<String>, result: ResultOf, host: bool) {
         self.seen.insert(hash(&format!("ended {id}")));
-        if let Some(step) = self.steps.get_mut(&open.parent)
+        if let Some(step) = self.steps.get_mut(&parent)
             && step.number == open.step
         {
             step.has_result = true;
@@ -333,14 +383,14 @@ impl Recorder {
         });
         self.push(
             Body::ToolResult(ToolResult {
-                call: open.call,
+                call: open.call(id),
                 status: result.status,
                 output: output.filter(|text| !text.is_empty()),
                 diffs: result.diffs,
                 exit_code: result.exit_code,
                 truncated: result.truncated,
             }),
-            open.parent,
+            parent,
             host,
         );
     }

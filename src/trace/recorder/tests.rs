@@ -157,3 +157,41 @@ fn a_call_without_arguments_is_told_from_one_whose_input_was_not_shown() {
     assert_eq!((of("later"), of("kept")), ((true, false, true), (true, false, true)));
     assert_eq!(of("unknown"), (false, false, false));
 }
+
+#[test]
+fn calls_that_never_close_are_bounded_and_all_in_the_trace() {
+    let mut recorder = recorder();
+    let opened = MAX_OPEN.0 + 1;
+    let mut events = Vec::new();
+    for n in 0..opened {
+        recorder.weigh(1);
+        recorder.call(
+            &format!("call_{n}"),
+            CallSaid { output: (n == 3).then(|| "so far".to_owned()), ..CallSaid::default() },
+        );
+        if n % 1000 == 0 {
+            events.extend(recorder.drain());
+        }
+    }
+    assert_eq!(recorder.open_calls(), opened - MAX_OPEN.1);
+    assert!(!recorder.is_open("call_0") && recorder.is_open(&format!("call_{}", MAX_OPEN.1)));
+    // One that was ended is not ended again.
+    assert!(!recorder.result("call_0", ResultSaid::default()));
+    assert!(recorder.result(&format!("call_{}", opened - 1), ResultSaid::default()));
+    let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit: None };
+    recorder.finish_into(stop, false, |event| events.push(event));
+    assert!(events.iter().zip(0..).all(|(event, seq)| event.seq == seq));
+    let results: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            Body::ToolResult(result) => Some((&*result.call, result.status, result.output.as_deref())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(results.len(), opened);
+    assert_eq!(results[3], ("call_3", CallStatus::Unfinished, Some("so far")));
+    let ok = results.iter().filter(|(_, status, _)| *status == CallStatus::Ok).count();
+    let cut =
+        events.iter().filter(|it| matches!(&it.body, Body::Notice { code, .. } if code == "open_calls_cut")).count();
+    assert_eq!((ok, cut), (1, 1));
+}
