@@ -196,9 +196,17 @@ impl Kind {
     /// The file that it compares with and that is not there, or is none, in the folder from which its paths count.
     fn lacks(&self, folder: &Path) -> Option<WrongPart> {
         match self {
+            Kind::Pairwise(pairwise) => pairwise.lacks(folder),
+            _ => None,
+        }
+    }
+
+    /// The file that it compares with and that does not exist in the folder from which its paths count. Without it the grader
+    /// is ungraded.
+    pub fn missing_file(&self, folder: &Path) -> Option<WrongPart> {
+        match self {
             Kind::Files(files) => files.lacks(folder),
             Kind::Output(output) => output.lacks(folder),
-            Kind::Pairwise(pairwise) => pairwise.lacks(folder),
             _ => None,
         }
     }

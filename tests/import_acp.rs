@@ -65,7 +65,9 @@ impl Session {
     fn total(&self) -> evals::trace::usage::UsageTotal {
         let mut total = evals::trace::usage::UsageTotal::default();
         for event in &self.events {
-            total.event(event);
+            if let Body::Usage(usage) = &event.body {
+                total.add(usage);
+            }
         }
         total
     }

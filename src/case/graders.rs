@@ -77,6 +77,12 @@ impl WrittenGrader {
         Some(self.error_at(&at, format!("the grader `{}` {why}", self.entry.word())))
     }
 
+    /// A file in it that does not exist, shown where it is named.
+    pub fn missing_file(&self) -> Option<YamlError> {
+        let WrongPart { at, why } = self.entry.missing_file(self.folder())?;
+        Some(self.error_at(&at, format!("the grader `{}` {why}", self.entry.word())))
+    }
+
     /// Something wrong at a place of its body.
     pub fn error_at(&self, at: &[OwnedStep], message: String) -> YamlError {
         let front = [Step::Key("graders"), Step::Item(self.number), Step::Key(self.entry.word())];

@@ -8,7 +8,7 @@ use super::door::{self, Content};
 use super::run::model_script;
 use super::{CliError, inputs, terminal};
 use crate::case::find::demo_scripts;
-use crate::case::{Oracle, case_files, shown_path};
+use crate::case::{Oracle, WrittenGrader, case_files, shown_path};
 use crate::demo::script::Script;
 use crate::gateway::script::Script as ModelScript;
 use crate::sandbox::bwrap;
@@ -38,6 +38,15 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     // Graders that could not be listed have been told with the inputs.
     let library = inputs::named_graders().map(|graders| graders.library()).unwrap_or_default();
     wrong.extend(library.iter().filter_map(|(_, grader)| grader.read().err()).flatten());
+    let named = library.iter().filter_map(|(_, grader)| Some((grader, grader.read().ok()?)));
+    wrong.extend(named.flat_map(|(grader, file)| grader.missing_files(&file)));
+    let graders = inputs.iter().flat_map(|inputs| &inputs.cases).flat_map(|case| &case.graders);
+    for missing in graders.filter_map(WrittenGrader::missing_file) {
+        // A grader of a suite is one of each of its cases.
+        if !wrong.iter().any(|known| known.to_string() == missing.to_string()) {
+            wrong.push(missing);
+        }
+    }
     let judges = inputs::wrong_judges();
     let mut scripts = 0;
     for script in case_files(&paths).iter().flat_map(|case| demo_scripts(case).into_values()) {

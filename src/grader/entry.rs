@@ -81,6 +81,14 @@ impl GraderEntry {
         }
     }
 
+    /// A part of it that names a file that does not exist, where its paths count from this folder.
+    pub fn missing_file(&self, folder: &Path) -> Option<super::WrongPart> {
+        match &self.what {
+            What::Kind(kind) => kind.missing_file(folder),
+            What::Use(_) => None,
+        }
+    }
+
     /// Its kind's word, or `use`.
     pub fn word(&self) -> &'static str {
         match &self.what {

@@ -128,6 +128,16 @@ impl NamedGrader {
             .collect()
     }
 
+    /// Files that its graders name and that do not exist.
+    pub fn missing_files(&self, file: &NamedFile) -> Vec<YamlError> {
+        let Some(folder) = &self.folder else { return Vec::new() };
+        let missing = file.graders.iter().enumerate().filter_map(|(n, entry)| {
+            let WrongPart { at, why } = entry.missing_file(folder)?;
+            Some(self.error(n, entry.word(), &at, format!("the grader `{}` {why}", entry.word())))
+        });
+        missing.collect()
+    }
+
     /// Something wrong at a place of the body of one of its graders, wherever that stands in the file.
     pub fn error(&self, number: usize, word: &str, at: &[OwnedStep], message: String) -> YamlError {
         let body: Vec<Step<'_>> = [Step::Key(word)].into_iter().chain(at.iter().map(OwnedStep::step)).collect();
