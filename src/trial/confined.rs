@@ -76,6 +76,8 @@ pub(super) fn graders_shell(shell: &Shell, folders: &Folders, case: &Case) -> Re
     if let Some(inside) = &mut shell.inside {
         let new = scratch(inside, &home, folders.beside("graders-tmp"));
         let old = std::mem::replace(&mut inside.places.scratch, new.clone());
+        // An agent that is not confined may have put something in its place.
+        remove(&new).map_err(io("make a scratch folder"))?;
         fs::create_dir_all(&new).map_err(io("make a scratch folder"))?;
         for name in environment::TEMPORARY {
             // A folder that the case itself names stays.
