@@ -140,7 +140,8 @@ struct Task {
     asks: bool,
 }
 
-const TASKS: [Task; 6] = [
+const TASKS: [Task; 7] = [
+    Task { what: "it starts and works in bubblewrap", run: confined, asks: false },
     Task { what: "it does what its model says", run: follows, asks: false },
     Task { what: "a command that fails is told", run: fails, asks: false },
     Task { what: "calls in parallel share a step", run: parallel, asks: false },
@@ -172,6 +173,18 @@ pub fn checks() -> Vec<Check> {
 
 fn coder(agent: &Agent) -> &'static Coder {
     CODERS.iter().find(|coder| coder.agent.name == agent.name).unwrap()
+}
+
+/// Its package, interpreter or virtual environment is all that it has beside its workspace and home.
+fn confined(agent: &Agent, program: &Path) {
+    if evals::sandbox::bwrap::works().is_err() {
+        return;
+    }
+    let keys = format!(
+        "sandbox: bwrap\n{}\ngraders:\n  - files: {{exists: [hello.txt]}}\n  - stop: {{reason: [end_turn]}}",
+        coder(agent).works
+    );
+    play(agent, program, &keys, FOLLOWS, 0);
 }
 
 /// Runs one case with this model.
