@@ -173,8 +173,8 @@ mod tests {
     fn at_a_threshold_of_one_every_counted_grade_passes() {
         // A script may say that it failed with the value 1.
         let failed = grade(Some(1.0), false, 1.0, false);
-        assert_eq!(verdict(&[failed.clone()], 1.0), (Verdict::Fail, Some(1.0)));
-        assert_eq!(verdict(&[failed.clone()], 0.9), (Verdict::Pass, Some(1.0)));
+        assert_eq!(verdict(std::slice::from_ref(&failed), 1.0), (Verdict::Fail, Some(1.0)));
+        assert_eq!(verdict(std::slice::from_ref(&failed), 0.9), (Verdict::Pass, Some(1.0)));
         // Nor does a small weight hide a failure.
         let (heavy, light) = (grade(Some(1.0), true, 1e12, false), grade(Some(0.0), false, 1.0, false));
         assert_eq!(verdict(&[heavy.clone(), light], 1.0).0, Verdict::Fail);

@@ -7,18 +7,13 @@ use super::calls::Call;
 use super::{FileDiff, Location, ToolCall, ToolKind, view};
 
 /// One fact of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Fact<T> {
     /// The agent showed it.
     Seen(T),
     /// The agent did not show it: nothing is known of it.
+    #[default]
     NotShown,
-}
-
-impl<T> Default for Fact<T> {
-    fn default() -> Self {
-        Fact::NotShown
-    }
 }
 
 impl<T> Fact<T> {
