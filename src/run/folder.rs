@@ -255,7 +255,7 @@ impl RunFolder {
             return Ok(integrity::not_as_judged(trial, state, why));
         }
         let path = self.counting_attempt(trial, state)?.join("result.json");
-        let json = fs::read(&path).map_err(RunError::io("read", &path))?;
+        let json = regular::read(&path).map_err(RunError::io("read", &path))?;
         let checked = integrity::checked(trial, state, &json);
         let checked = checked.map_err(|error| RunError::Malformed { path, message: error.to_string() })?;
         Ok(checked.unwrap_or_else(|why| integrity::not_as_judged(trial, state, &why)))
@@ -270,7 +270,7 @@ impl RunFolder {
         let earlier = folder.join("attempts").join(state.attempt.to_string());
         // A later attempt that did not finish, or was not even begun, has put the one that counts aside. What else lies
         // there is not what was judged.
-        let is_it = match (&state.digest, fs::read(earlier.join("result.json"))) {
+        let is_it = match (&state.digest, regular::read(earlier.join("result.json"))) {
             (Some(told), Ok(json)) => *told == integrity::digest(&json),
             (None, Ok(_)) => true,
             (_, Err(_)) => false,

@@ -1,11 +1,11 @@
 //! Whether a stored result is the one that was judged: digests, and what stands in the place of a result that is not.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use super::TrialRecord;
 use super::journal::TrialState;
+use crate::regular;
 use crate::result::{ErrorRecord, TrialResult, Warning};
 use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
@@ -86,7 +86,7 @@ pub fn changed_file(folder: &Path, name: &str, result: &TrialResult) -> Option<S
 }
 
 fn digest_of_file(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = regular::open(path)?;
     let mut hasher = blake3::Hasher::new();
     let mut piece = vec![0; 256 << 10];
     loop {

@@ -80,7 +80,7 @@ fn add(key: &str, value: &str, found: &mut Vec<(String, String)>) {
 
 #[expect(clippy::unwrap_used, reason = "the pattern is a constant, and a test compiles it")]
 static LINE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"(?m)^\s*(?:export\s+)?["']?([A-Za-z0-9_.-]+)["']?\s*[=:]\s*["']?([^"'\s#,]+)"#).unwrap()
+    Regex::new(r#"(?m)^[ \t]*(?:export[ \t]+)?["']?([A-Za-z0-9_.-]+)["']?[ \t]*[=:][ \t]*["']?([^"'\s#,]+)"#).unwrap()
 });
 
 #[cfg(test)]
