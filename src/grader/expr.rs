@@ -2,6 +2,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error, Visitor};
@@ -166,54 +170,86 @@ impl Judge for ExprJudge {
         let (permissions, output) = (Value::Array(account.permissions), Value::from(evidence.output));
         let (stop, files) = (account::stop(evidence.stop), account::files(evidence));
         let (usage, metrics) = (account::usage(evidence.usage), account::metrics(evidence));
-        let work = Work::default();
-        let mut scope = Scope::new(&work)
-            .with("messages", &messages)
-            .with("output", &output)
-            .with("stop", &stop)
-            .with("usage", &usage)
-            .with("files", &files)
-            .with("metrics", &metrics);
-        // What cannot be seen is not known to be nothing.
-        if seen.tracing {
-            scope = scope.with("calls", &calls);
-        }
-        if seen.interaction {
-            scope = scope.with("permissions", &permissions);
-        }
-        let ungraded = |why: &str| {
-            let mut reason = format!("{shown} could not be judged: {why}");
-            if !seen.tracing && shape::names(expression.program(), "calls") {
-                reason.push_str("; the harness shows no tool calls");
-            } else if !seen.interaction && shape::names(expression.program(), "permissions") {
-                reason.push_str("; the harness has no way to ask for permission");
-            } else if evidence.change.is_none() && shape::names(expression.program(), "files") {
-                reason.push_str("; the change of the workspace is not known");
+        let is_change_known = evidence.change.is_some();
+        in_time(&shown.clone(), move || {
+            let work = Work::default();
+            let mut scope = Scope::new(&work)
+                .with("messages", &messages)
+                .with("output", &output)
+                .with("stop", &stop)
+                .with("usage", &usage)
+                .with("files", &files)
+                .with("metrics", &metrics);
+            // What cannot be seen is not known to be nothing.
+            if seen.tracing {
+                scope = scope.with("calls", &calls);
             }
-            Grade::ungraded(reason)
-        };
-        if let Some(why) = LowerBounds::of(&usage, &metrics).leave_open(&expression, &scope) {
-            return ungraded(&why);
-        }
-        match expression.run(&scope) {
-            Err(Failed::Absent(why) | Failed::Broken(why)) => ungraded(&why),
-            Ok(Value::Bool(true)) => Grade::pass(format!("{shown} is true")),
-            Ok(Value::Bool(false)) => {
-                let (why, events) = why_untrue(&expression.untrue(&scope), cel.text.trim());
-                Grade::fail(format!("{shown} is false{why}")).pointing_at(events)
+            if seen.interaction {
+                scope = scope.with("permissions", &permissions);
             }
-            Ok(Value::Number(number)) => match number.as_f64().and_then(Fraction::new) {
-                Some(value) => {
-                    let min = min.unwrap_or(Fraction::ONE);
-                    let passed = tolerance::reaches(value.get(), min.get());
-                    let word = if passed { "at least" } else { "below" };
-                    let reason = format!("{shown} is {value}, {word} {min}");
-                    Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() })
+            let ungraded = |why: &str| {
+                let mut reason = format!("{shown} could not be judged: {why}");
+                if !seen.tracing && shape::names(expression.program(), "calls") {
+                    reason.push_str("; the harness shows no tool calls");
+                } else if !seen.interaction && shape::names(expression.program(), "permissions") {
+                    reason.push_str("; the harness has no way to ask for permission");
+                } else if !is_change_known && shape::names(expression.program(), "files") {
+                    reason.push_str("; the change of the workspace is not known");
                 }
-                None => ungraded(&format!("it gives {number}, which is not within 0 and 1")),
-            },
-            Ok(other) => ungraded(&format!("it gives {}, not true, false or a number", kind_of(&other))),
+                Grade::ungraded(reason)
+            };
+            if let Some(why) = LowerBounds::of(&usage, &metrics).leave_open(&expression, &scope) {
+                return ungraded(&why);
+            }
+            match expression.run(&scope) {
+                Err(Failed::Absent(why) | Failed::Broken(why)) => ungraded(&why),
+                Ok(Value::Bool(true)) => Grade::pass(format!("{shown} is true")),
+                Ok(Value::Bool(false)) => {
+                    let (why, events) = why_untrue(&expression.untrue(&scope), cel.text.trim());
+                    Grade::fail(format!("{shown} is false{why}")).pointing_at(events)
+                }
+                Ok(Value::Number(number)) => match number.as_f64().and_then(Fraction::new) {
+                    Some(value) => {
+                        let min = min.unwrap_or(Fraction::ONE);
+                        let passed = tolerance::reaches(value.get(), min.get());
+                        let word = if passed { "at least" } else { "below" };
+                        let reason = format!("{shown} is {value}, {word} {min}");
+                        Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() })
+                    }
+                    None => ungraded(&format!("it gives {number}, which is not within 0 and 1")),
+                },
+                Ok(other) => ungraded(&format!("it gives {}, not true, false or a number", kind_of(&other))),
+            }
+        })
+    }
+}
+
+/// How long an expression may be worked on. What it looks at is counted, but not the loops over lists that it makes itself.
+const TIME: Duration = Duration::from_secs(5);
+/// Expressions of this process that may go on beyond their time: nothing can end them, and each takes a processor.
+const MOST_ENDLESS: usize = 4;
+/// Those that did.
+static ENDLESS: AtomicUsize = AtomicUsize::new(0);
+
+/// Judges in a thread of its own, and gives up after [`TIME`].
+fn in_time(shown: &str, judge: impl FnOnce() -> Grade + Send + 'static) -> Grade {
+    let ungraded = |why: &str| Grade::ungraded(format!("{shown} could not be judged: {why}"));
+    if ENDLESS.load(Ordering::Relaxed) >= MOST_ENDLESS {
+        return ungraded("too many expressions of this run came to no end");
+    }
+    let (done, judged) = sync_channel(1);
+    let work = move || {
+        // Nobody waits any more if the time is over.
+        let _ = done.send(judge());
+    };
+    match thread::Builder::new().name("expr".to_owned()).spawn(work).map(|_| judged.recv_timeout(TIME)) {
+        Ok(Ok(grade)) => grade,
+        Ok(Err(RecvTimeoutError::Timeout)) => {
+            ENDLESS.fetch_add(1, Ordering::Relaxed);
+            ungraded(&format!("it takes longer than {} s", TIME.as_secs()))
         }
+        Ok(Err(RecvTimeoutError::Disconnected)) => ungraded("the evaluator broke off"),
+        Err(error) => ungraded(&format!("no thread could be started: {error}")),
     }
 }
 

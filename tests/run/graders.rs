@@ -274,3 +274,21 @@ fn the_examples_of_the_documentation_hold_on_their_session() {
         }
     }
 }
+
+#[test]
+fn an_expression_that_comes_to_no_end_is_ungraded() {
+    let project = Project::new();
+    let list = format!("[{}]", vec!["1"; 60].join(","));
+    let mut endless = "a > 0".to_owned();
+    for name in ["a", "b", "c", "d", "e", "f"] {
+        endless = format!("{list}.all({name}, {endless})");
+    }
+    project.case(
+        "a",
+        &format!("graders: [{{expr: {{cel: 'size(output) >= 0 && {endless}'}}}}]"),
+        "steps: [{say: done}]",
+    );
+    project.evals(&["run"]).exits(3);
+    let result = project.result("a/demo/default/1");
+    assert!(result["grades"][0]["reason"].as_str().unwrap().contains("it takes longer than 5 s"), "{result}");
+}
