@@ -89,7 +89,7 @@ pub fn stderr() -> Door<io::StderrLock<'static>> {
 
 /// Returns true if a service looks for commands in what is written.
 fn reads_commands() -> bool {
-    std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| !value.is_empty() && value != "false")
+    crate::own_environment::var("GITHUB_ACTIONS").is_some_and(|value| !value.is_empty() && value != "false")
 }
 
 impl<W: Write> Door<W> {

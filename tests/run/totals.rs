@@ -86,7 +86,7 @@ fn files_of_a_suite_and_of_a_named_grader_count_from_their_own_file() {
         ("cases/suite.yaml", "graders: [{files: {equals: {out.txt: golden.txt}}}, {use: same}]\n"),
         ("cases/golden.txt", "hello"),
         ("cases/sub/golden.txt", "other"),
-        ("graders/same.yaml", "description: d\ngrader: {files: {equals: {out.txt: own.txt}}}\n"),
+        ("graders/same.yaml", "description: d\ngraders: [{files: {equals: {out.txt: own.txt}}}]\n"),
         ("graders/own.txt", "hello"),
         ("cases/sub/own.txt", "other"),
         ("cases/sub/a.yaml", "prompt: go\n"),

@@ -136,7 +136,7 @@ fn calls_between_two_usage_reports_share_a_step_where_the_manifest_says_so() {
     };
     let mut shown = Vec::new();
     for (n, first) in [side_by_side, one_by_one, other].iter().enumerate() {
-        project.write("session.wire.jsonl", &wire(&format!("{first}{usage}{then}{usage}{answer}")));
+        project.write("session.wire.jsonl", &wire(&format!("{usage}{first}{usage}{then}{usage}{answer}")));
         let marked = project.evals(&["import", "--harness", "marks", "session.wire.jsonl"]).exits(0).out;
         let verb = if n == 0 { "accept" } else { "check" };
         piped(&project, &["snapshot", verb, "-", "--case", "cases/a.yaml"], &marked).exits(0);

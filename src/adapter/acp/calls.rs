@@ -225,7 +225,8 @@ impl Translator {
 
         let parent = parent_of(meta).filter(|parent| *parent != id).map(|parent| recorder.call_id(parent));
         let exit_code = content::exit_code(meta, &raw);
-        let marks_messages = self.conventions.usage.after_each_message == Some(true);
+        // Whether a session has such reports at all shows with the first one: a service may count nothing.
+        let marks_messages = self.conventions.usage.after_each_message == Some(true) && self.messages > 0;
         let group = (marks_messages && parent.is_none()).then(|| self.messages.to_string());
         let diffs = std::mem::take(&mut shown.diffs);
         let said = CallSaid { parent, group, kind, name, title, input, locations, diffs, output: None, exit_code };
