@@ -217,8 +217,8 @@ stream:
         usage(all),
         json!({"scope": "session", "input_tokens": 6, "output_tokens": 5, "cache_read_tokens": 4, "thought_tokens": 2, "cost_usd": 0.5})
     );
-    // Without its parts a figure is not known; their sum is.
-    let sum = json!({"scope": "session", "total_tokens": 13, "cost_usd": 0.5});
+    // Without its parts a figure is unknown. Their sum is a lower bound: the thoughts are not in it.
+    let sum = json!({"scope": "session", "total_tokens": 13, "cost_usd": 0.5, "lower_bounds": ["total_tokens"]});
     assert_eq!(usage(json!({"input": 10, "output": 3, "cost": "0.5"})), sum);
 }
 
