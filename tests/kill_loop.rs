@@ -77,11 +77,11 @@ fn report(project: &Project) -> Value {
     report
 }
 
-/// The same without durations and numbers of attempts, which the caller looks at.
+/// The same without durations, digests of files that hold times, and numbers of attempts, which the caller looks at.
 fn timeless(value: &mut Value) {
     match value {
         Value::Object(map) => {
-            let differs = ["duration_ms", "median_duration_ms", "attempt", "earlier_attempts"];
+            let differs = ["duration_ms", "median_duration_ms", "start_ms", "attempt", "earlier_attempts", "files"];
             map.retain(|key, _| !differs.contains(&key.as_str()));
             map.values_mut().for_each(timeless);
         }
