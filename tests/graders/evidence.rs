@@ -387,17 +387,17 @@ fn trace(calls: &[Made]) -> Trial {
 /// Every way in which the unknown facts may turn out.
 fn worlds(calls: &[Made]) -> Vec<Vec<Made>> {
     let mut all = vec![calls.to_vec()];
-    for n in 0..calls.len() {
+    for (n, call) in calls.iter().enumerate() {
         let commands = ["ls", "rm -rf x", "cat y"];
         let paths = ["a", "src/b", "other"];
-        let arguments = if calls[n].kind == "execute" { commands } else { paths };
-        if calls[n].name.is_none() {
+        let arguments = if call.kind == "execute" { commands } else { paths };
+        if call.name.is_none() {
             all = all
                 .into_iter()
                 .flat_map(|world| ["A", "B", "C"].map(|name| with(&world, n, |made| made.name = Some(name))))
                 .collect();
         }
-        if calls[n].argument.is_none() {
+        if call.argument.is_none() {
             all = all
                 .into_iter()
                 .flat_map(|world| arguments.map(|it| with(&world, n, |made| made.argument = Some(it))))
