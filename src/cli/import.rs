@@ -76,16 +76,6 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
             (adapter, manifest) = (stream.adapter, stream);
         }
     }
-    if adapter == Adapter::Acp && !named {
-        // An agent is known by its own name, as it is with --harness; the user's own manifests are asked first.
-        let mut whole = kept(&mut input)?;
-        let name = introduced(BufReader::new(&mut whole))?;
-        whole.rewind()?;
-        input = Box::new(BufReader::with_capacity(256 << 10, whole));
-        if let Some(known) = name.map(|name| by_name(&name)).transpose()?.flatten() {
-            manifest = known;
-        }
-    }
     if adapter == Adapter::Replay || (adapter == Adapter::JsonStream && !named) {
         // A recording of any protocol: what it is has to be seen before it is read.
         let mut whole = kept(&mut input)?;
@@ -113,6 +103,16 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
             _ => {}
         }
         input = Box::new(BufReader::with_capacity(256 << 10, whole));
+    }
+    if adapter == Adapter::Acp && !named {
+        // An agent is known by its own name, as it is with --harness; the user's own manifests are asked first.
+        let mut whole = kept(&mut input)?;
+        let name = introduced(BufReader::new(&mut whole))?;
+        whole.rewind()?;
+        input = Box::new(BufReader::with_capacity(256 << 10, whole));
+        if let Some(known) = name.map(|name| by_name(&name)).transpose()?.flatten() {
+            manifest = known;
+        }
     }
     if args.explain {
         return explain(adapter, &manifest, named, input, args.format);
