@@ -9,23 +9,22 @@ const SHORTEST_LINE: usize = 16;
 /// they are and as JSON escapes them, at any depth; so does the indentation of the next line.
 pub(super) fn joined(bytes: &[u8]) -> Option<View> {
     let mut view: Option<View> = None;
-    let (mut copied, mut at, mut run) = (0, 0, 0);
-    while at < bytes.len() {
-        if in_base64(bytes[at]) {
-            (at, run) = (at + 1, run + 1);
+    let mut copied = 0;
+    for at in memchr::memchr3_iter(b'\n', b'\r', b'\\', bytes) {
+        if at < copied {
             continue;
         }
-        let end = line_end(&bytes[at..]);
-        if end > 0 && run >= SHORTEST_LINE && bytes.get(at + end).copied().is_some_and(in_base64) {
+        let before = bytes[copied..at].iter().rev().take(SHORTEST_LINE).take_while(|byte| in_base64(**byte)).count();
+        if before < SHORTEST_LINE {
+            continue;
+        }
+        let end = at + line_end(&bytes[at..]);
+        if end > at && bytes.get(end).copied().is_some_and(in_base64) {
             let view = view.get_or_insert_default();
             view.text.extend_from_slice(&bytes[copied..at]);
-            copied = at + end;
-            view.decoded(&[], at..copied);
-            (at, run) = (copied, 0);
-            continue;
+            copied = end;
+            view.decoded(&[], at..end);
         }
-        at += end.max(1);
-        run = 0;
     }
     let mut view = view?;
     view.text.extend_from_slice(&bytes[copied..]);
