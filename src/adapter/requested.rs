@@ -66,7 +66,7 @@ impl Differs {
         found
     }
 
-    /// What is told of it, if it is more than other words: the notice's code and its text.
+    /// The code and text of the notice, if the request differs by more than its wording.
     pub fn told(&self, request: &str) -> Option<(&'static str, String)> {
         if let Some(command) = &self.other_command {
             let text = format!(

@@ -218,7 +218,7 @@ impl CaseTrials {
         (self.passed + self.failed).saturating_sub(self.counted_errors)
     }
 
-    /// Trials of which nobody knows whether they would have passed.
+    /// Trials whose outcome is unknown: they may have passed or failed.
     pub fn unknown(&self) -> u64 {
         self.ungraded + self.errored + self.not_run
     }

@@ -357,11 +357,11 @@ mod tests {
     #[test]
     fn a_linked_package_needs_its_root_and_what_lies_above_it() {
         let disk = Disk::new();
-        disk.write("work/packages/agent/package.json", "{}");
-        disk.write("work/node_modules/other/package.json", "{}");
-        disk.write("work/packages/agent/dist/cli.js", "#!/usr/bin/node\n");
-        let program = disk.link("home/bin/agent", "../../work/packages/agent/dist/cli.js");
-        assert_eq!(disk.needs(&program, "x"), ["home/bin/agent", "work/node_modules", "work/packages/agent"]);
+        disk.write("monorepo/packages/agent/package.json", "{}");
+        disk.write("monorepo/node_modules/other/package.json", "{}");
+        disk.write("monorepo/packages/agent/dist/cli.js", "#!/usr/bin/node\n");
+        let program = disk.link("home/bin/agent", "../../monorepo/packages/agent/dist/cli.js");
+        assert_eq!(disk.needs(&program, "x"), ["home/bin/agent", "monorepo/node_modules", "monorepo/packages/agent"]);
         // A package.json in the home is no package: all that the user has would be mounted.
         disk.write("home/package.json", "{}");
         let program = disk.write("home/tools/x.js", "#!/usr/bin/node\n");

@@ -189,7 +189,7 @@ impl Watching {
         for request in self.requests.iter().filter(|request| is_generated(request)) {
             provenance.given(Form::Call, request);
         }
-        // Agents are told the day.
+        // A prompt states the current day.
         if let Some(day) = header.started.as_deref().and_then(|started| started.get(..10)) {
             provenance.given(Form::Date, day);
         }

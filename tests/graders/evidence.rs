@@ -177,7 +177,7 @@ fn an_input_that_was_shown_is_judged_by_all_that_it_says() {
     check(
         &Trial::of(events),
         &[
-            // The command stands under a key that nobody knows: a text that fits may be it, another one is not.
+            // The key of the command is unknown: a text that fits may be the command, any other text is not.
             ("tool-calls: {forbid: [{command: 'rm -rf'}]}", Ungraded("execute (run)")),
             ("tool-calls: {forbid: [{command: 'curl'}]}", Pass(&[])),
             ("tool-calls: {forbid: [{path: '**/.env'}]}", Pass(&[])),
