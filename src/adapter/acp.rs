@@ -69,8 +69,8 @@ pub struct Translator {
     /// The agent speaks another version of the protocol: nothing mends that.
     version: Option<Answer>,
     told: HashSet<String>,
-    /// Messages of the model so far, where the agent marks their ends.
-    messages: u64,
+    /// Usage reports so far. Some agents send one after each message of the model.
+    usage_reports: u64,
 }
 
 impl Translator {
@@ -91,7 +91,7 @@ impl Translator {
             setup: None,
             version: None,
             told: HashSet::new(),
-            messages: 0,
+            usage_reports: 0,
         }
     }
 

@@ -145,11 +145,15 @@ fn calls_between_two_usage_reports_share_a_step_where_the_manifest_says_so() {
         shown.push((steps(&marked), steps(&plain)));
     }
     assert_eq!(shown, [(2, 2), (2, 1), (2, 1)]);
+    let check = |session: &str| {
+        project.write("session.wire.jsonl", &wire(session));
+        let marked = project.evals(&["import", "--harness", "marks", "session.wire.jsonl"]).exits(0).out;
+        piped(&project, &["snapshot", "check", "-", "--case", "cases/a.yaml"], &marked)
+    };
+    let both = message(&[("a", true), ("b", true), ("a", false), ("b", false)]);
     // Without a report between them c shares the step: that is a difference.
-    project.write(
-        "session.wire.jsonl",
-        &wire(&format!("{}{then}{usage}{answer}", message(&[("a", true), ("b", true), ("a", false), ("b", false)]))),
-    );
-    let marked = project.evals(&["import", "--harness", "marks", "session.wire.jsonl"]).exits(0).out;
-    piped(&project, &["snapshot", "check", "-", "--case", "cases/a.yaml"], &marked).exits(1);
+    check(&format!("{usage}{both}{then}{usage}{answer}")).exits(1);
+    // In a session without any report before the calls, nothing marks a message: their results decide.
+    check(&format!("{both}{then}{answer}")).exits(0);
+    check(&format!("{both}{usage}{then}{usage}{answer}")).exits(0);
 }

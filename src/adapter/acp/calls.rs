@@ -225,9 +225,10 @@ impl Translator {
 
         let parent = parent_of(meta).filter(|parent| *parent != id).map(|parent| recorder.call_id(parent));
         let exit_code = content::exit_code(meta, &raw);
-        // Whether a session has such reports at all shows with the first one: a service may count nothing.
-        let marks_messages = self.conventions.usage.after_each_message == Some(true) && self.messages > 0;
-        let group = (marks_messages && parent.is_none()).then(|| self.messages.to_string());
+        // A service may count no tokens. Then no report comes, and nothing marks the messages.
+        let marks_messages = self.conventions.usage.after_each_message == Some(true) && self.usage_reports > 0;
+        let message = || format!("{} {}", self.turn.number, self.usage_reports);
+        let group = (marks_messages && parent.is_none()).then(message);
         let diffs = std::mem::take(&mut shown.diffs);
         let said = CallSaid { parent, group, kind, name, title, input, locations, diffs, output: None, exit_code };
         (said, Outcome { shown: output, raw, exit_code })

@@ -89,7 +89,6 @@ impl Translator {
     /// A prompt goes to the agent.
     pub(super) fn prompt(&mut self, params: Value, recorder: &mut Recorder) {
         self.turn.number += 1;
-        self.messages += 1;
         self.turn.open += 1;
         self.turn.answer = None;
         self.turn.system_error = false;

@@ -158,7 +158,7 @@ impl Translator {
     }
 
     fn usage_update(&mut self, update: &Value, meta: &Value, recorder: &mut Recorder) {
-        self.messages += 1;
+        self.usage_reports += 1;
         // Vibe counts the session here. Where the answers to prompts tell it, they are better.
         let mut usage = match Figures::read(meta).filter(|_| !self.turn.told_usage) {
             Some(figures) => figures.told(UsageScope::Session, &self.conventions.usage),
