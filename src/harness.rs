@@ -66,6 +66,9 @@ pub struct Manifest {
     /// it offers and whose needs are met is called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub authenticate: Vec<login::Method>,
+    /// What the manifest's variables, files and methods for the login were verified by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<login::Evidence>,
     /// How to install it; printed when the program is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
@@ -202,6 +205,7 @@ impl Manifest {
             env: Env::default(),
             requires_env: Vec::new(),
             authenticate: Vec::new(),
+            login: None,
             install: None,
             downloads: false,
             version: Vec::new(),
