@@ -205,7 +205,9 @@ const NO_LOGIN: [&str; 4] = ["command", "demo", "demo-stream", "demo-text"];
 
 /// The table of `docs/logins.md`: a row for each agent, made from its manifest.
 fn logins() -> String {
-    let mut table = String::from("| harness | variables | files | ACP method | verified by | note |\n| --- | --- | --- | --- | --- | --- |\n");
+    let mut table = String::from(
+        "| harness | variables | files | ACP method | verified by | note |\n| --- | --- | --- | --- | --- | --- |\n",
+    );
     for manifest in evals::embedded::manifests() {
         if NO_LOGIN.contains(&manifest.name.as_str()) {
             continue;
@@ -221,7 +223,8 @@ fn logins() -> String {
         variables.extend(manifest.env.named_in.iter().map(|it| format!("those named in `~/{}`", it.file.display())));
         let files = login.files.iter().map(|it| format!("`~/{}`", it.path)).collect();
         let methods = login.methods.iter().map(|it| format!("`{}`", it.method)).collect();
-        let evidence = login.evidence.unwrap_or_else(|| panic!("{} does not say how its login was verified", manifest.name));
+        let evidence =
+            login.evidence.unwrap_or_else(|| panic!("{} does not say how its login was verified", manifest.name));
         let note = evidence.note.as_deref().unwrap_or_default().replace('|', "\\|");
         let row = [list(variables), list(files), list(methods), evidence.told(), note];
         table += &format!("| `{}` | {} |\n", manifest.name, row.join(" | "));
