@@ -159,6 +159,37 @@ pub fn files(folder: &Path) -> Vec<(String, PathBuf)> {
     files
 }
 
+/// The YAML files of a folder that [`files`] leaves out, with the reason: names with two extensions, but for calibrations of
+/// files that are there, and names that end in `.yml`.
+pub fn passed_over(folder: &Path) -> Vec<(PathBuf, String)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<(PathBuf, String)> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with('.') || entry.path().is_dir() {
+                return None;
+            }
+            let (stem, extension) = name.rsplit_once('.')?;
+            let of = stem.strip_suffix(".calibration");
+            let why = match extension {
+                "yaml" if !stem.contains('.') => return None,
+                "yaml" if of.is_some_and(|of| folder.join(format!("{of}.yaml")).is_file()) => return None,
+                "yaml" if of.is_some() => {
+                    format!("it belongs to `{}.yaml`, which does not exist", of.unwrap_or_default())
+                }
+                "yaml" => format!("its name has two extensions; name it {}.yaml", stem.replace('.', "-")),
+                _ if ["yaml", "yml"].iter().any(|known| extension.eq_ignore_ascii_case(known)) => {
+                    "its name does not end in .yaml; rename it".to_owned()
+                }
+                _ => return None,
+            };
+            Some((entry.path(), why))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
 /// Something wrong in a file that a person wrote. Shows as `file:line:column: what is wrong`.
 #[derive(Clone)]
 pub struct YamlError(Box<Inner>);

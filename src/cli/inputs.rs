@@ -11,6 +11,7 @@ use crate::case::{
 use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
 use crate::interaction::PolicyFolder;
+use crate::yaml;
 
 /// Folder of the user's own manifests.
 const HARNESSES: &str = "harnesses";
@@ -80,6 +81,7 @@ fn read_with(
             failed(CliError::all(unknown));
         }
         notices.extend(catalog.warnings().iter().cloned());
+        notices.extend(passed_over());
         for name in cases.iter_mut().flat_map(|case| &mut case.harnesses) {
             *name = catalog.canonical(name);
         }
@@ -126,6 +128,12 @@ pub fn wrong_judges() -> Vec<LoadError> {
         return Vec::new();
     };
     check_named_judges(&LoadContext { graders, policies }, &catalog)
+}
+
+/// What is said of YAML files in the folders of harnesses, named graders and named policies that are not read.
+pub fn passed_over() -> Vec<String> {
+    let files = [HARNESSES, GRADERS, POLICIES].into_iter().flat_map(|folder| yaml::passed_over(Path::new(folder)));
+    files.map(|(file, why)| format!("`{}` is not read: {why}", file.display())).collect()
 }
 
 /// The manifests by name, as the plan takes them.

@@ -55,6 +55,11 @@ impl OutputFormat {
 }
 
 pub fn run(args: &ListArgs) -> Result<u8, CliError> {
+    if !matches!(args.what, What::Runs) {
+        for notice in inputs::passed_over() {
+            terminal::note(format_args!("note: {notice}"));
+        }
+    }
     match args.what {
         What::Cases => cases(&args.paths, args.format),
         What::Harnesses => harnesses(args.format),
@@ -184,6 +189,7 @@ fn runs(args: &ListArgs) -> Result<u8, CliError> {
             let summary = RunFolder::open(&path)
                 .results(&record)
                 .ok()
+                .inspect(|results| results.iter().for_each(terminal::tell_if_not_as_judged))
                 .map(|results| Summary::of(&results, record.trials.len() - results.len()));
             let mut columns: Vec<String> = Vec::new();
             for trial in &record.trials {

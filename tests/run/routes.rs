@@ -116,3 +116,36 @@ fn routes_that_lead_nowhere_are_refused() {
         project.evals(&["run", "--harness", "bad"]).exits(2).says(says);
     }
 }
+
+#[test]
+fn a_server_s_command_counts_from_the_file_it_is_written_in() {
+    let project = project("mcp-servers: {via: flag, flag: --mcp}");
+    std::fs::remove_file(project.path("cases/a.yaml")).unwrap();
+    for server in ["cases/tools/of-suite", "cases/sub/tools/of-case"] {
+        project.write(server, "#!/bin/sh\n");
+    }
+    project.write("cases/suite.yaml", "mcp-servers: [{name: suite, command: tools/of-suite}]\n");
+    let servers = "mcp-servers: [{name: case, command: ./tools/of-case}, {name: path, command: cat}]";
+    project.case("sub/deep", servers, "");
+    project.case("sub/plain", "", "");
+    project.evals(&["run", "--harness", "shows"]).exits(0);
+    let commands = |trial: &str| -> Vec<String> {
+        let trace = project.trace(trial);
+        let words: Vec<Value> = serde_json::from_str(trace.last().unwrap()["output"].as_str().unwrap()).unwrap();
+        let file = words.last().unwrap().as_object().unwrap().values().next().unwrap().clone();
+        let file: Value = serde_json::from_str(file.as_str().unwrap()).unwrap();
+        let servers = file["mcpServers"].as_object().unwrap().values();
+        servers.map(|server| server["command"].as_str().unwrap().to_owned()).collect()
+    };
+    let whole = |path: &str| project.path(path).display().to_string();
+    let (of_suite, of_case) = (whole("cases/tools/of-suite"), whole("cases/sub/tools/of-case"));
+    assert_eq!(commands("sub/plain/shows/default/1"), [&*of_suite]);
+    let mut of_deep = commands("sub/deep/shows/default/1");
+    of_deep.sort();
+    assert!(of_deep.contains(&of_case) && of_deep.contains(&"cat".to_owned()), "{of_deep:?}");
+    // What a suite names is still that of the suite, whether the case adds to it or not.
+    assert!(
+        of_deep.iter().all(|command| *command == of_case || *command == of_suite || command == "cat"),
+        "{of_deep:?}"
+    );
+}
