@@ -11,7 +11,7 @@ use crate::verdict::Verdict;
 pub mod vandal;
 
 /// The agents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Agent {
     /// Does nothing and says nothing.
@@ -45,7 +45,7 @@ impl Agent {
 }
 
 /// A case, audited.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Audited {
     /// Id of the case.
     pub case: String,
@@ -61,7 +61,7 @@ pub struct Audited {
 }
 
 /// What one agent came to.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Tried {
     /// Which.
     pub agent: Agent,
@@ -87,7 +87,7 @@ pub struct Tried {
 }
 
 /// A grader that is to blame.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Blamed {
     /// Its name in the case.
     pub name: String,

@@ -93,7 +93,7 @@ pub struct Tool {
 }
 
 /// A call that the model makes.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Call {
     /// Its id.
     pub call: String,

@@ -285,6 +285,15 @@ impl Grader {
 }
 
 impl Kind {
+    /// The file of its calibration, as it is written or beside the file that the grader stands in.
+    pub fn calibration(&self) -> Option<&Path> {
+        match self {
+            Kind::Rubric(rubric) => rubric.calibrated().file,
+            Kind::Pairwise(pairwise) => pairwise.calibrated().file,
+            _ => None,
+        }
+    }
+
     /// Files that it compares with or runs, as they are written.
     pub fn named_files(&self) -> Vec<&Path> {
         match self {

@@ -32,7 +32,7 @@ pub mod rubric;
 pub mod view;
 pub mod vote;
 
-pub use record::{JudgeRecord, OneJudge};
+pub use record::{JudgeRecord, OneJudge, PolicyRecord};
 
 /// Threads that wait for answers, at most.
 const THREADS: usize = 16;
@@ -228,6 +228,21 @@ impl Spent {
             record.tokens = (!self.tokens_unknown).then_some(self.tokens);
             record.cost_usd = (!self.cost_unknown).then_some(self.cost);
         }
+    }
+
+    /// Counts requests that have no answer: what they use is not known.
+    fn has_open(&mut self, requests: u32) {
+        self.requests += requests;
+        (self.tokens_unknown, self.cost_unknown) = (true, true);
+    }
+
+    /// What a policy's model used; nothing if none was asked.
+    fn of_policy(&self, model: &str) -> Option<PolicyRecord> {
+        let mut record = JudgeRecord::default();
+        self.tell(&mut record);
+        let JudgeRecord { requests, cached, tokens, cost_usd, .. } = record;
+        let model = model.to_owned();
+        (requests > 0).then_some(PolicyRecord { model, requests, cached, tokens, cost_usd })
     }
 
     fn join(&mut self, other: &Spent) {

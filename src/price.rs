@@ -25,6 +25,9 @@ pub struct PriceTable {
     pub source: Option<String>,
     /// Prices by model.
     pub models: BTreeMap<String, Price>,
+    /// Digest (BLAKE3) of its text.
+    #[serde(skip)]
+    pub digest: String,
 }
 
 /// US dollars for a million tokens. A price that nobody knows is absent.
@@ -67,18 +70,24 @@ static TABLE: OnceLock<PriceTable> = OnceLock::new();
 /// # Errors
 /// The file cannot be read as a price table.
 pub fn replace(path: &Path, text: &str) -> Result<(), crate::yaml::YamlError> {
-    let table = crate::yaml::parse(path, text)?;
+    let table = read(path, text)?;
     let _ = TABLE.set(table);
     Ok(())
 }
 
-/// The table in force.
+fn read(path: &Path, text: &str) -> Result<PriceTable, crate::yaml::YamlError> {
+    let table: PriceTable = crate::yaml::parse(path, text)?;
+    Ok(PriceTable { digest: blake3::hash(text.as_bytes()).to_hex().to_string(), ..table })
+}
+
+/// The table in force. It is read once, so that a file that changes under a run prices nothing of it.
 pub fn table() -> &'static PriceTable {
     TABLE.get_or_init(|| {
-        crate::yaml::parse(Path::new("prices.yaml"), BUILT_IN).unwrap_or_else(|_| PriceTable {
+        read(Path::new("prices.yaml"), BUILT_IN).unwrap_or_else(|_| PriceTable {
             date: String::new(),
             source: None,
             models: BTreeMap::new(),
+            digest: String::new(),
         })
     })
 }

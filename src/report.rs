@@ -13,6 +13,7 @@ use crate::run::{RunRecord, TrialRecord};
 use crate::snapshot::compare::Compared;
 use crate::verdict::Verdict;
 
+pub mod asked;
 pub mod audit;
 pub mod benchmark;
 pub mod calibration;
@@ -45,6 +46,7 @@ pub mod stored;
 pub mod table;
 pub mod text;
 
+use asked::AskedModels;
 use cells::{Cell, Column, Key};
 use standing::Standing;
 
@@ -65,6 +67,8 @@ pub struct Report {
     pub columns: Vec<Column>,
     /// What the run says of its cases themselves, in the order of the plan.
     pub cases: Vec<Standing>,
+    /// What the models used that the engine itself asked.
+    pub asked: AskedModels,
     /// What a reader of the figures has to know.
     pub notes: Vec<String>,
     /// The folder from which services count the paths of cases, where it is known: that of the repository.
@@ -122,6 +126,7 @@ impl Report {
         let summary = Summary::of(&results, not_run);
         let cases = standing::of_cases(run, &results, &cells);
         let gates = gates::of_run(run, &cells, &columns);
+        let asked = AskedModels::of(&results);
         let (run, folder) = (run.clone(), folder.to_owned());
         let mut report = Self {
             run,
@@ -131,6 +136,7 @@ impl Report {
             cells,
             columns,
             cases,
+            asked,
             notes: Vec::new(),
             root: None,
             snapshots: Vec::new(),

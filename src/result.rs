@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grade::GradeRecord;
+use crate::judge::PolicyRecord;
 use crate::trace::amount::Amount;
 use crate::trace::usage::Measure;
 use crate::trace::{Agent, ErrorCategory, Model, StopReason, ToolKind};
@@ -38,6 +39,10 @@ pub struct TrialResult {
     pub score: Option<Fraction>,
     /// What each grader said.
     pub grades: Vec<GradeRecord>,
+    /// What the model used that answered permission requests for the policy `llm`: no part of what the agent used. Absent if
+    /// no model was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy_model: Option<PolicyRecord>,
     /// What it took. An unknown figure is absent.
     pub metrics: Metrics,
     /// How the session ended; absent where none began.
@@ -82,6 +87,11 @@ impl TrialResult {
         self.grades.iter().filter_map(|grade| grade.judge.as_ref()?.cost_usd).sum()
     }
 
+    /// What the model of its policy cost, as far as that is known.
+    pub fn policy_cost_usd(&self) -> f64 {
+        self.policy_model.as_ref().and_then(|used| used.cost_usd).unwrap_or_default()
+    }
+
     /// Whether there was an agent that could have spent something.
     pub fn agent_ran(&self) -> bool {
         let never = [ErrorCategory::NotInstalled, ErrorCategory::StartFailed, ErrorCategory::Setup];
@@ -116,6 +126,7 @@ impl TrialResult {
             verdict,
             score: None,
             grades: Vec::new(),
+            policy_model: None,
             metrics: Metrics::default(),
             stop: None,
             error: None,

@@ -1,5 +1,6 @@
 //! The run folder: what a Run leaves on disk, written so that a crash at any moment loses nothing that was finished.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -45,6 +46,9 @@ pub struct RunRecord {
     pub harnesses: Vec<HarnessRecord>,
     /// Every trial that was planned.
     pub trials: Vec<TrialRecord>,
+    /// The price table that it was begun with; absent in runs of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<PriceRecord>,
     /// How it was run.
     pub options: RunOptions,
     /// The run that this one was made from by `grade` or `--rerun failed`.
@@ -73,6 +77,13 @@ pub struct CaseRecord {
     /// Digest of what its workspace was made from; absent in runs of versions that did not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+    /// Digests (BLAKE3) of the files that its trials are judged by and that `digest` leaves out: calibrations, and accepted
+    /// snapshots of the run's cells. `absent` stands for a file that is not there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub judged_by: BTreeMap<PathBuf, String>,
+    /// The commit that its workspaces are checkouts of, if its `rev` is a branch or another name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolved: Option<Resolved>,
     /// Digest of what its agents met: what they were asked, worked in and were bounded by. Where trials are graded again
     /// it stays what it was when they ran. Absent where nobody knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,6 +111,33 @@ pub struct CaseRecord {
     /// Whether its loss alone fails a gate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
+}
+
+/// What the revision of a case was when the run began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Resolved {
+    /// The revision as the case names it; absent for the HEAD of the repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rev: Option<String>,
+    /// The commit that it was.
+    pub commit: String,
+}
+
+/// The price table in `run.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PriceRecord {
+    /// The day its prices were looked up.
+    pub date: String,
+    /// Digest (BLAKE3) of its text.
+    pub digest: String,
+}
+
+impl PriceRecord {
+    /// The table in force.
+    pub fn now() -> Self {
+        let table = crate::price::table();
+        Self { date: table.date.clone(), digest: table.digest.clone() }
+    }
 }
 
 /// A harness in `run.json`.
@@ -156,6 +194,7 @@ impl RunRecord {
             cases: Vec::new(),
             harnesses: Vec::new(),
             trials: Vec::new(),
+            prices: None,
             options: RunOptions::default(),
             derived_from: None,
             manual: false,

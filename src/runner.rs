@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 
 use crate::case::Case;
-use crate::case::seal::Seal;
+use crate::case::seal::{Digests, Seal};
 use crate::harness::Manifest;
 use crate::interaction::Interaction;
 use crate::result::{TrialResult, Warning};
@@ -32,7 +32,7 @@ pub struct Run<'a> {
     /// Its cases, with their graders.
     pub cases: &'a HashMap<String, Arc<Case>>,
     /// The digests that its cases are held to, by the cases' ids.
-    pub digests: HashMap<String, String>,
+    pub digests: HashMap<String, Digests>,
     /// Its harnesses.
     pub manifests: &'a BTreeMap<String, Arc<Manifest>>,
     /// A policy in the place of the cases' own.
@@ -156,7 +156,10 @@ fn spent_before(run: &Run<'_>) -> Result<f64, RunError> {
         for folder in std::iter::once(folder).chain(earlier) {
             let result = read_json::<TrialResult>(&folder.join("result.json"));
             if let Ok(result) = result {
-                spent += result.metrics.cost_usd.unwrap_or(0.0) + result.judges_cost_usd();
+                let costs =
+                    [result.metrics.cost_usd.unwrap_or(0.0), result.judges_cost_usd(), result.policy_cost_usd()];
+                // Somebody else may have written the file: nothing gives money back.
+                spent += costs.into_iter().filter(|cost| *cost > 0.0).sum::<f64>();
             }
         }
     }
@@ -225,8 +228,8 @@ fn take_next<'a>(
 /// The seals of the cases whose trials are to be run.
 fn seals(run: &Run<'_>) -> Result<HashMap<String, Arc<Seal>>, RunError> {
     let sealed = run.cases.iter().filter_map(|(id, case)| Some((id, case, run.digests.get(id)?)));
-    let seal = |(id, case, digest): (&String, &Arc<Case>, &String)| {
-        let seal = Seal::new(case.clone(), digest.clone()).map_err(RunError::io("read the inputs of", &case.file))?;
+    let seal = |(id, case, digests): (&String, &Arc<Case>, &Digests)| {
+        let seal = Seal::new(case.clone(), digests.clone()).map_err(RunError::io("read the inputs of", &case.file))?;
         Ok((id.clone(), Arc::new(seal)))
     };
     sealed.map(seal).collect()
@@ -458,8 +461,8 @@ impl Budget<'_> {
             None if result.metrics.duration_ms.is_some() => self.untold += 1,
             None => {}
         }
-        // Judges are paid for as agents are, as far as they tell.
-        self.spent += result.judges_cost_usd();
+        // Judges and the models of policies are paid for as agents are, as far as they tell.
+        self.spent += result.judges_cost_usd() + result.policy_cost_usd();
         self.failed |= result.verdict == Verdict::Fail;
     }
 

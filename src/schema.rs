@@ -4,30 +4,71 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
+use crate::adapter::explain::Explained;
+use crate::audit::Audited;
 use crate::baseline::Baseline;
 use crate::case::layer::{CASE_ONLY, Layer};
 use crate::compare::Comparison;
+use crate::compare::gate::Gate;
 use crate::conformance::Checks;
+use crate::gateway::log::LogLine;
 use crate::gateway::script::Script;
 use crate::grader::GraderEntry;
 use crate::harness::Manifest;
+use crate::judge::calibration::Calibration;
 use crate::parity::ParityReport;
 use crate::report::Summary;
+use crate::report::asked::AskedModels;
 use crate::report::cells::{Cell, Column};
+use crate::report::list::{CaseRow, HarnessRow, NamedRow, RunRow};
 use crate::report::standing::Standing;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
 use crate::run::journal::JournalLine;
+use crate::snapshot::compare::Compared;
 use crate::trace::{Event, Header};
+use crate::wire::WireLine;
 
 /// The kinds of file that have a schema.
-pub const KINDS: [&str; 14] = [
-    "case", "suite", "harness", "grader", "trace", "run", "result", "check", "parity", "script", "compare", "baseline",
-    "record", "journal",
+pub const KINDS: [&str; 21] = [
+    "case",
+    "suite",
+    "harness",
+    "grader",
+    "trace",
+    "run",
+    "result",
+    "check",
+    "parity",
+    "script",
+    "compare",
+    "baseline",
+    "record",
+    "journal",
+    "calibration",
+    "audit",
+    "list",
+    "explain",
+    "snapshots",
+    "wire",
+    "model",
 ];
 
 /// Files of a run: their schemas describe what is written, so a key that is left out without a value is not required.
-const WRITTEN_BY_RUNS: [&str; 4] = ["trace", "result", "record", "journal"];
+const WRITTEN_BY_RUNS: [&str; 12] = [
+    "trace",
+    "result",
+    "run",
+    "record",
+    "journal",
+    "calibration",
+    "audit",
+    "list",
+    "explain",
+    "snapshots",
+    "wire",
+    "model",
+];
 
 /// The schema of a kind of file, draft 2020-12; nothing for a kind that is not one of [`KINDS`].
 pub fn schema(kind: &str) -> Option<Value> {
@@ -49,6 +90,13 @@ pub fn schema(kind: &str) -> Option<Value> {
         "baseline" => ("A baseline", root::<Baseline>(&mut generator)),
         "record" => ("The run.json", root::<RunRecord>(&mut generator)),
         "journal" => ("A line of the journal", journal(&mut generator)),
+        "calibration" => ("A calibration of judges", root::<Calibration>(&mut generator)),
+        "audit" => ("The audit of `evals check --audit`", audit(&mut generator)),
+        "list" => ("A list of `evals list`", list(&mut generator)),
+        "explain" => ("The lines of `evals import --explain`", explain(&mut generator)),
+        "snapshots" => ("The comparison of `evals snapshot check`", snapshots(&mut generator)),
+        "wire" => ("A line of a wire log", root::<WireLine>(&mut generator)),
+        "model" => ("A line of the log of a scripted model", root::<LogLine>(&mut generator)),
         _ => return None,
     };
     let mut schema =
@@ -124,6 +172,71 @@ fn journal(generator: &mut SchemaGenerator) -> Value {
     schema
 }
 
+/// What `evals check --audit --format json` writes.
+fn audit(generator: &mut SchemaGenerator) -> Value {
+    let count = json!({"type": "integer", "minimum": 0});
+    let counts = ["cases", "sound", "unsound", "without_oracle"];
+    json!({
+        "type": "object",
+        "properties": {
+            "version": {"type": "integer", "minimum": 1, "description": "the version of this form"},
+            "summary": {
+                "type": "object",
+                "properties": {"cases": count, "sound": count, "unsound": count, "without_oracle": count},
+                "required": counts
+            },
+            "cases": {"type": "array", "items": generator.subschema_for::<Audited>()}
+        },
+        "required": ["version", "summary", "cases"]
+    })
+}
+
+/// What `evals list --format json` and `evals harness list --format json` write: an array of rows of one kind.
+fn list(generator: &mut SchemaGenerator) -> Value {
+    let rows = [
+        generator.subschema_for::<CaseRow>(),
+        generator.subschema_for::<HarnessRow>(),
+        generator.subschema_for::<NamedRow>(),
+        generator.subschema_for::<RunRow>(),
+    ];
+    let arrays = rows.map(|row| json!({"type": "array", "items": row}));
+    json!({"anyOf": arrays})
+}
+
+/// What `evals import --explain --format json` writes.
+fn explain(generator: &mut SchemaGenerator) -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "header": generator.subschema_for::<Header>(),
+            "lines": {"type": "array", "items": generator.subschema_for::<Explained>()}
+        },
+        "required": ["header", "lines"]
+    })
+}
+
+/// What `evals snapshot check --format json` writes.
+fn snapshots(generator: &mut SchemaGenerator) -> Value {
+    let text = |about: &str| json!({"type": "string", "description": about});
+    json!({
+        "type": "object",
+        "properties": {
+            "snapshots": {"type": "array", "items": generator.subschema_for::<Compared>()},
+            "unreferenced": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"file": text("the snapshot"), "why": text("why nothing refers to it")},
+                    "required": ["file", "why"]
+                }
+            },
+            "notes": {"type": "array", "items": {"type": "string"}},
+            "exit_code": {"type": "integer", "enum": [0, 1, 2, 3]}
+        },
+        "required": ["snapshots", "unreferenced", "notes", "exit_code"]
+    })
+}
+
 /// What `--reporter json` writes; a line of `--reporter jsonl` and of `results.jsonl` is one of its results.
 fn run(generator: &mut SchemaGenerator) -> Value {
     let list = |items: schemars::Schema| json!({"type": "array", "items": items});
@@ -142,6 +255,9 @@ fn run(generator: &mut SchemaGenerator) -> Value {
             "columns": list(generator.subschema_for::<Column>()),
             "cells": list(generator.subschema_for::<Cell>()),
             "cases": list(generator.subschema_for::<Standing>()),
+            "asked_models": generator.subschema_for::<AskedModels>(),
+            "snapshots": list(generator.subschema_for::<Compared>()),
+            "gates": list(generator.subschema_for::<Gate>()),
             "notes": {"type": "array", "items": {"type": "string"}, "description": "what a reader of the figures has to know"},
             "results": list(generator.subschema_for::<TrialResult>())
         },

@@ -15,7 +15,7 @@ use crate::trace::{ErrorCategory, Exit, Header};
 pub const MAX_LINE: usize = 16 << 20;
 
 /// Which way a line went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Dir {
     /// To the agent's standard input.
@@ -31,7 +31,7 @@ pub enum Dir {
 }
 
 /// One line of the wire log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WireLine {
     /// Milliseconds since the Trial began.
     #[serde(default)]

@@ -47,6 +47,8 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
     for (case, harness, _, _) in trials {
         if cases.iter().all(|known| known.id != *case) {
             cases.push(CaseRecord {
+                judged_by: std::collections::BTreeMap::new(),
+                resolved: None,
                 played: None,
                 mixed: false,
                 id: (*case).to_owned(),
@@ -84,6 +86,7 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
         sandbox: evals::sandbox::Kind::None,
     };
     RunRecord {
+        prices: None,
         version: 1,
         run: "20261121-201500-ab12".into(),
         started: "2026-11-21T20:15:00Z".into(),

@@ -133,21 +133,152 @@ fn what_an_import_writes_is_what_the_schema_of_a_trace_says() {
     assert!(imported >= 70, "{imported}");
 }
 
+/// Holds a value to be valid, and to be refused with each of these keys removed (null) or set to another value. A key is a
+/// JSON pointer, or the name of a key of the value itself.
+#[track_caller]
+fn refused(kind: &str, right: Value, wrong: &[(&str, Value)]) {
+    let validator = validator(kind);
+    assert!(validator.is_valid(&right), "{kind}: {right}: {:?}", validator.iter_errors(&right).next());
+    for (key, value) in wrong {
+        let mut line = right.clone();
+        let (above, key) = key.rsplit_once('/').unwrap_or(("", key));
+        let place = line.pointer_mut(above).unwrap_or_else(|| panic!("{kind} has no {above}: {right}"));
+        match (place, value) {
+            (Value::Object(map), Value::Null) => assert!(map.remove(key).is_some(), "{kind} has no `{key}`: {right}"),
+            (Value::Object(map), value) => _ = map.insert(key.to_owned(), value.clone()),
+            (place, _) => panic!("{kind}: {above} is {place}"),
+        }
+        assert!(!validator.is_valid(&line), "{kind}: `{key}` {value} is taken: {line}");
+    }
+}
+
+#[test]
+fn what_commands_write_is_what_the_schemas_say_and_what_is_wrong_is_refused() {
+    let project = Project::new();
+    project.case("a", "kind: regression", "steps: [{run: {command: echo hi}}, {say: done}]");
+    project.evals(&["run", "--label", "a", "--snapshot", "update", "--reporter", "json=run.json"]).exits(0);
+    let run = project.run_folder();
+    let value = |path: &str| -> Value { serde_json::from_str(&project.read(path)).unwrap() };
+    let record = value(&format!("{run}/run.json"));
+    let wrong = [
+        ("version", Value::Null),
+        ("cases", Value::Null),
+        ("trials", json!({})),
+        ("digests", json!("yes")),
+        ("/cases/0/digest", Value::Null),
+        ("/cases/0/judged_by", json!([])),
+        ("/prices/digest", Value::Null),
+        ("/trials/0/trial", json!("one")),
+        ("/harnesses/0/manifest", Value::Null),
+        ("/options/jobs", json!(-1)),
+    ];
+    refused("record", record, &wrong);
+    refused("run", value("run.json"), &[("results", Value::Null), ("gates", json!({})), ("notes", json!([1]))]);
+    project.evals(&["run", "--label", "b"]).exits(0);
+    let compared = project.evals(&["compare", "a", "b", "--format", "json"]).json();
+    let first = compared.as_object().unwrap().keys().next().unwrap().clone();
+    let wrong = [("verdict", Value::Null), ("verdict", json!("better")), ("arms", json!({})), (&first, Value::Null)];
+    refused("compare", compared, &wrong);
+    project.evals(&["baseline", "set", "b"]).exits(0);
+    let wrong = [
+        ("baseline", Value::Null),
+        ("baseline", json!("1")),
+        ("arms", Value::Null),
+        ("/arms/0/harness", Value::Null),
+        ("/arms/0/cases/a", json!([])),
+        ("cases", json!([])),
+    ];
+    refused("baseline", value("cases/baseline.json"), &wrong);
+    refused("baseline", project.evals(&["baseline", "show", "--format", "json"]).json(), &wrong);
+    for what in ["cases", "harnesses", "graders", "policies", "runs"] {
+        let rows = project.evals(&["list", what, "--format", "json"]).exits(0).json();
+        assert!(!rows.as_array().unwrap().is_empty(), "{what}");
+        refused("list", json!({"rows": rows}).pointer("/rows").unwrap().clone(), &[]);
+        let name = ["id", "name", "run"].into_iter().find(|key| rows[0].get(*key).is_some()).unwrap();
+        let mut nameless = rows.clone();
+        nameless[0].as_object_mut().unwrap().remove(name);
+        assert!(!validator("list").is_valid(&nameless), "{what}: {nameless}");
+    }
+    let listed = project.evals(&["harness", "list", "--format", "json"]).exits(0).json();
+    refused("list", listed, &[]);
+    let audited = project.evals(&["check", "--audit", "--format", "json"]).json();
+    let wrong = [
+        ("cases", Value::Null),
+        ("/summary/sound", Value::Null),
+        ("/cases/0/sound", json!("yes")),
+        ("/cases/0/agents", Value::Null),
+    ];
+    refused("audit", audited, &wrong);
+    let differs = project.evals(&["snapshot", "check", "b", "--format", "json"]).json();
+    let wrong = [("snapshots", Value::Null), ("exit_code", json!(9)), ("/snapshots/0/case", Value::Null)];
+    refused("snapshots", differs, &wrong);
+    let wire = format!("{run}/trials/a/demo/default/1/wire.jsonl");
+    for line in lines(&project.read(&wire)) {
+        refused(
+            "wire",
+            line,
+            &[("line", Value::Null), ("dir", json!("in")), ("at_ms", json!(-1)), ("cut", json!("1"))],
+        );
+    }
+    let explained = project.evals(&["import", "--harness", "demo", &wire, "--explain", "--format", "json"]).exits(0);
+    let wrong = [
+        ("header", Value::Null),
+        ("lines", json!({})),
+        ("/lines/0/events", Value::Null),
+        ("/lines/0/dir", json!("in")),
+    ];
+    refused("explain", explained.json(), &wrong);
+}
+
+#[test]
+fn what_checks_and_parity_write_is_what_the_schemas_say_and_what_is_wrong_is_refused() {
+    let project = Project::new();
+    let checks = project.evals(&["harness", "check", "demo", "demo-text", "--format", "json"]).json();
+    for report in checks["checks"].as_array().unwrap() {
+        let stored = project.read(&format!("{}/report.json", report["folder"].as_str().unwrap()));
+        assert_eq!(stored.parse::<Value>().unwrap(), *report);
+    }
+    let wrong = [
+        ("checks", Value::Null),
+        ("/checks/0/items", Value::Null),
+        ("/checks/0/harness", Value::Null),
+        ("/checks/0/items/0/outcome", Value::Null),
+        ("/checks/0/items/0/outcome", json!("fine")),
+        ("/checks/0/items/0/evidence", json!("none")),
+    ];
+    refused("check", checks, &wrong);
+    let parity = project.evals(&["harness", "parity", "demo", "--format", "json"]).exits(0).json();
+    let wrong = [
+        ("harness", Value::Null),
+        ("cases", Value::Null),
+        ("/cases/0/outcome", Value::Null),
+        ("/cases/0/outcome/same", json!("yes")),
+        ("/cases/0/tools/text", json!(1)),
+    ];
+    refused("parity", parity, &wrong);
+}
+
 #[test]
 fn what_is_wrong_is_refused_by_the_schemas() {
-    let refused = |kind: &str, right: Value, wrong: &[(&str, Value)]| {
-        let validator = validator(kind);
-        assert!(validator.is_valid(&right), "{kind}: {right}: {:?}", validator.iter_errors(&right).next());
-        for (key, value) in wrong {
-            let mut line = right.clone();
-            if value.is_null() {
-                line.as_object_mut().unwrap().remove(*key);
-            } else {
-                line[*key] = value.clone();
-            }
-            assert!(!validator.is_valid(&line), "{kind}: `{key}` {value} is taken: {line}");
-        }
-    };
+    let rate = json!({"value": 0.5, "low": 0.1, "high": 0.9});
+    let measured =
+        json!({"counts": {"tp": 1, "fp": 1, "tn": 1, "fn": 1, "unknown-pass": 0, "unknown-fail": 0}, "tpr": rate});
+    let calibration = json!({"rubric": "r", "judges": ["anthropic:m"], "prompt-digest": "d", "date": "2026-01-02",
+        "labels": 4, "all": measured, "criteria": {"c": measured}});
+    let wrong = [
+        ("judges", Value::Null),
+        ("all", json!({})),
+        ("labels", json!(-1)),
+        ("/all/counts", json!([])),
+        ("/criteria/c/tpr", json!(0.5)),
+        ("/all/tpr/low", Value::Null),
+    ];
+    refused("calibration", calibration, &wrong);
+    let played =
+        json!({"at_ms": 1, "request": 0, "method": "POST", "path": "/v1/messages", "played": "turn", "status": 200});
+    let wrong =
+        [("played", json!("something")), ("status", Value::Null), ("request", json!("0")), ("calls", json!([{}]))];
+    refused("model", played, &wrong);
     let header = json!({"type": "trace", "version": 1, "adapter": "acp", "model": {},
         "capabilities": {"tracing": true, "interaction": false}});
     refused("trace", header, &[("type", json!("message")), ("version", Value::Null), ("capabilities", json!({}))]);

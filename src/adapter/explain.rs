@@ -9,7 +9,7 @@ use crate::trace::{Agent, Event};
 use crate::wire::{Dir, WireLine};
 
 /// What became of one line.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Explained {
     /// Its number in the recording; absent for the end.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,7 +33,7 @@ pub struct Explained {
 }
 
 /// What a session tells of itself in the header.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Told {
     /// What the agent says it is.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub struct Told {
 }
 
 /// An event that a line began or went on with.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Touched {
     /// Whether the line began it.
     pub new: bool,

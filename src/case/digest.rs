@@ -1,11 +1,16 @@
 //! The digest of a case: of everything it is made from, so that a change to any of it is noticed.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::{Case, Oracle, WorkspaceSource};
+use crate::grader::Kind;
 use crate::interaction::Interaction;
 use crate::regular;
+use crate::run::RunError;
+use crate::snapshot::store;
+use crate::trace::view;
 
 impl Case {
     /// A digest of what its workspace is made from: the source and the setup commands. Of a repository only its place and
@@ -19,7 +24,12 @@ impl Case {
             WorkspaceSource::Empty => parts.add("empty", b""),
             WorkspaceSource::Copy(folder) => parts.tree("copy", folder)?,
             WorkspaceSource::Files(files) => files.iter().for_each(|(name, text)| parts.add(name, text.as_bytes())),
-            WorkspaceSource::Git(git) => parts.add("git", format!("{git:?}").as_bytes()),
+            WorkspaceSource::Git(git) => {
+                let rev = git.revision().map(str::to_owned);
+                let (repository, subdir) = (&git.repository, &git.subdir);
+                let text = format!("GitSource {{ repository: {repository:?}, rev: {rev:?}, subdir: {subdir:?} }}");
+                parts.add("git", text.as_bytes());
+            }
         }
         for line in &self.workspace.setup {
             parts.add("setup", line.as_bytes());
@@ -85,6 +95,34 @@ impl Case {
         Ok(parts.digest())
     }
 
+    /// The files beside it that its trials of these cells, each a harness and a model, are judged by, and which its digest
+    /// leaves out: calibrations of its graders, and what is accepted for the cells.
+    ///
+    /// # Errors
+    /// A name cannot be the name of a file.
+    pub fn judged_by<'a>(
+        &self,
+        cells: impl Iterator<Item = (&'a str, Option<&'a str>)>,
+    ) -> Result<BTreeSet<PathBuf>, RunError> {
+        let mut files: BTreeSet<PathBuf> = self.calibrations().collect();
+        let folder = store::folder(&self.file);
+        for (harness, model) in cells {
+            files.insert(store::file(&folder, harness, model)?);
+        }
+        Ok(files)
+    }
+
+    /// Returns true if a grader judges by this file of [`Self::judged_by`], and not the run alone.
+    pub fn is_graded_by(&self, file: &Path) -> bool {
+        let by_snapshots = self.judges.iter().any(|grader| matches!(grader.kind, Kind::Snapshot(_)));
+        by_snapshots || self.calibrations().any(|calibration| calibration == file)
+    }
+
+    fn calibrations(&self) -> impl Iterator<Item = PathBuf> {
+        let named = self.judges.iter().filter_map(|grader| grader.kind.calibration());
+        named.map(|file| view::normalise(&self.folder().join(file)))
+    }
+
     /// Every file and folder that its trials are made from and judged by, wherever its name leads.
     pub(super) fn inputs(&self) -> Vec<PathBuf> {
         let named = self.folders_and_files().into_iter().map(|(_, path)| path.to_owned());
@@ -121,6 +159,21 @@ impl Case {
         self.judges.iter().flat_map(|grader| grader.named_files()).map(|named| self.folder().join(named))
     }
 }
+
+/// The digest of a file that a case is judged by, or [`ABSENT`] if it is not there.
+///
+/// # Errors
+/// It cannot be read.
+pub fn file_digest(path: &Path) -> io::Result<String> {
+    match content(path) {
+        Ok(hash) => Ok(hash.to_hex().to_string()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(ABSENT.to_owned()),
+        Err(error) => Err(error),
+    }
+}
+
+/// In the place of the digest of a file that is not there.
+const ABSENT: &str = "absent";
 
 /// What a digest is made from, part by part.
 #[derive(Default)]

@@ -449,7 +449,7 @@ fn ready(
     let workspace = layer.workspace.unwrap_or_default();
     let git = workspace.git.and_then(|git| {
         let repository = git.path.map(GitRepository::Path).or(git.url.map(GitRepository::Url))?;
-        Some(WorkspaceSource::Git(GitSource { repository, rev: git.rev, subdir: git.subdir }))
+        Some(WorkspaceSource::Git(GitSource { repository, rev: git.rev, subdir: git.subdir, commit: None }))
     });
     let source = workspace.copy.map(WorkspaceSource::Copy).or(git);
     let source = source.or(workspace.files.map(WorkspaceSource::Files)).unwrap_or_default();

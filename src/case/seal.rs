@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::Case;
+use super::digest::file_digest;
 
 /// File systems keep times no finer than this: a file that was changed so recently may be changed again unnoticed.
 const GRAIN: Duration = Duration::from_millis(100);
@@ -20,10 +21,26 @@ const GRAIN: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Seal {
     case: Arc<Case>,
-    digest: String,
+    digests: Digests,
     begun: Look,
     /// The last look at which the content was what the digest says.
     sound: Mutex<Option<Look>>,
+}
+
+/// The digests that the files of a case are held to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Digests {
+    /// Of the case itself.
+    pub case: String,
+    /// Of each file that its trials are judged by and that the digest of the case leaves out.
+    pub judged_by: BTreeMap<PathBuf, String>,
+}
+
+impl Digests {
+    /// The files that are judged by, with where their names lead.
+    fn files(&self) -> impl Iterator<Item = PathBuf> {
+        self.judged_by.keys().flat_map(|path| [Some(path.clone()), path.canonicalize().ok()].into_iter().flatten())
+    }
 }
 
 /// How every file and folder of a case looked at a moment.
@@ -61,9 +78,9 @@ impl Seal {
     ///
     /// # Errors
     /// A file of the case cannot be read.
-    pub fn new(case: Arc<Case>, digest: String) -> io::Result<Self> {
-        let begun = look(&case)?;
-        Ok(Self { case, digest, begun, sound: Mutex::new(None) })
+    pub fn new(case: Arc<Case>, digests: Digests) -> io::Result<Self> {
+        let begun = look(&case, &digests)?;
+        Ok(Self { case, digests, begun, sound: Mutex::new(None) })
     }
 
     /// Makes sure that the files hold what they held when the run began. Returns how they look.
@@ -72,14 +89,19 @@ impl Seal {
     /// Which file is another one.
     pub fn hold(&self) -> Result<Look, String> {
         let unreadable = |error: io::Error| format!("an input of case `{}` cannot be read: {error}", self.case.id);
-        let now = look(&self.case).map_err(unreadable)?;
+        let now = look(&self.case, &self.digests).map_err(unreadable)?;
         let mut sound = self.sound.lock().unwrap_or_else(PoisonError::into_inner);
         if sound.as_ref().is_some_and(|sound| sound.settled && sound.files == now.files) {
             return Ok(now);
         }
         let digest = self.case.digest().map_err(unreadable)?;
-        if digest != self.digest {
+        if digest != self.digests.case {
             return Err(self.names(&self.begun, &now, "since the run began"));
+        }
+        for (path, digest) in &self.digests.judged_by {
+            if file_digest(path).map_err(unreadable)? != *digest {
+                return Err(self.sentence(&path.display().to_string(), "since the run began"));
+            }
         }
         self.still(&now)?;
         *sound = Some(now.clone());
@@ -91,7 +113,7 @@ impl Seal {
     /// # Errors
     /// Which file was.
     pub fn still(&self, since: &Look) -> Result<(), String> {
-        let now = look(&self.case)
+        let now = look(&self.case, &self.digests)
             .map_err(|error| format!("an input of case `{}` cannot be read any more: {error}", self.case.id))?;
         if now.files == since.files { Ok(()) } else { Err(self.names(since, &now, "while the trial ran")) }
     }
@@ -109,14 +131,18 @@ impl Seal {
             0 | 1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
+        self.sentence(&format!("{shown}{more}"), when)
+    }
+
+    fn sentence(&self, files: &str, when: &str) -> String {
         let run = "the digest in run.json is that of what the run began with";
-        format!("{shown}{more}, an input of case `{}`, was changed {when}; {run}", self.case.id)
+        format!("{files}, an input of case `{}`, was changed {when}; {run}", self.case.id)
     }
 }
 
-fn look(case: &Case) -> io::Result<Look> {
+fn look(case: &Case, digests: &Digests) -> io::Result<Look> {
     let mut files = BTreeMap::new();
-    for path in case.inputs() {
+    for path in case.inputs().into_iter().chain(digests.files()) {
         add(&path, &mut files)?;
     }
     let newest = files.values().map(|stat| stat.changed).max().unwrap_or_default();

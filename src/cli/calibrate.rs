@@ -17,6 +17,7 @@ use crate::judge::criteria::Said;
 use crate::judge::paired::Pairs;
 use crate::model_client::ModelName;
 use crate::report::calibration as report;
+use crate::run::integrity;
 use crate::run::named_file::write_named;
 
 mod graded;
@@ -73,6 +74,13 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
         }
     }
     let labels = Labels::read(&args.labels, &graded)?;
+    for of in labels.traces() {
+        // A label is about what a person saw.
+        if let Some(why) = integrity::changed_trace(&of.0) {
+            let (file, trace) = (args.labels.display(), of.0.display());
+            return Err(CliError::unreadable(format!("{file}: {trace} cannot be judged: {why}")));
+        }
+    }
     let temporary = engine::temporary()?;
     let interrupt = on_interrupt();
     let hides = vec![std::path::absolute("graders")?, std::path::absolute(".evals")?];

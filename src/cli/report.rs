@@ -37,6 +37,7 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
     let record = folder.record()?;
     check_places(std::slice::from_ref(&reporter), record.label.as_deref())?;
     let results = folder.results(&record)?;
+    results.iter().for_each(terminal::tell_if_not_as_judged);
     let not_run = record.trials.len() - results.len();
     let mut report = Report::new(&record, results, not_run, &folder.path);
     report.snapshots = super::snapshot::kept(&folder)?;

@@ -12,6 +12,7 @@ use super::snapshot::of_run::Came;
 use super::stop::INTERRUPTED;
 use super::{CliError, RunsFolder, ask, engine, snapshot, terminal};
 use crate::case::Case;
+use crate::case::seal::Digests;
 use crate::harness::login::is_variable;
 use crate::interaction::{Interaction, Llm};
 use crate::plan::{Asked, AskedModel, plan};
@@ -22,13 +23,14 @@ use crate::report::{self, Report};
 use crate::run::folder::RunFolder;
 use crate::run::journal::TrialKey;
 use crate::run::temporary;
-use crate::run::{Keep, RunOptions, RunRecord, TrialRecord};
+use crate::run::{CaseRecord, Keep, RunOptions, RunRecord, TrialRecord};
 use crate::runner::{self, Ran, Run};
 use crate::sandbox;
 use crate::trial::Engine;
 use crate::values::{Fraction, Time};
 
 mod auto;
+pub(super) mod commits;
 mod dry;
 pub(super) mod record;
 pub(super) mod resume;
@@ -273,6 +275,7 @@ fn fresh(args: &RunArgs) -> Result<Option<Prepared>, CliError> {
         return Ok(None);
     }
     make_places(args, args.label.as_deref())?;
+    commits::resolve(&mut inputs.cases, &trials)?;
     let mut record = record::of(args, &inputs, trials)?;
     record.options.judges = chosen;
     let folder = RunFolder::create(&args.folder.runs, &record)?;
@@ -387,6 +390,11 @@ fn tell_of_what_is_left() {
     }
 }
 
+/// What the files of a case are held to.
+fn digests_of(case: &CaseRecord) -> Digests {
+    Digests { case: case.digest.clone(), judged_by: case.judged_by.clone() }
+}
+
 async fn carry_out(
     args: &RunArgs,
     prepared: &Prepared,
@@ -422,7 +430,7 @@ async fn carry_out(
         folder: &prepared.folder,
         trials: &prepared.record.trials,
         cases: &prepared.cases,
-        digests: prepared.record.cases.iter().map(|case| (case.id.clone(), case.digest.clone())).collect(),
+        digests: prepared.record.cases.iter().map(|case| (case.id.clone(), digests_of(case))).collect(),
         manifests: &prepared.manifests,
         interaction: prepared.interaction.clone(),
         options: &options,

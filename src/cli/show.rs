@@ -80,6 +80,7 @@ fn trace(path: &Path, result: Option<&TrialResult>, full: bool) -> Result<u8, Cl
 fn choose<'a>(folder: &RunFolder, record: &'a RunRecord, name: Option<&str>) -> Result<&'a TrialRecord, CliError> {
     let Some(name) = name else {
         let results = folder.results(record)?;
+        results.iter().for_each(terminal::tell_if_not_as_judged);
         let failed = results.iter().find(|result| !matches!(result.verdict, Verdict::Pass | Verdict::Skipped));
         let wanted = failed.or_else(|| results.iter().find(|result| result.verdict != Verdict::Skipped));
         let planned = wanted.and_then(|result| {

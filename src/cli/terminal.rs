@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 
 use crate::report::text::Look;
 use crate::report::trial_name;
-use crate::result::TrialResult;
+use crate::result::{TrialResult, Warning};
 
 /// The look of standard output.
 pub fn stdout_look() -> Look {
@@ -27,8 +27,11 @@ pub fn note(line: impl Display) {
     let _ = writeln!(out, "{line}");
 }
 
-/// Says that a stored result is not the one that was judged, if it is not.
+/// Says that a stored result is not the one that was judged, if it is not, and that `results.jsonl` was changed.
 pub fn tell_if_not_as_judged(result: &TrialResult) {
+    for warning in result.warnings.iter().filter(|warning| matches!(warning, Warning::ResultsChanged { .. })) {
+        note(format_args!("warning: {warning}"));
+    }
     for warning in result.warnings.iter().filter(|_| result.is_not_as_judged()) {
         let TrialResult { case, harness, arm, trial, .. } = result;
         note(format_args!("warning: trial {} does not count: {warning}", trial_name(case, harness, arm, *trial)));

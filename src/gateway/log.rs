@@ -6,7 +6,7 @@ use super::play::What;
 use super::{Api, Call};
 
 /// One request and what it got.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LogLine {
     /// Milliseconds since the server began.
     pub at_ms: u64,

@@ -1,14 +1,16 @@
 //! The policy `llm`: a model is asked whether an agent may do what it asks for. Whatever goes wrong, it may not.
 
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Judges;
 use super::marks::{between, mark};
+use super::record::PolicyRecord;
+use super::{Judges, Spent};
 use crate::interaction::{Advice, Adviser, Answer, Llm, Question as Request};
-use crate::model_client::Question;
+use crate::model_client::{ModelName, Question, Reply};
 use crate::secrets::Masker;
 
 /// Characters of a request that are shown. One that is longer is not asked about: what nobody sees nobody allows.
@@ -58,6 +60,47 @@ pub struct OfTrial {
     pub judges: Judges,
     /// Finds the trial's secrets.
     pub masker: Masker,
+    /// Who was asked, and what that used.
+    pub used: Mutex<Used>,
+}
+
+/// What was asked for the requests of a trial.
+#[derive(Debug, Default)]
+pub struct Used {
+    model: String,
+    spent: Spent,
+    /// Requests that have no answer yet. One that is given up goes on, and is paid for.
+    open: u32,
+}
+
+impl OfTrial {
+    /// What the requests of the trial used so far; nothing if no model was asked.
+    pub fn record(&self) -> Option<PolicyRecord> {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spent = used.spent.clone();
+        if used.open > 0 {
+            spent.has_open(used.open);
+        }
+        spent.of_policy(&used.model)
+    }
+
+    /// Asks, and adds up what that uses.
+    fn ask(&self, name: &ModelName, question: Question) -> Result<Reply, String> {
+        let used = || self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        {
+            let mut used = used();
+            used.open += 1;
+            used.model = name.to_string();
+        }
+        let reply = self.judges.ask_now(name, question, &|text| read(text).map(|_| ()));
+        let mut used = used();
+        used.open = used.open.saturating_sub(1);
+        match &reply {
+            Ok(reply) => used.spent.add(name, reply),
+            Err(failed) => used.spent.add_failed(name, failed),
+        }
+        reply.map_err(|error| format!("{name}: {error}"))
+    }
 }
 
 impl Adviser for OfTrial {
@@ -71,8 +114,7 @@ impl Adviser for OfTrial {
             );
             return Ok(Advice { answer: Answer::RejectOnce, reason, rule: Some("too-long") });
         };
-        let reply = self.judges.ask_now(name, question, &|text| read(text).map(|_| ()));
-        let reply = reply.map_err(|error| format!("{name}: {error}"))?;
+        let reply = self.ask(name, question)?;
         let said = read(&reply.text)?;
         let answer = match said.answer {
             Word::Allow => Answer::AllowOnce,

@@ -223,6 +223,29 @@ pub fn corrected(passed: u64, of: u64, negatives: (u64, u64), positives: (u64, u
 const LEAST_OF_A_KIND: u64 = 5;
 
 impl Calibration {
+    /// Why no `evals calibrate` could have written it, if so: its figures are not those that its counts give.
+    pub fn is_impossible(&self) -> Option<String> {
+        let groups = self.criteria.iter().chain(&self.models).map(|(name, measured)| (&**name, measured));
+        for (name, measured) in groups.chain([("all", &self.all)]) {
+            let again = measured.counts.measured(None);
+            let figures = [
+                ("tpr", measured.tpr, again.tpr),
+                ("tnr", measured.tnr, again.tnr),
+                ("kappa", measured.kappa, again.kappa),
+            ];
+            for (what, told, counted) in figures {
+                if !same_rate(told, counted) {
+                    return Some(format!("the {what} of `{name}` is not the one that its counts give"));
+                }
+            }
+        }
+        let sum = |map: &BTreeMap<String, Measured>| map.values().map(|measured| measured.counts.labels()).sum::<u64>();
+        let all = self.all.counts.labels();
+        let differ =
+            self.labels != all || sum(&self.criteria) != all || (!self.models.is_empty() && sum(&self.models) != all);
+        differ.then(|| "its counts of labels do not add up".to_owned())
+    }
+
     /// What is below the floor, if anything is.
     pub fn below(&self, wanted: &Wanted<'_>) -> Option<String> {
         let floor = wanted.floor;
@@ -278,6 +301,9 @@ fn standing(wanted: &Wanted<'_>, judges: &[ModelName], case_folder: &Path) -> Re
         regular::read_to_string(&path).map_err(|_| format!("there is no {shown}; make it with `evals calibrate`"))?;
     let calibration: Calibration =
         crate::yaml::parse(&path, &text).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    if let Some(why) = calibration.is_impossible() {
+        return Err(format!("{shown} was changed by hand: {why}; calibrate it again"));
+    }
     if calibration.prompt_digest != wanted.prompt_digest {
         return Err(format!("{shown} is of another text of the grader; calibrate it again"));
     }
@@ -296,6 +322,18 @@ fn standing(wanted: &Wanted<'_>, judges: &[ModelName], case_folder: &Path) -> Re
     let share = |rate: Option<Rate>| rate.map_or("unknown".to_owned(), |rate| rounding::coefficient(rate.value));
     let all = &calibration.all;
     Ok(format!("{} labels of {}: tpr {}, tnr {}", calibration.labels, calibration.date, share(all.tpr), share(all.tnr)))
+}
+
+/// Whether two rates are the same but for how they are written.
+fn same_rate(told: Option<Rate>, counted: Option<Rate>) -> bool {
+    let near = |one: f64, other: f64| (one - other).abs() < 1e-6;
+    match (told, counted) {
+        (None, None) => true,
+        (Some(told), Some(counted)) => {
+            near(told.value, counted.value) && near(told.low, counted.low) && near(told.high, counted.high)
+        }
+        _ => false,
+    }
 }
 
 fn shown(path: &Path) -> String {

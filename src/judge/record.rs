@@ -47,6 +47,24 @@ pub struct JudgeRecord {
     pub suspicious: Vec<u64>,
 }
 
+/// What the model used that answered permission requests of a trial for the policy `llm`. What is not known is absent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyRecord {
+    /// Who was asked, as `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
+    pub model: String,
+    /// Requests to the service.
+    pub requests: u32,
+    /// Those that were answered from the cache, for nothing.
+    #[serde(default)]
+    pub cached: u32,
+    /// Tokens of the requests: all that were sent, cached by the service or not, and all that came back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// US dollars, by the price table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
 /// One judge of several.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OneJudge {

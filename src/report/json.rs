@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::asked::AskedModels;
 use super::cells::{Cell, Column};
 use super::standing::Standing;
 use super::{Report, Summary, exit_code};
@@ -30,6 +31,8 @@ struct Document<'a> {
     columns: &'a [Column],
     cells: &'a [Cell],
     cases: &'a [Standing],
+    #[serde(skip_serializing_if = "AskedModels::is_empty")]
+    asked_models: &'a AskedModels,
     notes: &'a [String],
     #[serde(skip_serializing_if = "<[Compared]>::is_empty")]
     snapshots: &'a [Compared],
@@ -57,6 +60,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         columns: &report.columns,
         cells: &report.cells,
         cases: &report.cases,
+        asked_models: &report.asked,
         notes: &report.notes,
         snapshots: &report.snapshots,
         gates: &report.gates,

@@ -19,7 +19,7 @@ pub enum ListForm {
 }
 
 /// A case in a list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct CaseRow {
     /// Its id.
     pub id: String,
@@ -42,7 +42,7 @@ pub struct CaseRow {
 }
 
 /// A harness in a list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct HarnessRow {
     /// Its name.
     pub name: String,
@@ -73,7 +73,7 @@ pub struct HarnessRow {
 }
 
 /// A named grader or policy in a list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct NamedRow {
     /// Its name.
     pub name: String,
@@ -85,7 +85,7 @@ pub struct NamedRow {
 }
 
 /// A run in a list.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct RunRow {
     /// Its id.
     pub run: String,

@@ -37,6 +37,7 @@ pub fn of(report: &Report) -> Vec<String> {
         notes.push("permission requests were left to a person; comparisons leave such a run out".to_owned());
     }
     notes.extend(not_as_judged(report));
+    notes.extend(results_changed(report));
     notes.extend(not_verified(report));
     notes.extend(starts_in_times(report));
     notes.extend(unadvised(report));
@@ -66,6 +67,7 @@ pub fn of(report: &Report) -> Vec<String> {
     if priced > 0 {
         notes.push(format!("the cost of {} comes from a price table", plural(priced, "trial")));
     }
+    notes.extend(report.asked.note());
     if report.columns.iter().any(|column| column.figures.cost_usd.is_some() && column.figures.cost_unknown > 0) {
         notes.push("a cost with `≥` leaves out what trials did not report".to_owned());
     }
@@ -130,6 +132,13 @@ fn not_as_judged(report: &Report) -> Option<String> {
     let trials = plural(changed.count() + 1, "trial");
     let first = one_line(&first.message, 200, &LOOK);
     Some(format!("the stored results of {trials} are not the ones that were judged and do not count: {first}"))
+}
+
+/// The stored results of the run that were changed, and are those of the trials again.
+fn results_changed(report: &Report) -> Option<String> {
+    let mut warnings = report.results.iter().flat_map(|result| &result.warnings);
+    let changed = warnings.find(|warning| matches!(warning, Warning::ResultsChanged { .. }))?;
+    Some(one_line(&changed.to_string(), 400, &LOOK))
 }
 
 /// Trials in which the policy `llm` got no answer of a model.

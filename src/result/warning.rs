@@ -235,6 +235,15 @@ pub enum Warning {
         /// What shows it.
         why: String,
     },
+    /// `results.jsonl` of the run was changed after the run. It was gathered again from the trials; the changed one is kept.
+    ResultsChanged {
+        /// The file.
+        file: String,
+        /// The first line that shows it, from 1.
+        line: u64,
+        /// What shows it.
+        why: String,
+    },
     /// Files lay in the trial's folder before the trial began. They were moved aside and count for nothing.
     ForeignFiles {
         /// Their names, up to a bound.
@@ -433,6 +442,12 @@ impl fmt::Display for Warning {
                 write!(out, "the workspace was made again and is not whole: {}", lost.join("; "))
             }
             Warning::KeptInPart { lost } => write!(out, "the workspace was kept and is not whole: {}", lost.join("; ")),
+            Warning::ResultsChanged { file, line, why } => {
+                write!(
+                    out,
+                    "{file} was changed after the run, line {line}: {why}; it was gathered again from the trials"
+                )
+            }
             Warning::NotAsJudged { why } => write!(out, "the stored result is not the one that was judged: {why}"),
             Warning::ForeignFiles { names, moved_to } => write!(
                 out,

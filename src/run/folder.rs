@@ -14,10 +14,13 @@ use super::journal::{self, TrialKey, TrialState};
 use super::names::{case_folder, folder_name};
 use super::{RunError, RunRecord, TrialRecord, VERSION, read_json, sync_folder, write_whole};
 use crate::regular;
-use crate::result::TrialResult;
+use crate::result::{TrialResult, Warning};
 
 /// How long the lock of a run is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+
+/// So many changed `results.jsonl` are kept.
+const MOST_ASIDE: u32 = 100;
 
 /// A run on disk.
 #[derive(Debug)]
@@ -153,82 +156,137 @@ impl RunFolder {
         begin: impl Fn() -> T,
         mut see: impl FnMut(&mut T, TrialResult),
     ) -> Result<T, RunError> {
-        // An engine that was killed may have left the results of earlier attempts.
-        let stored = self.fold_stored(&self.finished(record)?, &begin, &mut see);
-        let damaged = match stored {
-            Ok(Some(folded)) => return Ok(folded),
-            Ok(None) => "it does not hold the results of the trials that finished".to_owned(),
-            Err(RunError::Malformed { message, .. }) => message,
+        let stored = self.fold_stored(record, &begin, &mut see);
+        let (damaged, changed) = match stored {
+            Ok(Stored::Whole(folded)) => return Ok(folded),
+            // An engine that was killed may have left the results of earlier attempts.
+            Ok(Stored::Old) => ("it does not hold the results of the trials that finished".to_owned(), None),
+            Ok(Stored::Changed { line, why }) => (format!("line {line}: {why}"), Some((line, why))),
             // That it is not there is no damage: it is made when the run ends.
-            Err(_) => String::new(),
+            Err(_) => (String::new(), None),
         };
-        let results = self.results_of_trials(record).map_err(|error| match error {
+        let path = self.path.join("results.jsonl");
+        let mut results = self.results_of_trials(record).map_err(|error| match error {
             RunError::Io { source, .. } if source.kind() == ErrorKind::NotFound && !damaged.is_empty() => {
-                RunError::Lost { path: self.path.join("results.jsonl"), damaged, run: record.run.clone() }
+                RunError::Lost { path: path.clone(), damaged, run: record.run.clone() }
             }
             other => other,
         })?;
+        if changed.is_some() {
+            self.put_aside(&path);
+        }
         if !results.iter().any(TrialResult::is_not_as_judged) {
             // Rebuilt for the next reader; who may only read does without.
             let _ = self.write_results(&results);
+        }
+        if let Some((line, why)) = changed {
+            // The warning stands with the trial of that line, or with the last one if there is no such trial.
+            let place = line.saturating_sub(1).min(results.len().saturating_sub(1));
+            if let Some(result) = results.get_mut(place) {
+                let line = u64::try_from(line).unwrap_or(u64::MAX);
+                result.warnings.push(Warning::ResultsChanged { file: path.display().to_string(), line, why });
+            }
         }
         let mut folded = begin();
         results.into_iter().for_each(|result| see(&mut folded, result));
         Ok(folded)
     }
 
-    /// The trials that finished, in the order of the plan, each with the attempt that counts.
-    fn finished<'a>(&self, record: &'a RunRecord) -> Result<Vec<(&'a TrialRecord, TrialState)>, RunError> {
-        let mut states = self.states()?;
-        let mut expected = Vec::new();
-        for trial in &record.trials {
-            let state = match states.remove(&trial.key()) {
-                _ if trial.skip.is_some() => TrialState::default(),
-                Some(state) if state.finished.is_some() => state,
-                _ => continue,
-            };
-            expected.push((trial, state));
+    /// Keeps a changed `results.jsonl` beside the one that is gathered again. Who may only read does without.
+    fn put_aside(&self, path: &Path) {
+        let aside = |number: u32| self.path.join(format!("results.changed-{number}.jsonl"));
+        if let Some(aside) = (1..=MOST_ASIDE).map(aside).find(|path| path.symlink_metadata().is_err()) {
+            let _ = fs::rename(path, aside);
         }
-        Ok(expected)
     }
 
-    /// What `results.jsonl` holds; nothing where that is not just what is expected.
+    /// The trials that finished, in the order of the plan, each with the attempt that counts.
+    fn finished<'a>(
+        record: &'a RunRecord,
+        states: &HashMap<TrialKey, TrialState>,
+    ) -> Vec<(&'a TrialRecord, TrialState)> {
+        let mut expected = Vec::new();
+        for trial in &record.trials {
+            match states.get(&trial.key()) {
+                Some(state) if state.finished.is_some() => expected.push((trial, state.clone())),
+                _ if trial.skip.is_some() => expected.push((trial, TrialState::default())),
+                _ => {}
+            }
+        }
+        expected
+    }
+
+    /// What `results.jsonl` holds, if that is just what is expected.
     fn fold_stored<T>(
         &self,
-        expected: &[(&TrialRecord, TrialState)],
+        record: &RunRecord,
         begin: &impl Fn() -> T,
         see: &mut impl FnMut(&mut T, TrialResult),
-    ) -> Result<Option<T>, RunError> {
+    ) -> Result<Stored<T>, RunError> {
         let path = self.path.join("results.jsonl");
         let file = regular::open(&path).map_err(RunError::io("read", &path))?;
+        let states = self.states()?;
+        let expected = Self::finished(record, &states);
+        let count = expected.len();
         let mut folded = begin();
         let mut expected = expected.iter();
-        let malformed = |number: usize, why: String| {
-            // One result is one line, so the line that the reader counts says nothing.
-            let why = why.replacen(" at line 1 column ", " in column ", 1);
-            RunError::Malformed { path: path.clone(), message: format!("line {number}: {why}") }
-        };
+        let mut old: Option<(usize, String)> = None;
+        let mut lines = 0;
+        // One result is one line, so the line that the reader counts says nothing.
+        let no_result = |error: String| error.replacen(" at line 1 column ", " in column ", 1);
         for (number, line) in (1..).zip(BufReader::new(file).lines()) {
             let line = match line {
                 Err(error) if error.kind() == ErrorKind::InvalidData => {
-                    return Err(malformed(number, error.to_string()));
+                    return Ok(Stored::Changed { line: number, why: error.to_string() });
                 }
                 line => line.map_err(RunError::io("read", &path))?,
             };
-            let Some((trial, state)) = expected.next().filter(|(_, state)| state.distrust.is_none()) else {
-                return Ok(None);
+            lines = number;
+            let result: TrialResult = match serde_json::from_str(&line) {
+                Ok(result) => result,
+                Err(error) => return Ok(Stored::Changed { line: number, why: no_result(error.to_string()) }),
             };
-            let result = integrity::checked(trial, state, line.as_bytes());
-            match result.map_err(|error| malformed(number, error.to_string()))? {
-                Ok(result) => see(&mut folded, result),
-                // A line that is no result says more of the file than a digest that differs.
-                Err(_) => match serde_json::from_slice::<TrialResult>(line.as_bytes()) {
-                    Err(error) => return Err(malformed(number, error.to_string())),
-                    Ok(_) => return Ok(None),
+            let why = match expected.next() {
+                Some(_) if old.is_some() => None,
+                Some((_, TrialState { distrust: Some(_), .. })) => None,
+                Some((trial, state)) => match integrity::checked(trial, state, line.as_bytes()) {
+                    Ok(Ok(result)) => {
+                        see(&mut folded, result);
+                        continue;
+                    }
+                    Ok(Err(why)) => Some(why.replacen("its result.json", "it", 1)),
+                    Err(error) => Some(no_result(error.to_string())),
                 },
+                // No run has fewer results than it had.
+                None => {
+                    let why = format!("only {count} trials finished or were skipped");
+                    return Ok(Stored::Changed { line: number, why });
+                }
+            };
+            if !was_judged(record, &states, &line, &result) {
+                let why = why.unwrap_or_else(|| "the journal has no digest of such a result".to_owned());
+                return Ok(Stored::Changed { line: number, why });
+            }
+            if old.is_none() {
+                old = Some((number, why.unwrap_or_default()));
             }
         }
-        Ok(expected.next().is_none().then_some(folded))
+        if old.is_none() && lines == count {
+            return Ok(Stored::Whole(folded));
+        }
+        // An engine that was killed had written the journal after this file.
+        if self.is_newer_than_the_journal(&path) {
+            let missing =
+                || (lines + 1, format!("the file ends before it, and {count} trials finished or were skipped"));
+            let (line, why) = old.filter(|(_, why)| !why.is_empty()).unwrap_or_else(missing);
+            return Ok(Stored::Changed { line, why });
+        }
+        Ok(Stored::Old)
+    }
+
+    fn is_newer_than_the_journal(&self, path: &Path) -> bool {
+        let modified = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified());
+        modified(path).ok().zip(modified(&self.journal()).ok()).is_some_and(|(this, journal)| this > journal)
     }
 
     /// The results as they stand in the trials' own folders.
@@ -239,13 +297,12 @@ impl RunFolder {
         let states = self.states()?;
         let mut results = Vec::new();
         for trial in &record.trials {
-            if let Some(reason) = &trial.skip {
-                results.push(TrialResult::skipped(trial, reason));
-                continue;
-            }
             // Only a finished line makes a result count: a file without one belongs to an attempt that was cut short.
-            let Some(state) = states.get(&trial.key()).filter(|state| state.finished.is_some()) else { continue };
-            results.push(self.result_of(trial, state)?);
+            match (states.get(&trial.key()).filter(|state| state.finished.is_some()), &trial.skip) {
+                (Some(state), _) => results.push(self.result_of(trial, state)?),
+                (None, Some(reason)) => results.push(TrialResult::skipped(trial, reason)),
+                (None, None) => {}
+            }
         }
         Ok(results)
     }
@@ -257,6 +314,9 @@ impl RunFolder {
     pub fn result_of(&self, trial: &TrialRecord, state: &TrialState) -> Result<TrialResult, RunError> {
         if let Some(why) = &state.distrust {
             return Ok(integrity::not_as_judged(trial, state, why));
+        }
+        if trial.skip.is_some() {
+            return Ok(integrity::not_as_judged(trial, state, integrity::SKIPPED_AFTERWARDS));
         }
         let path = self.counting_attempt(trial, state)?.join("result.json");
         let json = regular::read(&path).map_err(RunError::io("read", &path))?;
@@ -294,6 +354,35 @@ impl RunFolder {
             }
             Ok(())
         })
+    }
+}
+
+/// What a `results.jsonl` is found to be.
+enum Stored<T> {
+    /// It holds just the results that count.
+    Whole(T),
+    /// It holds results that were judged, and not just those that count.
+    Old,
+    /// Somebody changed it.
+    Changed {
+        /// The first line that shows it, from 1.
+        line: usize,
+        /// What shows it.
+        why: String,
+    },
+}
+
+/// Returns true if a line of `results.jsonl` is a result that was judged once, of any trial and attempt of the run.
+fn was_judged(record: &RunRecord, states: &HashMap<TrialKey, TrialState>, line: &str, result: &TrialResult) -> bool {
+    let key = (result.case.clone(), result.harness.clone(), result.arm.clone(), result.trial);
+    let digest = integrity::digest(line.as_bytes());
+    let skipped = |trial: &TrialRecord| {
+        trial.key() == key && trial.skip.as_ref().is_some_and(|why| *result == TrialResult::skipped(trial, why))
+    };
+    match states.get(&key) {
+        Some(state) if state.judged.is_empty() => result.attempt <= state.attempt,
+        Some(state) => state.judged.contains(&digest),
+        None => record.trials.iter().any(skipped),
     }
 }
 

@@ -197,6 +197,8 @@ pub struct TrialState {
     pub errored: u32,
     /// The digest of the result of the attempt that finished last; absent in runs of older versions.
     pub digest: Option<String>,
+    /// The digests of the results of all attempts that finished.
+    pub judged: Vec<String>,
     /// Why the verdict is not believed, if so. It is `errored` then.
     pub distrust: Option<String>,
     /// An attempt was begun and has not finished.
@@ -262,6 +264,9 @@ pub(super) fn read_as(path: &Path, digests: bool) -> Result<HashMap<TrialKey, Tr
         state.attempt = line.attempt;
         state.retry = line.retry;
         state.errored += u32::from(verdict == Verdict::Errored);
+        if distrust.is_none() {
+            state.judged.extend(line.digest.clone());
+        }
         (state.digest, state.distrust) = (line.digest, distrust);
     }
     Ok(states)

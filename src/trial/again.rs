@@ -129,6 +129,7 @@ fn done(mut result: TrialResult, left: &Left, masker: &Masker) -> Outcome {
         // Who answered then is no matter of what the case says now.
         result.manual = was.manual;
         result.files.clone_from(&was.files);
+        result.policy_model.clone_from(&was.policy_model);
         result.earlier_attempts = was.earlier_attempts;
         result.flaky = was.flaky && result.verdict == Verdict::Pass;
         if result.flaky {

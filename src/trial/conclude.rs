@@ -23,7 +23,7 @@ pub(super) async fn conclude(
     after: After,
     held: Held,
 ) -> Result<TrialResult, Ended> {
-    let Ready { task, inside, shell, masker, mut warnings, .. } = ready;
+    let Ready { task, inside, shell, masker, adviser, mut warnings, .. } = ready;
     let Played { finished, left, observed, grading, trace, model } = played;
     let After { change, patch, touched, warnings: of_workspace } = after;
     let (mut another_case, mut left_of_script, mut model_log) = (None, Vec::new(), None);
@@ -81,6 +81,7 @@ pub(super) async fn conclude(
         let (workspace, trial, masker) = (folders.workspace.clone(), attempt.folder.clone(), masker.clone());
         result.warnings.extend(aside(move || kept::keep(&workspace, &trial, &masker)).await?);
     }
+    result.policy_model = adviser.record();
     mask_result(&mut result, &masker);
     result.files.insert("trace.jsonl".to_owned(), trace.digest());
     result.files.insert("workspace.patch".to_owned(), patch.digest());

@@ -1,7 +1,7 @@
 //! Makes everything ready for the agent of a trial: sandbox, model, workspace, environment, home and task.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::before::{Before, set_up};
 use super::confined::{confine, inside, shell};
@@ -31,6 +31,8 @@ pub(super) struct Ready {
     pub before: Before,
     /// Masks the secrets of this trial.
     pub masker: Arc<Masker>,
+    /// Asks a model where the policy is `llm`.
+    pub adviser: Arc<OfTrial>,
     /// The version that the agent's program printed.
     pub version: Option<String>,
     /// What the user is to know already.
@@ -59,8 +61,9 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
     let warnings = warnings_before(attempt, &env, &masker);
     let mut task = task_of(attempt, folders, &placeholders, env, shell.clone());
     task.policy = task.policy.asking(engine.person.clone(), shown_as(attempt));
-    let adviser = OfTrial { judges: engine.judges.clone(), masker: masker.as_ref().clone() };
-    task.policy = task.policy.advised_by(Arc::new(adviser));
+    let (judges, used) = (engine.judges.clone(), Mutex::default());
+    let adviser = Arc::new(OfTrial { judges, masker: masker.as_ref().clone(), used });
+    task.policy = task.policy.advised_by(adviser.clone());
     attach(&mut task, attempt, folders).map_err(|why| no_agent(ErrorCategory::Setup, why))?;
     let relay = scripted.as_ref().and_then(|scripted| scripted.relay.as_ref());
     confine(&mut task, inside.clone(), engine, &placeholders, relay);
@@ -72,5 +75,5 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
     let user_home = engine.env.get("HOME").map(PathBuf::from);
     environment::fill_home(&folders.home, user_home.as_deref(), &attempt.manifest, &placeholders)
         .map_err(io("fill the private home"))?;
-    Ok(Ready { task, inside, shell, scripted, before, masker, version, warnings })
+    Ok(Ready { task, inside, shell, scripted, before, masker, adviser, version, warnings })
 }

@@ -1,7 +1,7 @@
 //! Workspaces that are checkouts of a repository at a revision, with the history up to it and nothing after.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::copy_folder;
@@ -25,23 +25,10 @@ const TIME: Duration = Duration::from_secs(600);
 pub async fn check_out(source: &GitSource, to: &Path, shell: &Shell) -> Result<(), String> {
     let beside = |name| to.with_file_name(name);
     // The workspace does not exist yet, so git runs beside it.
-    let mut git = Git {
-        shell: Shell { folder: to.parent().unwrap_or(to).to_owned(), env: shell.env.clone(), inside: None },
-        masker: Masker::default(),
-    };
+    let mut git = Git::beside(to, shell);
     let (clone, made) = (beside("clone"), beside("checkout"));
-    let (from, shown) = match &source.repository {
-        GitRepository::Path(path) => (path.clone(), path.display().to_string()),
-        GitRepository::Url(url) => {
-            let secret = UrlSecret::of(url);
-            git.shell.env.extend(secret.git_environment());
-            git.masker = secret.masker();
-            let without = secret.url().to_owned();
-            git.run(None, &["clone", "--quiet", "--bare", "--", &without, &text(&clone)]).await?;
-            (clone.clone(), without)
-        }
-    };
-    let commit = git.commit(&from, &shown, source.rev.as_deref().unwrap_or("HEAD")).await?;
+    let (from, shown) = git.obtain(source, &clone, &[]).await?;
+    let commit = git.commit(&from, &shown, source.revision().unwrap_or("HEAD")).await?;
     git.history_up_to(&commit, &from, &made).await?;
     remove(&clone).map_err(|error| error.to_string())?;
     let Some(subdir) = &source.subdir else {
@@ -49,11 +36,32 @@ pub async fn check_out(source: &GitSource, to: &Path, shell: &Shell) -> Result<(
     };
     let folder = made.join(subdir);
     if !folder.is_dir() {
-        let rev = source.rev.as_deref().unwrap_or("HEAD");
+        let rev = source.revision().unwrap_or("HEAD");
         return Err(format!("{shown} has no folder {} at {rev}", subdir.display()));
     }
     copy_folder(&folder, to, false).map_err(|error| error.to_string())?;
     remove(&made).map_err(|error| error.to_string())
+}
+
+/// Finds the commit that a revision names now. A repository that is elsewhere is cloned into a folder that does not exist
+/// yet, without its files, and the folder is removed again.
+///
+/// # Errors
+/// What git printed, or that the revision is not in the repository.
+pub async fn resolve(source: &GitSource, clone: &Path, shell: &Shell) -> Result<String, String> {
+    let mut git = Git::beside(clone, shell);
+    let mut obtained = git.obtain(source, clone, &["--filter=tree:0"]).await;
+    if obtained.is_err() {
+        // Servers without the protocol for parts give the whole.
+        remove(clone).map_err(|error| error.to_string())?;
+        obtained = git.obtain(source, clone, &[]).await;
+    }
+    let found = match obtained {
+        Ok((from, shown)) => git.commit(&from, &shown, source.rev.as_deref().unwrap_or("HEAD")).await,
+        Err(why) => Err(why),
+    };
+    remove(clone).map_err(|error| error.to_string())?;
+    found
 }
 
 /// Runs git for one checkout.
@@ -64,6 +72,34 @@ struct Git {
 }
 
 impl Git {
+    /// Git that runs in the folder above a place.
+    fn beside(place: &Path, shell: &Shell) -> Self {
+        let folder = place.parent().unwrap_or(place).to_owned();
+        Self { shell: Shell { folder, env: shell.env.clone(), inside: None }, masker: Masker::default() }
+    }
+
+    /// Returns the folder of the repository, cloned if it is elsewhere, and how it is shown.
+    async fn obtain(
+        &mut self,
+        source: &GitSource,
+        clone: &Path,
+        options: &[&str],
+    ) -> Result<(PathBuf, String), String> {
+        match &source.repository {
+            GitRepository::Path(path) => Ok((path.clone(), path.display().to_string())),
+            GitRepository::Url(url) => {
+                let secret = UrlSecret::of(url);
+                self.shell.env.extend(secret.git_environment());
+                self.masker = secret.masker();
+                let without = secret.url().to_owned();
+                let place = text(clone);
+                let words = [&["clone", "--quiet", "--bare"], options, &["--", &without, &place]].concat();
+                self.run(None, &words).await?;
+                Ok((clone.to_owned(), without))
+            }
+        }
+    }
+
     /// The commit that a revision names. A commit that no branch or tag of the service reaches is asked for by its name.
     async fn commit(&self, repository: &Path, shown: &str, rev: &str) -> Result<String, String> {
         let peeled = format!("{rev}^{{commit}}");

@@ -111,7 +111,7 @@ fn damaged_results_are_named_with_their_line_where_they_cannot_be_gathered_again
         (whole.replacen(second, "garbage", 1), "line 2: expected value in column 1"),
         (whole.replace("\"score\":1.0", "\"score\":7.5"), "line 1: "),
         (whole[..whole.len() - 40].to_owned(), "line 2: EOF while parsing"),
-        (whole.lines().next().unwrap().to_owned() + "\n", "does not hold the results of the trials that finished"),
+        (whole.lines().next().unwrap().to_owned() + "\n", "line 2: the file ends before it"),
     ];
     // Where the trials are there it is made again.
     for (text, _) in &damaged {
@@ -148,5 +148,39 @@ fn a_sum_of_costs_that_no_number_holds_is_not_known() {
     for format in ["table", "markdown", "junit", "benchmark"] {
         let text = report(&project, format);
         assert!(!text.contains("inf\n") && !text.contains("$inf") && !text.contains("\"$"), "{format}: {text}");
+    }
+}
+
+#[test]
+fn yaml_files_of_graders_harnesses_and_policies_that_are_not_read_are_named() {
+    let project = Project::new();
+    project.case("a", "", "steps: [{say: done}]");
+    let grader = "description: x\ngrader: {stop: {reason: [end_turn]}}\n";
+    for (file, text) in [
+        ("graders/no-rm.v2.yaml", grader),
+        ("graders/old.yml", grader),
+        ("graders/gone.calibration.yaml", "rubric: gone\n"),
+        ("graders/ends.yaml", grader),
+        ("graders/ends.calibration.yaml", "rubric: ends\n"),
+        ("graders/notes.md", "for people"),
+        ("harnesses/mine.v2.yaml", "name: mine\nadapter: output-only\ncommand: [echo, hello]\n"),
+        ("policies/asks.new.yaml", "policy: auto-reject\n"),
+    ] {
+        project.write(file, text);
+    }
+    for args in [&["check"][..], &["run"], &["list", "graders"], &["list", "cases"], &["list", "harnesses"]] {
+        let ran = project.evals(args).exits(0);
+        let notes: Vec<&str> = ran.err.lines().filter(|line| line.contains("is not read")).collect();
+        assert_eq!(
+            notes,
+            [
+                "note: `harnesses/mine.v2.yaml` is not read: its name has two extensions; name it mine-v2.yaml",
+                "note: `graders/gone.calibration.yaml` is not read: it belongs to `gone.yaml`, which does not exist",
+                "note: `graders/no-rm.v2.yaml` is not read: its name has two extensions; name it no-rm-v2.yaml",
+                "note: `graders/old.yml` is not read: its name does not end in .yaml; rename it",
+                "note: `policies/asks.new.yaml` is not read: its name has two extensions; name it asks-new.yaml",
+            ],
+            "{args:?}: {ran:?}"
+        );
     }
 }

@@ -85,6 +85,8 @@ fn the_trace_says_what_the_script_said() {
     assert!(!warnings.contains("script"), "{warnings}");
 
     let log = lines(&project.of_trial(TRIAL, "model.jsonl"));
+    let schema = jsonschema::validator_for(&evals::schema::schema("model").unwrap()).unwrap();
+    assert!(log.iter().all(|line| schema.is_valid(line)), "{log:?}");
     let turns: Vec<&Value> = log.iter().map(|line| &line["turn"]).collect();
     assert_eq!(turns, [0, 1, 2]);
     assert_eq!(log[0]["tools"], json!(["Write", "Bash"]));
@@ -273,5 +275,25 @@ fn a_sandbox_without_a_network_reaches_its_model() {
         let ran = project.evals(&["run"]);
         assert_eq!(ran.code, 0, "{network}: {ran:?}\n{}", project.of_trial(TRIAL, "stderr.log"));
         assert_eq!(lines(&project.of_trial(TRIAL, "model.jsonl")).len(), 3);
+    }
+}
+
+#[test]
+fn a_script_that_is_changed_under_the_run_ends_the_trials_that_follow() {
+    let project = Project::new();
+    let script = project.path("scripts/a.model.yaml").display().to_string();
+    let turns =
+        format!("turns:\n  - calls: [{{execute: {{command: \"echo '# more' >> '{script}'\"}}}}]\n  - text: done\n");
+    project.write("agent.py", AGENT);
+    let agent = project.path("agent.py").canonicalize().unwrap();
+    project.harness("small", &MANIFEST.replace("AGENT,", &format!("{},", agent.display())));
+    project.write("scripts/a.model.yaml", &turns);
+    let keys = "model: {script: ../scripts/a.model.yaml}\nharnesses: [small]\ntrials: 2";
+    project.case("a", keys, "");
+    project.evals(&["run", "--jobs", "1", "--interaction", "auto-approve"]).exits(3);
+    for (trial, when) in [(TRIAL, "while the trial ran"), ("a/small/default/2", "since the run began")] {
+        let error = project.result(trial)["error"].clone();
+        let message = error["message"].as_str().unwrap_or_default();
+        assert!(error["category"] == "setup" && message.contains("a.model.yaml") && message.contains(when), "{error}");
     }
 }

@@ -185,6 +185,8 @@ fn the_errors_of_a_judge_are_found_where_they_were_put() {
         .exits(1)
         .says("below the floor of the grader: `tested` has tnr 0.45, and the floor is 0.7")
         .json_of_out();
+    let schema = jsonschema::validator_for(&evals::schema::schema("calibration").unwrap()).unwrap();
+    assert!(schema.is_valid(&measured), "{:?}: {measured}", schema.iter_errors(&measured).next());
     let tested = counted(|session, model| Some((errs(session, model).0, person(session).0)));
     let careful = counted(|session, model| Some((errs(session, model).1, person(session).1)));
     assert_eq!(table(&measured["criteria"]["tested"]), tested);
@@ -384,4 +386,81 @@ fn what_cannot_be_measured_is_told() {
         project.write("labelled/labels.jsonl", &format!("{line}\n"));
         calibrate(&["--rubric", "quality", "labelled/labels.jsonl"]).exits(2).says(says);
     }
+}
+
+#[test]
+fn a_calibration_that_an_agent_rewrites_judges_nothing() {
+    let service = Service::start(|got, _| sound(got));
+    let project = labelled(&service);
+    project.evals(&["calibrate", "--rubric", "quality", "labelled/labels.jsonl"]).exits(0);
+    let path = project.path("graders/quality.calibration.yaml").display().to_string();
+    let steps = format!("steps: [{{run: {{command: \"echo '# more' >> '{path}'\"}}}}, {{say: done}}]");
+    project.case("a", "trials: 2\ngraders: [{use: quality}]", &steps);
+    project.evals(&["run", "--jobs", "1"]).exits(3);
+    for (trial, when) in [("a/demo/default/1", "while the trial ran"), ("a/demo/default/2", "since the run began")] {
+        let error = project.result(trial)["error"].clone();
+        let message = error["message"].as_str().unwrap();
+        assert!(error["category"] == "setup" && message.contains(&path) && message.contains(when), "{error}");
+    }
+    // A run that goes on with another calibration than it began with says so.
+    project.evals(&["run", "--resume", "latest", "--rerun", "errored"]).exits(2).says("`a` changed");
+}
+
+#[test]
+fn a_calibration_that_was_improved_by_hand_is_none() {
+    let service = Service::start(|got, _| judge(got));
+    let project = labelled(&service);
+    project.evals(&["calibrate", "--rubric", "quality", "labelled/labels.jsonl"]).exits(1);
+    project.case("a", "graders: [{use: quality}]", STEPS);
+    let file = "graders/quality.calibration.yaml";
+    let text = project.read(file);
+    let change = |key: &str, to: &str| -> String {
+        let line = |line: &str| match line.trim_start().strip_prefix(key) {
+            Some(_) => format!("{}{key} {to}\n", &line[..line.len() - line.trim_start().len()]),
+            None => format!("{line}\n"),
+        };
+        text.lines().map(line).collect()
+    };
+    for (changed, why) in [
+        (change("value:", "0.95"), "is not the one that its counts give"),
+        (change("fp:", "0"), "is not the one that its counts give"),
+        (change("labels:", "500"), "its counts of labels do not add up"),
+    ] {
+        assert_ne!(changed, text);
+        project.write(file, &changed);
+        project.evals(&["run"]).exits(3).says("was changed by hand").says(why);
+    }
+    project.write(file, &text);
+    project.evals(&["run"]).exits(3).says("is below the floor");
+}
+
+#[test]
+fn labels_that_are_damaged_or_are_about_a_trace_that_was_changed_measure_nothing() {
+    let service = Service::start(|got, _| sound(got));
+    let project = labelled(&service);
+    let labels = project.read("labelled/labels.jsonl");
+    let calibrate = || project.evals(&["calibrate", "--rubric", "quality", "labelled/labels.jsonl"]);
+    let first = labels.lines().next().unwrap();
+    for (line, why) in [
+        (first.replace("\"label\":\"", "\"label\":\"very "), "labels.jsonl:1: this is no label"),
+        (first.replace("\"label\"", "\"lable\""), "unknown field `lable`"),
+        (first.replace("0.jsonl", "gone.jsonl"), "gone.jsonl"),
+        (format!("{first}\n{first}"), "labels.jsonl:2: there is a label of `tested` for this trace already"),
+    ] {
+        project.write("labelled/labels.jsonl", &labels.replacen(first, &line, 1));
+        calibrate().exits(2).says(why);
+        assert!(!project.path("graders/quality.calibration.yaml").exists(), "{why}");
+    }
+    project.case("a", "", STEPS);
+    project.evals(&["run"]).exits(0);
+    let trace = format!("{}/trials/a/demo/default/1/trace.jsonl", project.run_folder());
+    let more: String = ["tested", "careful"]
+        .map(|criterion| {
+            format!("{}\n", json!({"trace": format!("../{trace}"), "criterion": criterion, "label": "pass"}))
+        })
+        .concat();
+    project.write("labelled/labels.jsonl", &format!("{labels}{more}"));
+    project.write(&trace, &project.read(&trace).replace("I look first", "I looked well"));
+    calibrate().exits(2).says("trace.jsonl was changed");
+    assert!(service.got().is_empty(), "nobody was asked");
 }

@@ -209,3 +209,37 @@ fn a_request_that_cannot_be_shown_whole_is_rejected_and_asked_of_nobody() {
         assert_eq!(warnings.contains("would not be seen whole"), asked == 0, "{warnings}");
     }
 }
+
+#[test]
+fn what_the_model_of_a_policy_uses_is_told_beside_the_agent_s_own_and_counts_for_the_budget() {
+    let service = Service::start(|got, _| careful(got));
+    let project = at(&service);
+    let policy = POLICY.replace("anthropic:m", "anthropic:claude-opus-4-8");
+    project.case("a", &format!("trials: 2\n{policy}\ngraders: [{{files: {{exists: [a.txt]}}}}]"), ASKS);
+    let ran = project.evals(&["run", "--jobs", "1", "--max-cost", "0.01", "--no-judge-cache"]);
+    ran.exits(3).says("--max-cost 0.01: 0.0125 US dollars are spent").says("the policy `llm` $0.0125 in 2 requests");
+    let result = project.result("a/demo/default/1");
+    let used =
+        json!({"model": "anthropic:claude-opus-4-8", "requests": 2, "cached": 0, "tokens": 2100, "cost_usd": 0.0125});
+    assert_eq!(result["policy_model"], used);
+    assert!(result["metrics"].get("cost_usd").is_none(), "the agent reported no cost of its own: {result}");
+    let report = project.evals(&["report", "--format", "json"]).exits(0).json();
+    let asked = json!({"policy": {"requests": 2, "tokens": 2100, "cost_usd": 0.0125, "unknown": 0}});
+    assert_eq!(report["asked_models"], asked, "{report}");
+    assert!(report["columns"][0]["figures"].get("cost_usd").is_none(), "{report}");
+    // What was spent before counts when the run goes on.
+    project.evals(&["run", "--resume", "latest"]).exits(3).says("0.0125 US dollars are spent");
+    project.evals(&["run", "--resume", "latest", "--max-cost", "1"]).exits(0);
+    let report = project.evals(&["report", "--format", "json"]).exits(0).json();
+    assert_eq!(report["asked_models"]["policy"]["requests"], 4);
+}
+
+#[test]
+fn what_a_policy_s_model_used_is_unknown_where_nobody_knows_its_price() {
+    let service = Service::start(|got, _| careful(got));
+    let project = at(&service);
+    project.case("a", &format!("{POLICY}\ngraders: [{{files: {{exists: [a.txt]}}}}]"), ASKS);
+    project.evals(&["run"]).exits(0).says("the policy `llm` an unknown amount in 2 requests");
+    let used = &project.result("a/demo/default/1")["policy_model"];
+    assert_eq!((&used["tokens"], used.get("cost_usd")), (&json!(2100), None), "{used}");
+}

@@ -163,7 +163,7 @@ fn what_an_old_run_cannot_answer_is_ungraded_and_told() {
 }
 
 #[test]
-fn a_repository_is_checked_out_again_and_one_that_moved_is_told() {
+fn a_repository_is_checked_out_again_at_its_commit_and_one_of_an_old_run_that_moved_is_told() {
     let project = project("echo two > f");
     let git = |line: &str| {
         let line = format!("cd '{}' && git -c user.name=a -c user.email=a@b {line}", project.path("repo").display());
@@ -183,9 +183,22 @@ fn a_repository_is_checked_out_again_and_one_that_moved_is_told() {
     let run = project.runs()[0].clone();
     let report = grade(&project, &run, &[], 0);
     assert!(!report["results"][0]["warnings"].to_string().contains("not whole"), "{report}");
+    assert!(!report["results"][1]["warnings"].to_string().contains("moved on"), "{report}");
+    // Versions that did not resolve revisions recorded none.
+    let path = format!(".evals/runs/{run}/run.json");
+    let recorded = project.read(&path);
+    let mut old: Value = serde_json::from_str(&recorded).unwrap();
+    let moving = old["cases"][1].as_object_mut().unwrap();
+    moving.retain(|key, _| !["resolved", "workspace", "played"].contains(&key.as_str()));
+    let old = old.to_string();
+    project.write(&path, &old);
+    let report = grade(&project, &run, &[], 0);
     assert!(report["results"][1]["warnings"].to_string().contains("which may have moved on"), "{report}");
     project.write("repo/f", "three\n");
     git("commit -qam three");
+    project.write(&path, &recorded);
+    grade(&project, &run, &[], 0);
+    project.write(&path, &old);
     let report = grade(&project, &run, &[], 3);
     assert_eq!(
         (&report["results"][0]["verdict"], &report["results"][1]["verdict"]),

@@ -86,3 +86,94 @@ fn the_script_of_a_scripted_agent_is_held_too() {
         assert!(error["category"] == "setup" && message.contains(&script) && message.contains(when), "{error}");
     }
 }
+
+/// Runs a case twice whose demo agent rewrites an input in its first trial, and holds both trials to be errored for it.
+fn rewritten(project: &Project, run: &[&str], trials: [&str; 2], input: &str) {
+    project.evals(run).exits(3);
+    let path = project.path(input).display().to_string();
+    for (trial, when) in trials.into_iter().zip(["while the trial ran", "since the run began"]) {
+        let result = project.result(trial);
+        let message = result["error"]["message"].as_str().unwrap_or_default();
+        assert_eq!(
+            (&result["verdict"], &result["error"]["category"]),
+            (&json!("errored"), &json!("setup")),
+            "{result}"
+        );
+        assert!(message.contains(&path) && message.contains(when), "{message}");
+        assert_eq!(result["grades"], json!([]));
+    }
+}
+
+#[test]
+fn an_attachment_is_held() {
+    let project = Project::new();
+    let path = project.path("cases/note.md").display().to_string();
+    project.write("cases/note.md", "the task");
+    let steps = format!("steps: [{{run: {{command: \"echo another >> '{path}'\"}}}}, {{say: done}}]");
+    project.case("a", "trials: 2\nattachments: [note.md]", &steps);
+    rewritten(&project, &["run", "--jobs", "1"], ["a/demo/default/1", "a/demo/default/2"], "cases/note.md");
+}
+
+/// A project whose demo agent rewrites the accepted snapshot of its own cell, with what is accepted before.
+fn with_a_snapshot(keys: &str) -> Project {
+    let project = Project::new();
+    let path = project.path("cases/a.snapshots/demo.snap").display().to_string();
+    let steps = |does: &str| format!("steps: [{{run: {{command: \"{does}\"}}}}, {{say: done}}]");
+    project.case("a", keys, &steps("true"));
+    project.evals(&["run", "--snapshot", "update", "--label", "old"]).exits(0);
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.case("a", &format!("trials: 2\n{keys}"), &steps(&format!("[ ! -e '{path}' ] || echo >> '{path}'")));
+    project
+}
+
+#[test]
+fn the_accepted_snapshot_that_a_trial_is_judged_by_is_held_with_a_grader_and_without() {
+    for keys in ["graders: [{snapshot: {}}]", "graders: [{stop: {reason: [end_turn]}}]"] {
+        let project = with_a_snapshot(keys);
+        let trials = ["a/demo/default/1", "a/demo/default/2"];
+        rewritten(&project, &["run", "--jobs", "1"], trials, "cases/a.snapshots/demo.snap");
+    }
+}
+
+#[test]
+fn a_run_that_accepts_is_not_held_to_what_was_accepted_before() {
+    let project = with_a_snapshot("graders: [{stop: {reason: [end_turn]}}]");
+    project.evals(&["run", "--jobs", "1", "--snapshot", "update"]).exits(0);
+}
+
+#[test]
+fn a_run_goes_on_with_the_snapshot_it_began_with_or_says_that_it_changed() {
+    let project = Project::new();
+    let steps = |says: &str| format!("steps: [{{say: {says}}}]");
+    project.case("a", "graders: [{snapshot: {}}]", &steps("one"));
+    project.evals(&["run", "--snapshot", "update"]).exits(0);
+    std::fs::remove_dir_all(project.path(".evals")).unwrap();
+    project.evals(&["run"]).exits(0);
+    let snapshot = project.read("cases/a.snapshots/demo.snap");
+    project.write("cases/a.snapshots/demo.snap", &format!("{snapshot}\n"));
+    project.evals(&["run", "--resume", "latest"]).exits(2).says("`a` changed");
+    project.evals(&["run", "--resume", "latest", "--changed", "keep"]).exits(0);
+}
+
+#[test]
+fn a_price_table_that_changes_prices_nothing_of_the_run_and_a_resumed_run_says_so() {
+    let project = Project::new();
+    let prices = |input: &str| format!("date: '2026-01-02'\nmodels: {{dear: {{input: {input}, output: 4}}}}\n");
+    let path = project.path("prices.yaml").display().to_string();
+    let cheaper = format!("sed -i s/1.5/0.1/ '{path}'");
+    let steps = format!(
+        "steps: [{{run: {{command: \"{cheaper}\"}}}}, {{usage: {{input-tokens: 2000000, output-tokens: 1000000}}}}, {{say: done}}]"
+    );
+    project.case("a", "trials: 2", &steps);
+    project.write("prices.yaml", &prices("1.5"));
+    project.evals(&["run", "--model", "dear", "--jobs", "1"]).exits(0);
+    assert_eq!(project.read("prices.yaml"), prices("0.1"));
+    for trial in ["a/demo/dear/1", "a/demo/dear/2"] {
+        assert_eq!(project.result(trial)["metrics"]["cost_usd"], 7.0);
+    }
+    let record: serde_json::Value =
+        serde_json::from_str(&project.read(&format!("{}/run.json", project.run_folder()))).unwrap();
+    assert_eq!(record["prices"]["digest"], blake3::hash(prices("1.5").as_bytes()).to_hex().as_str(), "{record}");
+    project.evals(&["run", "--resume", "latest"]).exits(2).says("the price table changed");
+    project.evals(&["run", "--resume", "latest", "--changed", "keep"]).exits(0);
+}

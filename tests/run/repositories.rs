@@ -122,3 +122,36 @@ fn a_token_in_a_url_reaches_neither_agent_nor_disk() {
     let found = Command::new("grep").args(["-rl", "a-token-in-a-url"]).arg(project.path(".evals")).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&found.stdout), "");
 }
+
+#[test]
+fn a_branch_is_resolved_once_and_every_trial_of_the_run_has_that_commit() {
+    let project = Project::new();
+    with_a_future(&project);
+    repository(&project, &["rev-parse main > ../main", "rev-parse other > ../other"]);
+    let (main, other) = (project.read("main").trim().to_owned(), project.read("other").trim().to_owned());
+    let moves = format!("git -C '{}' branch -f main other", project.path("repository").display());
+    repository(&project, &["checkout -q --detach"]);
+    for (name, rev) in [("branch", ", rev: main"), ("head", "")] {
+        let keys = format!("trials: 2\nworkspace: {{git: {{path: ../repository{rev}}}}}");
+        let command = format!("{moves}; git rev-parse HEAD");
+        project.case(name, &keys, &format!("steps: [{{run: {{command: \"{command}\"}}}}, {{say: done}}]"));
+    }
+    project.evals(&["run", "--jobs", "1"]).exits(0);
+    for trial in ["branch/demo/default/1", "branch/demo/default/2", "head/demo/default/2"] {
+        assert!(seen(&project, trial).contains(&main), "{trial}");
+    }
+    let record = |folder: String| -> serde_json::Value {
+        serde_json::from_str(&project.read(&format!("{folder}/run.json"))).unwrap()
+    };
+    let first = record(project.run_folder());
+    assert_eq!(first["cases"][0]["resolved"], serde_json::json!({"rev": "main", "commit": main}));
+    assert_eq!(first["cases"][1]["resolved"], serde_json::json!({"commit": main}));
+    // The branch has moved on. The run that goes on stays where it was, and another one is where the branch is.
+    let journal = format!("{}/journal.jsonl", project.run_folder());
+    let kept: String = project.read(&journal).lines().take(2).map(|line| format!("{line}\n")).collect();
+    project.write(&journal, &kept);
+    project.evals(&["run", "--resume", "latest"]).exits(0);
+    assert!(seen(&project, "branch/demo/default/2").contains(&main));
+    project.evals(&["run", "--jobs", "1", "--label", "later", "--case", "branch"]).exits(0);
+    assert_eq!(record(project.run_named("later"))["cases"][0]["resolved"]["commit"], other);
+}

@@ -77,7 +77,86 @@ fn results_that_were_forged_beside_trials_that_were_not_are_not_believed() {
     let result = forge(&project);
     project.write(&format!("{}/trials/{TRIAL}/result.json", project.run_folder()), &before);
     project.write(&format!("{}/results.jsonl", project.run_folder()), &format!("{result}\n"));
-    assert_eq!(summary(&project)["summary"]["fail"], 1);
+    let ran = project.evals(&["report", "--format", "json"]).exits(0);
+    let report = ran.json();
+    assert_eq!(report["summary"]["fail"], 1);
+    told_of_line(&ran.err, &report, 1, "it was changed: the journal has the digest of another one");
+    // It is repaired, and what was there is kept.
+    let again = project.evals(&["report", "--format", "json"]).exits(0);
+    assert!(!again.err.contains("results.jsonl") && again.json()["summary"]["fail"] == 1, "{again:?}");
+    let kept = project.read(&format!("{}/results.changed-1.jsonl", project.run_folder()));
+    assert_eq!(kept, format!("{result}\n"));
+}
+
+/// Both standard error and the report name the file and the line.
+#[track_caller]
+fn told_of_line(err: &str, report: &Value, line: u64, why: &str) {
+    let warnings = report["results"].as_array().unwrap().iter().flat_map(|it| it["warnings"].as_array().unwrap());
+    let warning = warnings.clone().find(|warning| warning["code"] == "results_changed");
+    let warning = warning.unwrap_or_else(|| panic!("no warning: {report}"));
+    assert_eq!(warning["line"], line, "{warning}");
+    assert!(warning["file"].as_str().unwrap().ends_with("results.jsonl"), "{warning}");
+    assert!(warning["why"].as_str().unwrap().contains(why), "{warning}");
+    for text in [err, &report["notes"].to_string()] {
+        assert!(
+            text.contains("results.jsonl was changed after the run") && text.contains(&format!("line {line}")),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn results_that_were_changed_removed_or_added_are_told_with_their_line_by_every_command_that_reads_them() {
+    let project = project("true");
+    project.case("a", FAILS, "");
+    project.case("b", "", "");
+    project.case("c", "requires: {tracing: true}", "");
+    project.evals(&RUN).exits(1);
+    let path = format!("{}/results.jsonl", project.run_folder());
+    let good = project.read(&path);
+    let all: Vec<&str> = good.lines().collect();
+    let passed = all[0].replacen("\"verdict\":\"fail\"", "\"verdict\":\"pass\"", 1);
+    let mut skipped: Value = serde_json::from_str(all[2]).unwrap();
+    assert_eq!(skipped["verdict"], "skipped");
+    (skipped["verdict"], skipped["score"]) = (json!("pass"), json!(1.0));
+    skipped.as_object_mut().unwrap().remove("skipped");
+    let skipped = skipped.to_string();
+    for (lines, line, why) in [
+        (vec![&*passed, all[1], all[2]], 1, "it was changed"),
+        (vec![all[0], all[1], &skipped], 3, "run.json says that it was skipped"),
+        (vec![all[0], all[1]], 3, "the file ends before it"),
+        (vec![all[0], all[1], all[2], all[1]], 4, "only 3 trials finished"),
+        (vec![all[1], all[0], all[2]], 1, "it was changed"),
+        (vec![all[0], "{\"case\": 1}", all[2]], 2, "invalid type"),
+        (vec![all[0], "", all[2]], 2, "EOF"),
+    ] {
+        for command in [
+            &["report", "--format", "json"][..],
+            &["list", "runs"],
+            &["show", "latest"],
+            &["compare", "latest", "latest"],
+        ] {
+            project.write(&path, &lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+            let ran = project.evals(command);
+            assert!(ran.err.contains("results.jsonl was changed after the run"), "{command:?} {why}: {ran:?}");
+            if command[0] == "report" {
+                told_of_line(&ran.err, &ran.json(), line, why);
+                let summary = &ran.json()["summary"];
+                assert_eq!([&summary["pass"], &summary["fail"], &summary["skipped"]], [1, 1, 1]);
+            }
+            assert_eq!(project.read(&path), good, "{why}");
+        }
+    }
+}
+
+#[test]
+fn a_trial_that_run_json_skips_afterwards_is_told() {
+    let project = failed();
+    let path = format!("{}/run.json", project.run_folder());
+    let mut record: Value = serde_json::from_str(&project.read(&path)).unwrap();
+    record["trials"][0]["skip"] = json!("not today");
+    project.write(&path, &record.to_string());
+    does_not_count(&project, "run.json says that it was skipped");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{GradeArgs, Plan, Work};
-use crate::case::{Case, GitSource, WorkspaceSource, load_all, load_known};
-use crate::cli::run::{override_limits, record, resume};
+use crate::case::{Case, WorkspaceSource, load_all, load_known};
+use crate::cli::run::{commits, override_limits, record, resume};
 use crate::cli::{CliError, DEFAULT_RUNS, inputs};
 use crate::harness::Manifest;
 use crate::interaction::Interaction;
@@ -128,6 +128,7 @@ pub fn cases(files: &[PathBuf], source: &RunRecord) -> Result<HashMap<String, Ar
         resume::restore_ids(&mut again, source);
         cases.extend(again);
     }
+    commits::restore(&mut cases, source);
     override_limits(&mut cases, &source.options.limits)?;
     Ok(cases.into_iter().map(|case| (case.id.clone(), Arc::new(case))).collect())
 }
@@ -205,9 +206,7 @@ fn of_source(known: &CaseRecord, case: &Case) -> Result<Doubts, CliError> {
         _ => {}
     }
     let moves = match &case.workspace.source {
-        WorkspaceSource::Git(GitSource { rev, .. }) => {
-            !rev.as_ref().is_some_and(|rev| rev.len() == 40 && rev.chars().all(|c| c.is_ascii_hexdigit()))
-        }
+        WorkspaceSource::Git(source) => !source.is_fixed() && source.commit.is_none(),
         _ => false,
     };
     let doubt = "its source is a repository without a whole commit as `rev`, which may have moved on";

@@ -1,15 +1,19 @@
 //! What a run was made from, as `run.json` keeps it: the plan, digests, manifests and options, without secrets.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
-use super::{RunArgs, auto};
+use super::{RunArgs, auto, commits};
 use crate::case::Case;
+use crate::case::digest::file_digest;
 use crate::cli::CliError;
 use crate::cli::engine::default_jobs;
 use crate::cli::inputs::Inputs;
+use crate::cli::snapshot::of_run::Mode;
 use crate::interaction::Interaction;
 use crate::judge::Chosen;
-use crate::run::{CaseRecord, HarnessRecord, RunOptions, RunRecord, TrialRecord, names};
+use crate::run::{CaseRecord, HarnessRecord, PriceRecord, RunOptions, RunRecord, TrialRecord, names};
 use crate::secrets::Masker;
 
 /// The policy that asks a person, as its word stands in the record.
@@ -28,6 +32,7 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
     let harnesses =
         inputs.catalog.entries().filter(|entry| trials.iter().any(|trial| trial.harness == entry.manifest.name));
     let mut record = RunRecord {
+        prices: Some(PriceRecord::now()),
         label: args.label.clone(),
         cases,
         harnesses: harnesses.map(|entry| HarnessRecord::of(&entry.manifest, entry.origin.to_string())).collect(),
@@ -54,8 +59,46 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
     let planned = record.trials.iter().filter(|trial| trial.skip.is_none());
     let manual = |id: &str| record.cases.iter().any(|case| case.id == id && case.interaction == MANUAL);
     record.manual = planned.map(|trial| &*trial.case).any(manual);
+    record_judged_by(&mut record, &inputs.cases, args.snapshot)?;
     begin(&mut record);
     Ok(record)
+}
+
+/// Records digests of the files that the trials are judged by beside their cases.
+///
+/// # Errors
+/// One of the files cannot be read.
+pub fn record_judged_by(record: &mut RunRecord, cases: &[Case], mode: Option<Mode>) -> Result<(), CliError> {
+    for known in &mut record.cases {
+        let Some(case) = cases.iter().find(|case| case.id == known.id) else { continue };
+        // What a run accepts by itself is no input of it.
+        let of_case =
+            |trial: &&TrialRecord| mode != Some(Mode::Update) && trial.case == known.id && trial.skip.is_none();
+        let cells = record.trials.iter().filter(of_case).map(|trial| (&*trial.harness, trial.model.as_deref()));
+        let files = case.judged_by(cells)?;
+        known.judged_by = digests(files, case)?;
+    }
+    Ok(())
+}
+
+fn digests(files: BTreeSet<PathBuf>, case: &Case) -> Result<BTreeMap<PathBuf, String>, CliError> {
+    let digest = |file: PathBuf| match file_digest(&file) {
+        Ok(digest) => Ok((file, digest)),
+        Err(error) => {
+            let (shown, file) = (case.shown().display().to_string(), file.display());
+            Err(CliError::unreadable(format!(
+                "{shown}: {file}, which its trials are judged by, cannot be read: {error}"
+            )))
+        }
+    };
+    files.into_iter().map(digest).collect()
+}
+
+/// Returns true if a grader of a case judges by a file that is another one than when the run began.
+pub fn is_judged_by_others(known: &CaseRecord, case: &Case) -> Result<bool, CliError> {
+    let files = known.judged_by.keys().filter(|file| case.is_graded_by(file)).cloned().collect();
+    let now = digests(files, case)?;
+    Ok(now.iter().any(|(file, digest)| known.judged_by.get(file) != Some(digest)))
 }
 
 /// Says who begins a run, when and by which command. Masks what people wrote freely.
@@ -115,6 +158,8 @@ pub fn case_record(case: &Case, interaction: Option<&Interaction>) -> Result<Cas
         path: case.file.clone(),
         digest,
         workspace: Some(workspace),
+        judged_by: BTreeMap::new(),
+        resolved: commits::resolved(case),
         played: Some(played),
         mixed: false,
         tags: case.tags.clone(),

@@ -5,9 +5,9 @@ use std::io::Write;
 
 use clap::ValueEnum;
 
-use super::record::{case_record, mask};
-use super::{Prepared, RunArgs, override_limits, ready};
-use crate::case::Case;
+use super::record::{case_record, is_judged_by_others, mask, record_judged_by};
+use super::{Prepared, RunArgs, commits, override_limits, ready};
+use crate::case::{Case, WorkspaceSource};
 use crate::cli::{CliError, inputs, judges, terminal};
 use crate::interaction::Interaction;
 use crate::judge::{Chosen, joined};
@@ -15,7 +15,7 @@ use crate::model_client::ModelName;
 use crate::result::TrialResult;
 use crate::run::folder::{self, RunFolder};
 use crate::run::journal::{TrialKey, TrialState};
-use crate::run::{RunOptions, RunRecord, TrialRecord};
+use crate::run::{PriceRecord, RunOptions, RunRecord, TrialRecord};
 use crate::runner::Ran;
 use crate::verdict::Verdict;
 
@@ -59,20 +59,27 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     override_limits(&mut inputs.cases, &record.options.limits)?;
     let now = judges::chosen(&args.judges, &inputs.catalog)?;
     let changed = changed(&inputs, &record)?;
+    let before = record.clone();
+    if !args.dry_run {
+        resolve_again(&mut inputs.cases, &mut record, &changed, args)?;
+    }
     super::scripts::check(&inputs, &record.trials)?;
     if !args.dry_run {
         super::sandboxes::check(&inputs, &record.trials, &record.options)?;
     }
     let states = run.states()?;
     let mut redo: HashSet<TrialKey> = HashSet::new();
-    match (changed.is_empty(), args.changed) {
+    let prices = PriceRecord::now();
+    let other_prices = record.prices.as_ref().is_some_and(|known| *known != prices);
+    match (changed.is_empty() && !other_prices, args.changed) {
         (true, _) | (false, Some(Changed::Keep)) => {}
         (false, Some(Changed::Rerun)) => {
             let affected = |trial: &&TrialRecord| changed.contains(&trial.case) || changed.contains(&trial.harness);
             redo.extend(record.trials.iter().filter(affected).map(TrialRecord::key));
         }
         (false, None) => {
-            let names: Vec<String> = changed.iter().map(|name| format!("`{name}`")).collect();
+            let mut names: Vec<String> = changed.iter().map(|name| format!("`{name}`")).collect();
+            names.extend(other_prices.then(|| "the price table".to_owned()));
             return Err(CliError::unreadable(format!(
                 "since run {} began, {} changed; go on with what is there now by --changed keep, or run those trials again by --changed rerun",
                 record.run,
@@ -111,8 +118,8 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
             redo.insert(trial.key());
         }
     }
+    record.prices = record.prices.map(|_| prices);
     let chosen = same_judges(&run, &record, now, &redo)?;
-    let before = record.clone();
     record.options.judges = chosen;
     record.options.env.extend(args.env.iter().cloned());
     record.options.env.sort();
@@ -121,10 +128,34 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     if !changed.is_empty() {
         note_changes(&mut record, &changed, &inputs, (&states, &redo), interaction.as_ref())?;
     }
+    record_judged_by(&mut record, &inputs.cases, args.snapshot)?;
     if record != before && !args.dry_run {
         run.write_record(&record)?;
     }
     Ok(ready(run, record, inputs, interaction, redo))
+}
+
+/// The commits of the run are those that its cases go on with. What has changed since is resolved anew, and so is what
+/// could not be resolved when the run began.
+fn resolve_again(
+    cases: &mut [Case],
+    record: &mut RunRecord,
+    changed: &[String],
+    args: &RunArgs,
+) -> Result<(), CliError> {
+    commits::restore(cases, record);
+    for case in cases.iter_mut().filter(|case| changed.contains(&case.id)) {
+        if let (WorkspaceSource::Git(source), Some(Changed::Rerun)) = (&mut case.workspace.source, args.changed) {
+            source.commit = None;
+        }
+    }
+    commits::resolve(cases, &record.trials)?;
+    for known in record.cases.iter_mut().filter(|known| known.resolved.is_none()) {
+        if let Some(case) = cases.iter().find(|case| case.id == known.id) {
+            known.resolved = commits::resolved(case);
+        }
+    }
+    Ok(())
 }
 
 /// Who judges from here on: those of the plan. Other ones only where nobody has judged what stays.
@@ -193,6 +224,8 @@ fn failed_again(
     derived.harnesses.retain(|harness| trials.iter().any(|trial| trial.harness == harness.name));
     // It is made from what is there now, also where the user kept what had changed.
     renew(&mut derived, inputs, interaction, &|_| true)?;
+    derived.trials.clone_from(&trials);
+    record_judged_by(&mut derived, &inputs.cases, args.snapshot)?;
     super::record::begin(&mut derived);
     // A score that was asked of the whole run is not asked of what failed in it.
     derived.options = RunOptions { fail_under: args.fail_under, ..super::options(args, &derived.options) };
@@ -286,7 +319,8 @@ fn changed(inputs: &inputs::Inputs, record: &RunRecord) -> Result<Vec<String>, C
     for known in &record.cases {
         let now = inputs.cases.iter().find(|case| case.id == known.id);
         let digest = now.map(digest).transpose()?;
-        if known.mixed || digest.as_deref() != Some(known.digest.as_str()) {
+        let others = now.map(|case| is_judged_by_others(known, case)).transpose()?.unwrap_or_default();
+        if known.mixed || others || digest.as_deref() != Some(known.digest.as_str()) {
             changed.push(known.id.clone());
         }
     }
