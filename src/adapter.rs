@@ -126,6 +126,9 @@ pub trait Translate: Send {
         &[]
     }
 
+    /// A line that the agent printed on standard error.
+    fn stderr(&mut self, _line: &str) {}
+
     /// The end of what the agent printed on standard error, told before the session is over.
     fn last_words(&mut self, _stderr: &str) {}
 
@@ -221,7 +224,10 @@ impl Translation {
                 self.translator.recv(line, &mut self.recorder);
             }
             Dir::Send => self.translator.send(line, &mut self.recorder),
-            Dir::Stderr => self.ending.stderr(&line.line),
+            Dir::Stderr => {
+                self.translator.stderr(&line.line);
+                self.ending.stderr(&line.line);
+            }
             Dir::Exit => match serde_json::from_str(&line.line) {
                 Ok(exit) => self.ending.exit = Some(exit),
                 Err(_) => self.recorder.notice("malformed_exit", line.line.clone()),

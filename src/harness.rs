@@ -66,6 +66,9 @@ pub struct Manifest {
     /// it offers and whose needs are met is called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub authenticate: Vec<login::Method>,
+    /// What the manifest's variables, files and methods for the login were verified by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<login::Evidence>,
     /// How to install it; printed when the program is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
@@ -118,6 +121,11 @@ pub struct Manifest {
     /// For `acp`: texts that the agent's program writes into its messages, told by a whole chunk. They are notices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub program_text: Vec<Pattern>,
+    /// For `acp`: how the agent's program reports on standard error that a request to its model failed, if it then answers
+    /// the prompt with `refusal`. The first group is the cause. Patterns are found in what the program printed since the
+    /// prompt, or since the last update of a tool call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refusal_error: Vec<Pattern>,
     /// For `acp`: the exit code of a command, as the agent's output of it tells it: patterns with one group. They are
     /// looked for in the results of calls that execute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -197,6 +205,7 @@ impl Manifest {
             env: Env::default(),
             requires_env: Vec::new(),
             authenticate: Vec::new(),
+            login: None,
             install: None,
             downloads: false,
             version: Vec::new(),
@@ -213,6 +222,7 @@ impl Manifest {
             gateway: None,
             error_text: Vec::new(),
             program_text: Vec::new(),
+            refusal_error: Vec::new(),
             exit_text: Vec::new(),
             exit: BTreeMap::new(),
             agent_info: None,

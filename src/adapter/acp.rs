@@ -156,6 +156,12 @@ impl Translate for Translator {
         }
     }
 
+    fn stderr(&mut self, line: &str) {
+        if self.conventions.heeds_stderr() && self.turn.open > 0 {
+            self.turn.printed(line);
+        }
+    }
+
     fn ends(&self, line: &WireLine) -> bool {
         rpc::parse(&line.line)
             .any(|message| matches!(&message, Message::Response { id, .. } if self.asked.contains_key(&rpc::key(id))))

@@ -34,6 +34,55 @@ impl Method {
     }
 }
 
+/// What the variables, files and methods that a manifest names for the login were verified by.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Evidence {
+    /// How they were verified. An empty list means that they were not.
+    pub by: Vec<VerifiedBy>,
+    /// The version that was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// What else a user needs to know of the login, and for an unverified one why it is not verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+impl Evidence {
+    /// How the login was verified, in words: `source code, started (1.0.41)`, or `unverified`.
+    pub fn told(&self) -> String {
+        if self.by.is_empty() {
+            return "unverified".to_owned();
+        }
+        let by: Vec<&str> = self.by.iter().map(|by| by.words()).collect();
+        let version = self.version.as_ref().map(|version| format!(" ({version})")).unwrap_or_default();
+        format!("{}{version}", by.join(", "))
+    }
+}
+
+/// A way to verify what a manifest says of a login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VerifiedBy {
+    /// The agent was started, and its answers show it.
+    Started,
+    /// The agent's published code, or the program itself, has it.
+    Source,
+    /// The documentation of the agent's maker says it.
+    Documentation,
+}
+
+impl VerifiedBy {
+    /// The way in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Source => "source code",
+            Self::Documentation => "documentation",
+        }
+    }
+}
+
 /// Variables whose names stand in a file of the user's home, such as the `env_key` of Codex's configuration. They are
 /// passed on, and their values are masked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,6 +138,9 @@ pub struct Login {
     /// The ids of the methods that the agent listed; absent if it was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<Vec<String>>,
+    /// What the manifest's entries for the login were verified by; absent if the manifest does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
 }
 
 /// A variable of the user's environment.
@@ -151,6 +203,7 @@ impl Login {
             files: copied.iter().map(file).collect(),
             methods: manifest.authenticate.iter().map(offered).collect(),
             offered: None,
+            evidence: manifest.login.clone(),
         }
     }
 

@@ -103,6 +103,13 @@ fn login_lines(login: &Login) -> Vec<String> {
     let known = |id: &&String| login.methods.iter().any(|method| method.method == **id);
     let others = login.offered.iter().flatten().filter(|id| !known(id)).cloned().collect();
     add("method that needs a person", others);
+    if let Some(evidence) = &login.evidence {
+        let note = evidence.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+        lines.push(match evidence.by.is_empty() {
+            true => format!("login not verified{note}"),
+            false => format!("login verified by {}{note}", evidence.told()),
+        });
+    }
     lines
 }
 

@@ -1,6 +1,7 @@
 //! The agents of the protocol's registry: each has a manifest, `acp:ID` names it everywhere, and the docs list it.
 
 use evals::harness::Tier;
+use evals::harness::login::Login;
 use serde_json::{Value, json};
 
 use crate::project::Project;
@@ -197,4 +198,74 @@ fn the_table_in_the_docs_is_the_programs_own() {
     let docs = std::fs::read_to_string(docs).unwrap();
     let message = "docs/harnesses.md: put in what `evals harness list --registry --format markdown` prints";
     assert!(docs.contains(&table), "{message}:\n{table}");
+}
+
+/// Those that work without a login, and the recipe for a command of one's own.
+const NO_LOGIN: [&str; 4] = ["command", "demo", "demo-stream", "demo-text"];
+
+/// The table of `docs/logins.md`: a row for each agent, made from its manifest.
+fn logins() -> String {
+    let mut table = String::from(
+        "| harness | variables | files | ACP method | verified by | note |\n| --- | --- | --- | --- | --- | --- |\n",
+    );
+    for manifest in evals::embedded::manifests() {
+        if NO_LOGIN.contains(&manifest.name.as_str()) {
+            continue;
+        }
+        let login = Login::of(manifest, &std::collections::BTreeMap::new());
+        let list = |mut items: Vec<String>| {
+            items.dedup();
+            items.join(", ")
+        };
+        let required = |required: bool| if required { " (required)" } else { "" };
+        let mut variables: Vec<String> =
+            login.variables.iter().map(|it| format!("`{}`{}", it.name, required(it.required))).collect();
+        variables.extend(manifest.env.named_in.iter().map(|it| format!("those named in `~/{}`", it.file.display())));
+        let files = login.files.iter().map(|it| format!("`~/{}`", it.path)).collect();
+        let methods = login.methods.iter().map(|it| format!("`{}`", it.method)).collect();
+        let evidence =
+            login.evidence.unwrap_or_else(|| panic!("{} does not say how its login was verified", manifest.name));
+        let note = evidence.note.as_deref().unwrap_or_default().replace('|', "\\|");
+        let row = [list(variables), list(files), list(methods), evidence.told(), note];
+        table += &format!("| `{}` | {} |\n", manifest.name, row.join(" | "));
+    }
+    table
+}
+
+/// With `EVALS_DOCS=write` in the environment, the table is written anew.
+#[test]
+fn the_table_of_logins_is_that_of_the_manifests() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/logins.md");
+    let docs = std::fs::read_to_string(&path).unwrap();
+    let start = docs.find("| harness |").unwrap();
+    let length = docs[start..].find("\n\n").map_or(docs.len() - start, |end| end + 1);
+    let (table, made) = (&docs[start..start + length], logins());
+    if std::env::var("EVALS_DOCS").is_ok_and(|value| value == "write") {
+        std::fs::write(&path, docs.replace(table, &made)).unwrap();
+    } else {
+        assert!(table == made, "docs/logins.md: run this test with EVALS_DOCS=write; it should be\n{made}");
+    }
+}
+
+#[test]
+fn no_login_claims_more_than_was_verified() {
+    for manifest in evals::embedded::manifests() {
+        let name = manifest.name.as_str();
+        let Some(evidence) = &manifest.login else {
+            assert!(NO_LOGIN.contains(&name), "{name}");
+            continue;
+        };
+        assert!(!NO_LOGIN.contains(&name), "{name}");
+        // What was looked at has a version, and what was not says why.
+        let looked = evidence.by.iter().any(|by| by.words() != "documentation");
+        assert!(!looked || evidence.version.is_some(), "{name} has no version");
+        assert!(!evidence.by.is_empty() || evidence.note.is_some(), "{name} is unverified and does not say why");
+        // A key in the environment is masked.
+        for method in &manifest.authenticate {
+            for variable in &method.env {
+                assert!(manifest.env.pass.contains(variable), "{name}: {variable}");
+                assert!(manifest.env.secret.contains(variable), "{name}: {variable}");
+            }
+        }
+    }
 }

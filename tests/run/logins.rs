@@ -157,6 +157,17 @@ fn a_check_says_what_a_login_needs_and_what_of_it_is_there() {
         .evals(&["harness", "check", "away"])
         .says("login by variable: A_TOKEN (not set)")
         .says("it is not installed");
+    // What the manifest's entries were verified by stands with them.
+    for (login, says) in [
+        ("{by: [source, started], version: 1.2.3}", "login verified by source code, started (1.2.3)"),
+        ("{by: [documentation], note: a key is enough}", "login verified by documentation: a key is enough"),
+        ("{by: [], note: there is no public package}", "login not verified: there is no public package"),
+    ] {
+        project.harness("away", &format!("adapter: acp\ncommand: [not-there]\nlogin: {login}"));
+        project.evals(&["harness", "check", "away"]).says(says);
+    }
+    let checked = project.evals(&["harness", "check", "away", "--format", "json"]).json();
+    assert_eq!(checked["checks"][0]["login"]["evidence"], json!({"by": [], "note": "there is no public package"}));
 }
 
 #[test]
@@ -164,9 +175,10 @@ fn every_shipped_agent_with_an_account_says_how_it_logs_in() {
     // These need no account: the demo, an example, and one that runs its model on this machine.
     let without = ["demo", "demo-stream", "demo-text", "command", "sigit"];
     for manifest in evals::embedded::manifests() {
-        let login = evals::harness::login::Login::of(manifest, &std::collections::BTreeMap::new());
+        let mut login = evals::harness::login::Login::of(manifest, &std::collections::BTreeMap::new());
+        let noted = login.evidence.take().and_then(|evidence| evidence.note).is_some_and(|note| note.contains("login"));
         let told = manifest.quirks.iter().any(|quirk| quirk.contains("login"));
-        assert!(!login.is_empty() || without.contains(&manifest.name.as_str()) || told, "{}", manifest.name);
+        assert!(!login.is_empty() || without.contains(&manifest.name.as_str()) || told || noted, "{}", manifest.name);
         for variable in &login.variables {
             let masked = manifest.env.secret.contains(&variable.name) || evals::secrets::looks_secret(&variable.name);
             assert!(masked, "{}: {}", manifest.name, variable.name);

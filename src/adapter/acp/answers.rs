@@ -245,6 +245,15 @@ impl Translator {
                 if let Some(shown) = known {
                     return Answer::Failed { category: errors::by_text(shown), detail: shown.to_owned() };
                 }
+                if reason == StopReason::Refusal
+                    && let Some(cause) = self.conventions.failure_in(&self.turn.printed)
+                {
+                    let category = match errors::by_text(cause) {
+                        ErrorCategory::Protocol => ErrorCategory::Provider,
+                        category => category,
+                    };
+                    return Answer::Failed { category, detail: cause.to_owned() };
+                }
                 Answer::Ended { reason, detail }
             }
             answer => answer,

@@ -14,6 +14,7 @@ pub struct Conventions {
     pub usage: UsageConvention,
     error_text: Vec<Pattern>,
     program_text: Vec<Pattern>,
+    refusal_error: Vec<Pattern>,
     exit_text: Vec<Pattern>,
     unattended_modes: Vec<NameGlob>,
     /// Nobody named a harness: the agent's own name may.
@@ -28,6 +29,7 @@ impl Conventions {
             usage: manifest.usage.clone(),
             error_text: manifest.error_text.clone(),
             program_text: manifest.program_text.clone(),
+            refusal_error: manifest.refusal_error.clone(),
             exit_text: manifest.exit_text.clone(),
             unattended_modes: manifest.unattended_modes.clone(),
             // The manifest of a recording names a file, and says nothing of the agent that it was made with.
@@ -75,6 +77,16 @@ impl Conventions {
     /// Whether the agent's program wrote this chunk of a message, and not its model.
     pub fn is_program_text(&self, chunk: &str) -> bool {
         self.program_text.iter().any(|pattern| pattern.is_match(chunk))
+    }
+
+    /// Returns true if standard error can say that a refusal was a failed request.
+    pub fn heeds_stderr(&self) -> bool {
+        !self.refusal_error.is_empty()
+    }
+
+    /// The cause of a failed request to the model, if the program reported one before it answered with a refusal.
+    pub fn failure_in<'a>(&self, printed: &'a str) -> Option<&'a str> {
+        self.refusal_error.iter().find_map(|pattern| pattern.first_group(printed)).map(str::trim)
     }
 
     /// The exit code that the output of a command tells.

@@ -11,6 +11,9 @@ use crate::trace::{Attachment, Role};
 /// Bytes of a prompt that an echo is compared with.
 const MAX_ECHO: usize = 1 << 20;
 
+/// Bytes of standard error that are kept, at least.
+const MAX_PRINTED: usize = 16 << 10;
+
 /// Where the session's prompts stand.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
@@ -26,6 +29,20 @@ pub(super) struct Turn {
     pub(super) program_said: Option<String>,
     /// A prompt's answer told its usage.
     pub(super) told_usage: bool,
+    /// What the program printed on standard error since the prompt, or since the last update of a tool call.
+    pub(super) printed: String,
+}
+
+impl Turn {
+    /// The program printed a line on standard error. Of much text the end is kept.
+    pub(super) fn printed(&mut self, line: &str) {
+        self.printed.push_str(line);
+        self.printed.push('\n');
+        if self.printed.len() > 2 * MAX_PRINTED {
+            let from = self.printed.ceil_char_boundary(self.printed.len() - MAX_PRINTED);
+            self.printed.drain(..from);
+        }
+    }
 }
 
 /// The last prompt, to know an echo of it by.
@@ -93,6 +110,7 @@ impl Translator {
         self.turn.answer = None;
         self.turn.system_error = false;
         self.turn.program_said = None;
+        self.turn.printed.clear();
         // Whatever failed before did not keep anyone from prompting.
         self.setup = None;
         let Value::Object(mut params) = params else { return };

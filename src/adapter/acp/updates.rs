@@ -27,6 +27,10 @@ impl Translator {
         if self.is_over() && gives_events(&word) {
             self.once("late_update", &word, || format!("{word} after the prompt was answered"), recorder);
         }
+        if word.starts_with("tool_call") {
+            // The model answered: a request that failed before was made again.
+            self.turn.printed.clear();
+        }
         match word.as_str() {
             "user_message_chunk" => self.speak(None, update, &meta, recorder),
             "agent_message_chunk" => self.speak(Some(Voice::Agent), update, &meta, recorder),

@@ -167,3 +167,35 @@ fn an_error_shown_as_an_answer_is_an_error() {
         assert_eq!(script.done().ended(), ended, "{text}");
     }
 }
+
+#[test]
+fn a_refusal_after_a_failed_request_is_an_error() {
+    let manifest: Manifest = serde_yaml::from_str("{name: m, adapter: acp, refusal-error: ['^Failed: (.*)']}").unwrap();
+    let provider = (StopReason::Error, Some(ErrorCategory::Provider));
+    for (printed, called, ended) in [
+        ("Failed: Connection error....", false, provider),
+        ("Failed: out of luck", false, provider),
+        ("Failed: 429 Too Many Requests", false, (StopReason::Error, Some(ErrorCategory::RateLimit))),
+        ("All is well", false, (StopReason::Refusal, None)),
+        // The model answered with a call after that, and what it refused then is its own.
+        ("Failed: Connection error....", true, (StopReason::Refusal, None)),
+    ] {
+        let mut script = Script::of(&manifest);
+        script.open();
+        script.line(Dir::Stderr, "Failed: before the prompt");
+        script.prompt(3, "do it");
+        script.line(Dir::Stderr, printed);
+        if called {
+            script.update(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "Read", "kind": "read"}));
+        }
+        script.recv(json!({"id": 3, "result": {"stopReason": "refusal"}}));
+        assert_eq!(script.end().ended(), ended, "{printed}, {called}");
+    }
+    // An agent that went on to answer has answered.
+    let mut script = Script::of(&manifest);
+    script.open();
+    script.prompt(3, "do it");
+    script.line(Dir::Stderr, "Failed: Connection error....");
+    script.say("Done.");
+    assert_eq!(script.done().ended(), (StopReason::EndTurn, None));
+}
