@@ -116,7 +116,7 @@ const SILENT: [(&str, &[&str]); 6] = [
             "qwen-stream",
         ],
     ),
-    ("content-filter", &["qwen", "qwen-stream"]),
+    ("content-filter", &["copilot", "gemini", "gemini-stream", "qwen", "qwen-stream", "vibe", "vibe-stream"]),
     (
         "refusal",
         &[
