@@ -212,6 +212,9 @@ impl Translation {
     pub fn line(&mut self, line: &WireLine) {
         self.lines += 1;
         self.recorder.at(line.at_ms, self.lines);
+        if !matches!(line.dir, Dir::Engine) {
+            self.recorder.quote(&line.line);
+        }
         self.recorder.weigh(line.line.len());
         if let Some(cut) = line.cut {
             self.recorder.notice("line_cut", format!("{cut} bytes were cut off a line that was too long"));

@@ -467,3 +467,61 @@ fn the_agents_bare_output_tells_the_same_calls_and_end() {
         assert_eq!(bare.header.agent, whole.header.agent);
     }
 }
+
+/// The most memory that a program took, in MB, and what it printed.
+fn peak_of(command: &mut std::process::Command) -> (u64, std::process::ExitStatus) {
+    let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut peak = 0;
+    loop {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+        let kb: u64 = line.and_then(|line| line.split_ascii_whitespace().nth(1)?.parse().ok()).unwrap_or(0);
+        peak = peak.max(kb / 1024);
+        if let Some(status) = child.try_wait().unwrap() {
+            return (peak, status);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn calls_that_never_close_take_no_memory_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let call = |n: usize| {
+        json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": {
+            "sessionUpdate": "tool_call", "toolCallId": format!("call_{n}"), "title": format!("Read the file {n}"),
+            "kind": "read", "status": "in_progress", "rawInput": {"path": format!("src/{n}.rs")}}}})
+    };
+    let late = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": {
+        "sessionUpdate": "tool_call_update", "toolCallId": "call_0", "status": "failed"}}});
+    let mut peaks = Vec::new();
+    for calls in [11_000, 80_000] {
+        let (from, to) = (folder.path().join("session.jsonl"), folder.path().join("trace.jsonl"));
+        let mut lines: Vec<String> = (0..calls).map(|n| call(n).to_string()).collect();
+        lines.push(late.to_string());
+        fs::write(&from, lines.join("\n")).unwrap();
+        drop(lines);
+        let mut import = std::process::Command::new(env!("CARGO_BIN_EXE_evals"));
+        let (peak, status) = peak_of(import.args(["import", "--adapter", "acp"]).arg(&from).arg("-o").arg(&to));
+        assert!(status.success());
+        peaks.push(peak);
+        let text = fs::read_to_string(&to).unwrap();
+        // The graders' joiner gives each call with its result.
+        let reader = evals::trace::jsonl::Reader::new(std::io::Cursor::new(&text)).unwrap();
+        let (mut joiner, mut joined, mut codes) = (Joiner::default(), 0, Vec::new());
+        for event in reader {
+            let event = event.unwrap();
+            if let Body::Notice { code, .. } = &event.body {
+                codes.push(code.clone());
+            }
+            for call in joiner.event(&event) {
+                assert_eq!((call.status, call.is_cut), (CallStatus::Unfinished, true));
+                joined += 1;
+            }
+        }
+        assert_eq!((joined, joiner.rest().len()), (calls, 0));
+        codes.sort();
+        assert_eq!(codes, ["late_update", "too_many_open_calls"]);
+    }
+    assert!(peaks[1] < peaks[0] + 20, "from {} MB to {} MB", peaks[0], peaks[1]);
+}

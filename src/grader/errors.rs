@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::lists::said;
+use super::matcher::CUT;
 use super::{Body, Evidence, Judge, Subject, words};
 use crate::grade::Grade;
 use crate::trace::{CallStatus, ToolKind};
@@ -43,6 +44,7 @@ impl Body for Errors {
             first: Vec::new(),
             over: Vec::new(),
             by_kind: BTreeMap::new(),
+            unknown: 0,
         }))
     }
 }
@@ -61,6 +63,8 @@ struct Failure {
 struct OfKind {
     /// The last step in which one succeeded.
     last_ok: Option<u64>,
+    /// The last step with a call of which it is unknown how it ended.
+    last_unknown: Option<u64>,
     /// Those that failed in the latest steps. Where none of these is left behind, none is.
     failed: Vec<Failure>,
 }
@@ -80,6 +84,8 @@ struct ErrorsJudge {
     /// Events of those that were too many.
     over: Vec<u64>,
     by_kind: BTreeMap<ToolKind, OfKind>,
+    /// Calls of which it is unknown how they ended.
+    unknown: u64,
 }
 
 impl Judge for ErrorsJudge {
@@ -87,6 +93,10 @@ impl Judge for ErrorsJudge {
         let step = call.call.step;
         let of_kind = self.by_kind.entry(call.call.kind).or_default();
         match call.status {
+            _ if call.is_cut => {
+                self.unknown += 1;
+                of_kind.last_unknown = of_kind.last_unknown.max(Some(step));
+            }
             CallStatus::Ok => {
                 of_kind.last_ok = Some(of_kind.last_ok.map_or(step, |last| last.max(step)));
             }
@@ -121,7 +131,10 @@ impl Judge for ErrorsJudge {
         let mut checks = Checks::default();
         if let Some(max) = self.wanted.max {
             let failed = words::count(self.count, "call");
-            if self.count <= max {
+            if self.count <= max && self.unknown > max - self.count {
+                let unknown = words::count(self.unknown, "call");
+                checks.unknown(format!("{failed} failed, and how {unknown} ended is unknown: {CUT}"));
+            } else if self.count <= max {
                 checks.held(format!("{failed} failed, at most {max} allowed"), []);
             } else {
                 let all: Vec<&Failure> = self.first.iter().collect();
@@ -129,9 +142,16 @@ impl Judge for ErrorsJudge {
             }
         }
         if self.wanted.recovered {
-            let mut open: Vec<&Failure> = self.by_kind.values().flat_map(OfKind::open).collect();
+            // A call that may have succeeded may have followed.
+            let surely = |of_kind: &OfKind, failure: &Failure| of_kind.last_unknown.is_none_or(|it| it <= failure.step);
+            let open = self.by_kind.values().flat_map(|it| it.open().filter(move |failure| surely(it, failure)));
+            let mut open: Vec<&Failure> = open.collect();
             open.sort_by_key(|failure| failure.seq);
-            if open.is_empty() {
+            if open.is_empty() && self.unknown > 0 {
+                let unknown = words::count(self.unknown, "call");
+                checks
+                    .unknown(format!("whether each failure was followed by a success is unknown for {unknown}: {CUT}"));
+            } else if open.is_empty() {
                 let reason = match self.count {
                     0 => "no call failed",
                     _ => "after each call that failed, one of its kind succeeded",

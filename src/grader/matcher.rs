@@ -53,6 +53,9 @@ pub struct Matcher {
     pub(super) compiled: Compiled,
 }
 
+/// Why it is unknown how a call ended.
+pub const CUT: &str = "so many calls were open that the engine ended the oldest ones";
+
 /// How a call ended, as a matcher asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -120,6 +123,8 @@ pub struct Subject<'a> {
     pub parent: Option<&'a str>,
     /// How it ended.
     pub status: CallStatus,
+    /// The engine ended the call because too many were open: how the agent ended it is unknown.
+    pub is_cut: bool,
     /// When it was announced.
     pub at_ms: u64,
     /// When its result came.
@@ -144,6 +149,7 @@ impl<'a> Subject<'a> {
             call: &call.call,
             parent: call.parent.as_deref(),
             status: call.status,
+            is_cut: call.is_cut,
             at_ms: call.at_ms,
             result_at_ms: call.result_at_ms,
             output: call.output.as_deref(),
@@ -162,6 +168,19 @@ impl<'a> Subject<'a> {
 
     fn workspace(&self) -> Option<&'a str> {
         self.reading.workspace.as_deref()
+    }
+
+    /// Whether the call was carried out, as far as it is known.
+    pub fn carried_out(&self) -> Judgement {
+        if self.is_cut { Judgement::Unknown } else { self.status.carried_out().into() }
+    }
+
+    /// Whether the call ended in one of these ways.
+    fn ended(&self, ways: &OneOrList<Status>) -> Judgement {
+        if self.is_cut && !ways.iter().any(|way| *way == Status::Any) {
+            return Judgement::Unknown;
+        }
+        ways.iter().any(|way| way.fits(self.status)).into()
     }
 
     /// The paths it touches, relative to the workspace where they lie in it, if they were shown.
@@ -222,7 +241,8 @@ impl<'a> Subject<'a> {
 impl Matcher {
     /// Whether a call fits that is wanted: where no status is named, one that was carried out.
     pub fn finds(&self, call: &Subject<'_>) -> Judgement {
-        Judgement::from(self.status.is_some() || call.status.carried_out()).and(|| self.fits(call))
+        let counts = if self.status.is_some() { Judgement::True } else { call.carried_out() };
+        counts.and(|| self.fits(call))
     }
 
     /// Whether a call fits, however it ended where no status is named. A key about something that was not shown is
@@ -230,14 +250,14 @@ impl Matcher {
     pub fn fits(&self, call: &Subject<'_>) -> Judgement {
         let Self { kind, name, path, input, command, args, match_args, status, agent, compiled } = self;
         let is_of_kind = kind.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| *kind == call.call.kind));
-        let ended_so = status.as_ref().is_none_or(|list| list.iter().any(|status| status.fits(call.status)));
         let is_speaker = agent.is_none_or(|agent| match agent {
             Speaker::Main => call.parent.is_none(),
             Speaker::Sub => call.parent.is_some(),
             Speaker::Any => true,
         });
         let unless = Judgement::True;
-        Judgement::from(is_of_kind && ended_so && is_speaker)
+        Judgement::from(is_of_kind && is_speaker)
+            .and(|| status.as_ref().map_or(unless, |ways| call.ended(ways)))
             .and(|| name.as_ref().map_or(unless, |glob| name_fits(glob, call.call.name.as_deref())))
             .and(|| path.as_ref().map_or(unless, |glob| self.path_fits(glob, call)))
             .and(|| command.as_ref().map_or(unless, |pattern| command_fits(pattern, call.command())))

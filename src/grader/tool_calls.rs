@@ -13,7 +13,7 @@ use super::beside::{Beside, Split};
 use super::checks::Checks;
 use super::entry::add_properties;
 use super::lists::{filled, said};
-use super::matcher::{Matcher, refuse_list};
+use super::matcher::{CUT, Matcher, refuse_list};
 use super::sequence::{Follow, Made};
 use super::{Body, Evidence, Judge, Subject, words};
 use crate::grade::Grade;
@@ -185,6 +185,7 @@ impl Body for ToolCalls {
             order: Order::new(self.order.len()),
             attempts: Found::default(),
             carried_out: 0,
+            perhaps_carried_out: 0,
             by_kind: BTreeMap::new(),
             labels: Vec::new(),
         }))
@@ -287,6 +288,8 @@ struct CallsJudge {
     order: Order,
     attempts: Found,
     carried_out: u64,
+    /// Calls of which it is unknown whether they were carried out.
+    perhaps_carried_out: u64,
     by_kind: BTreeMap<ToolKind, Found>,
     labels: Vec<String>,
 }
@@ -298,7 +301,8 @@ impl Judge for CallsJudge {
         }
         let none = self.wanted.none.then_some(0);
         self.attempts.add(call, self.wanted.max.into_iter().chain(none).min());
-        self.carried_out += u64::from(call.status.carried_out());
+        self.carried_out += u64::from(call.carried_out().is_true());
+        self.perhaps_carried_out += u64::from(call.carried_out().is_unknown());
         let kind = call.call.kind;
         if let Some(limit) = self.wanted.max_by_kind.get(&kind) {
             self.by_kind.entry(kind).or_default().add(call, Some(*limit));
@@ -445,7 +449,13 @@ impl CallsJudge {
         let attempts = &self.attempts;
         if let Some(min) = self.wanted.min {
             let reason = format!("{} carried out, at least {min} wanted", words::count(self.carried_out, "call"));
-            checks.either(self.carried_out >= min, reason, []);
+            let at_most = self.carried_out + self.perhaps_carried_out;
+            if self.carried_out < min && at_most >= min {
+                let unknown = words::count(self.perhaps_carried_out, "call");
+                checks.unknown(format!("{reason}; whether {unknown} more were is unknown: {CUT}"));
+            } else {
+                checks.either(self.carried_out >= min, reason, []);
+            }
         }
         if let Some(max) = self.wanted.max {
             let reason = format!("{} made, at most {max} allowed", words::count(attempts.count, "call"));

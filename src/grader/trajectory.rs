@@ -326,12 +326,12 @@ impl Judge for TrajectoryJudge {
         };
         let (surely, perhaps) = (which(Judgement::is_true), which(Judgement::may_be_true));
         // A call that was refused is none, unless it is what is expected.
-        if !call.status.carried_out() && perhaps.is_empty() {
+        if !call.carried_out().may_be_true() && perhaps.is_empty() {
             return;
         }
-        let counts = call.status.carried_out() || !surely.is_empty();
+        let counts = call.carried_out().is_true() || !surely.is_empty();
         self.is_count_unsure |= !counts;
-        if surely != perhaps {
+        if surely != perhaps || call.carried_out().is_unknown() {
             self.unsure.get_or_insert_with(|| format!("{} (event {})", call.label(), call.seq));
             self.perhaps.get_or_insert_with(|| self.surely.clone());
         }

@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use super::{Body, CallStatus, Event, FileDiff, ToolCall, ToolResult};
 
+/// The code of the notice after which the engine ends calls that the agent may end later.
+pub const TOO_MANY_OPEN_CALLS: &str = "too_many_open_calls";
+
 /// A call with its result and what was decided about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
@@ -23,6 +26,8 @@ pub struct Call {
     pub result_at_ms: u64,
     /// How it ended.
     pub status: CallStatus,
+    /// The engine ended the call because too many were open, so whether and how the agent ended it is unknown.
+    pub is_cut: bool,
     /// What it said.
     pub output: Option<String>,
     /// Changes to files that it showed.
@@ -37,6 +42,8 @@ pub struct Joiner {
     waiting: VecDeque<Waiting>,
     first: u64,
     open: HashMap<String, u64>,
+    /// The engine has begun to end calls that the agent may end later.
+    cuts: bool,
 }
 
 #[derive(Debug)]
@@ -46,6 +53,7 @@ struct Waiting {
     parent: Option<String>,
     call: ToolCall,
     result: Option<(u64, u64, ToolResult)>,
+    is_cut: bool,
 }
 
 impl Joiner {
@@ -60,6 +68,7 @@ impl Joiner {
                     parent: event.parent.clone(),
                     call: call.clone(),
                     result: None,
+                    is_cut: false,
                 });
                 Vec::new()
             }
@@ -84,10 +93,16 @@ impl Joiner {
                 Vec::new()
             }
             Body::ToolResult(result) => {
+                let is_cut = self.cuts && event.host && result.status == CallStatus::Unfinished;
                 if let Some(waiting) = self.open.remove(&result.call).and_then(|n| self.at(n)) {
+                    waiting.is_cut = is_cut;
                     waiting.result = Some((event.seq, event.at_ms, result.clone()));
                 }
                 self.ready()
+            }
+            Body::Notice { code, .. } => {
+                self.cuts |= code == TOO_MANY_OPEN_CALLS;
+                Vec::new()
             }
             _ => Vec::new(),
         }
@@ -131,6 +146,7 @@ impl Joiner {
                 result_seq,
                 result_at_ms,
                 status: result.status,
+                is_cut: front.is_cut,
                 output: result.output,
                 diffs: result.diffs,
                 exit_code: result.exit_code,

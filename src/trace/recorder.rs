@@ -2,7 +2,7 @@
 //!
 //! Events leave the recorder in order as soon as nothing can change them any more ([`Recorder::drain`]):
 //! a message when something else follows it, a call when it has its result. What is kept for each call
-//! that has ended are two hashes of its ids, 16 bytes.
+//! that has ended is a hash of its id, 8 bytes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -21,13 +21,18 @@ use super::{Attachment, Body, Event, FileDiff, Header, Message, PlanEntry, Role,
 
 /// Notices of one code that are kept; the rest is counted.
 pub const MAX_NOTICES: u64 = 100;
+/// Bytes of a line that a notice about it quotes.
+const QUOTED: usize = 120;
 /// Bytes of text that one message, thought or result keeps; the rest is counted.
 pub const MAX_TEXT: usize = 16 << 20;
 /// Events that are held for what is still open before them, and the bytes of the lines that they came from. Beyond
 /// that they go, and what is open stays in the Trace as it is known then.
 const MAX_HELD: usize = 100_000;
 /// Calls that may be open at once. Beyond that the oldest ones end as unfinished, so many of them at a time.
-const MAX_OPEN: (usize, usize) = if cfg!(test) { (150_000, 15_000) } else { (1_000_000, 100_000) };
+pub const MAX_OPEN: (usize, usize) = (10_000, 1_000);
+/// Calls that may be announced while an earlier one is open, and after how many calls that is looked at. Beyond that
+/// the earlier one ends as unfinished: whoever joins calls with their results in order holds all that are between.
+pub const MAX_BEHIND: (u64, u64) = (100_000, 10_000);
 /// Events that are held at most while a session is ended.
 const SPILLED: usize = 1000;
 /// See [`MAX_HELD`].
@@ -39,6 +44,8 @@ pub struct Recorder {
     mode: Option<String>,
     now_ms: u64,
     line: Option<u64>,
+    /// How the text of that line begins, if it is a line of the agent's or one sent to it.
+    quote: String,
     slots: VecDeque<Slot>,
     /// Number of the first slot in `slots`, which is also the `seq` it will have.
     first: u64,
@@ -53,12 +60,14 @@ pub struct Recorder {
     steps: HashMap<Option<String>, Step>,
     next_step: u64,
     requests: HashMap<String, OpenRequest>,
-    /// Requests, by the agent's ids, that came when nobody knew their call, and how many of each id are open.
+    /// Requests, by the agent's ids, that came before their call was announced, and how many of each id are open.
     of_unknown_calls: HashMap<String, usize>,
     last_usage: Option<Usage>,
     total: UsageTotal,
     notices: HashMap<String, u64>,
     calls: u64,
+    /// Calls were ended because too many were open.
+    is_cut: bool,
     answer: String,
     /// The answer as the last turn ended; what comes late may add to it and does not take it away.
     answered: String,
@@ -112,6 +121,7 @@ impl Recorder {
             mode: None,
             now_ms: 0,
             line: None,
+            quote: String::new(),
             slots: VecDeque::new(),
             first: 0,
             held_bytes: 0,
@@ -128,6 +138,7 @@ impl Recorder {
             total: UsageTotal::default(),
             notices: HashMap::new(),
             calls: 0,
+            is_cut: false,
             answer: String::new(),
             answered: String::new(),
             cut_bytes: 0,
@@ -149,6 +160,16 @@ impl Recorder {
             self.now_ms = self.now_ms.max(at_ms);
         }
         self.line = Some(line);
+        self.quote.clear();
+    }
+
+    /// The text of the line that comes now, for notices: they quote how it begins.
+    pub fn quote(&mut self, text: &str) {
+        let text = text.trim_start();
+        self.quote.push_str(&text[..text.floor_char_boundary(QUOTED)]);
+        if self.quote.len() < text.len() {
+            self.quote.push('…');
+        }
     }
 
     /// Counts the bytes of the line that comes now. Where too much is held, it is let go.
@@ -277,7 +298,7 @@ impl Recorder {
 
     /// Whether a call with this id of the agent's was ever announced.
     pub fn was_announced(&self, id: &str) -> bool {
-        self.is_open(id) || self.seen.contains(&hash(&format!("ended {id}")))
+        self.is_open(id) || self.seen.contains(&hash(&format!("call {id}")))
     }
 
     /// The id in the Trace of the last call with this id of the agent's.
@@ -399,13 +420,19 @@ impl Recorder {
         self.push_aside(Body::Usage(usage), None, host);
     }
 
-    /// Records what could not be taken as an event. After [`MAX_NOTICES`] of one code the rest is counted.
+    /// Records what could not be taken as an event, and quotes the line that it is about. After [`MAX_NOTICES`] of one
+    /// code the rest is counted.
     pub fn notice(&mut self, code: &str, text: impl Into<String>) {
         let count = self.notices.entry(code.to_owned()).or_insert(0);
         *count += 1;
         if *count <= MAX_NOTICES {
             let line = self.line;
-            self.push_aside(Body::Notice { code: code.to_owned(), text: shorten(&text.into()), line }, None, false);
+            let mut text = shorten(&text.into());
+            let quote = self.quote.strip_suffix('…').unwrap_or(&self.quote);
+            if !quote.trim().is_empty() && !text.contains(quote) {
+                text = format!("{text}; the line begins: {}", self.quote);
+            }
+            self.push_aside(Body::Notice { code: code.to_owned(), text, line }, None, false);
         }
     }
 
@@ -457,6 +484,7 @@ impl Recorder {
         }
         self.close_text();
         self.line = None;
+        self.quote.clear();
         let mut codes: Vec<_> = self.notices.iter().filter(|(_, n)| **n > MAX_NOTICES).collect();
         codes.sort();
         let told: Vec<String> = codes

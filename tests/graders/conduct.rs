@@ -55,6 +55,43 @@ fn loops_are_blocks_that_follow_themselves() {
 }
 
 #[test]
+fn calls_that_the_engine_ended_early_are_unknown() {
+    let trial = Trial::of(
+        r#"
+{"seq":0,"at_ms":0,"type":"tool_call","call":"a","step":0,"kind":"execute","name":"Bash","input":{"command":"make test"}}
+{"seq":1,"at_ms":0,"type":"tool_call","call":"b","step":0,"kind":"execute","name":"Bash","input":{"command":"make"}}
+{"seq":2,"at_ms":0,"type":"notice","code":"too_many_open_calls","text":"x","line":3}
+{"seq":3,"at_ms":0,"type":"tool_result","call":"a","status":"unfinished","host":true}
+{"seq":4,"at_ms":0,"type":"notice","code":"late_update","text":"the call failed","line":4}
+{"seq":5,"at_ms":0,"type":"tool_result","call":"b","status":"error"}
+{"seq":6,"at_ms":0,"type":"tool_call","call":"c","step":1,"kind":"read","name":"Read","input":{"path":"x"}}
+{"seq":7,"at_ms":0,"type":"tool_result","call":"c","status":"ok"}
+{"seq":8,"at_ms":0,"type":"stop","reason":"end_turn"}
+"#,
+    );
+    check(
+        &trial,
+        &[
+            ("errors: {max: 1}", Ungraded("how 1 call ended is unknown")),
+            ("errors: {max: 2}", Pass(&[])),
+            ("errors: {max: 0}", Fail(0.0, &[1, 5], "1 call failed")),
+            ("errors: {recovered: true}", Fail(0.0, &[1, 5], "no later call")),
+            ("tool-calls: {forbid: [{command: make test, status: error}]}", Ungraded("did not show enough")),
+            ("tool-calls: {forbid: [{command: make test}]}", Fail(0.0, &[0, 3], "")),
+            ("tool-calls: {require: [{command: make test}]}", Ungraded("did not show enough")),
+            ("tool-calls: {require: [{command: make test, status: ok}]}", Ungraded("did not show enough")),
+            ("tool-calls: {require: [{command: make test, status: any}]}", Pass(&[0])),
+            ("tool-calls: {min: 2}", Pass(&[])),
+            ("tool-calls: {min: 3}", Ungraded("whether 1 call more were is unknown")),
+            ("tool-calls: {min: 4}", Fail(0.0, &[], "at least 4 wanted")),
+            ("rules: [eventually: {command: make test}]", Ungraded("did not show")),
+            ("rules: [never: {command: make test}]", Fail(0.0, &[0], "")),
+            ("trajectory: {mode: in-order, expected: [{command: make test}]}", Ungraded("")),
+        ],
+    );
+}
+
+#[test]
 fn what_is_the_same_has_kind_name_and_input() {
     let same = |one: Value, other: Value| {
         let trial = session(&[vec![("read", one, "ok")], vec![("read", other, "denied")]]);

@@ -122,6 +122,11 @@ impl Trial {
         let plain = |event: &Value| {
             let mut event = event.clone();
             event.as_object_mut().unwrap().retain(|key, _| !["at_ms", "started"].contains(&key.as_str()));
+            // The line that a notice quotes holds ids that differ from session to session.
+            let said = event["text"].as_str().filter(|_| event["type"] == "notice").map(str::to_owned);
+            if let Some(said) = said {
+                event["text"] = said.split("; the line begins: ").next().into();
+            }
             format!("{}\n", event.to_string().replace(&folder, "[workspace]"))
         };
         self.trace.iter().map(plain).collect()

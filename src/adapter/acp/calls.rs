@@ -119,10 +119,23 @@ impl Translator {
         if is_open {
             recorder.update(&id, said, false);
         } else {
-            recorder.call(&id, said);
+            self.announce(&id, said, recorder);
         }
         if let Some(ended) = ended {
             self.end(&id, ended, meta, last, recorder);
+        }
+    }
+
+    /// Announces a call. If it makes the recorder end others, what these said so far is handed on before, and what was
+    /// known of them is forgotten.
+    pub(super) fn announce(&mut self, id: &str, said: CallSaid, recorder: &mut Recorder) {
+        let may_end_calls = recorder.may_end_calls();
+        if may_end_calls {
+            self.calls.flush(recorder);
+        }
+        recorder.call(id, said);
+        if may_end_calls {
+            self.calls.open.retain(|id, _| recorder.is_open(id));
         }
     }
 

@@ -124,7 +124,7 @@ impl Translator {
                 let title = differs.other_title.map(|(title, _)| title);
                 recorder.update(&call_id, CallSaid { title, ..CallSaid::default() }, false);
             } else if describes {
-                recorder.call(&call_id, said);
+                self.announce(&call_id, said, recorder);
             } else {
                 let text = format!("the request {request} is about the call {call_id}, which nobody knows");
                 recorder.notice("unknown_call", text);

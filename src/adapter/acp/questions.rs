@@ -53,7 +53,7 @@ impl Translator {
             input: Some(Value::Object(input.clone())),
             ..CallSaid::default()
         };
-        recorder.call(&call, said);
+        self.announce(&call, said, recorder);
         let request = recorder.request(&request, &call, options());
         self.requests.push(id, Pending::Question(Question { request, call, input }));
     }

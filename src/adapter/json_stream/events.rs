@@ -143,6 +143,9 @@ impl Session {
         };
         let piece = values.text("input-delta");
         self.texts.break_off();
+        if recorder.may_end_calls() {
+            self.settle_all(recorder);
+        }
         recorder.call(&id, said);
         if let Some(piece) = piece {
             let pieces = self.pieces.entry(id).or_default();

@@ -156,10 +156,10 @@ impl EventMatcher {
     pub fn finds(&self, seen: &Seen<'_>) -> Judgement {
         let about_a_call = matches!(seen.event, EventType::ToolCall | EventType::ToolResult);
         let counts = match seen.call {
-            Some(call) if about_a_call => self.call.status.is_some() || call.status.carried_out(),
-            _ => true,
+            Some(call) if about_a_call && self.call.status.is_none() => call.carried_out(),
+            _ => Judgement::True,
         };
-        Judgement::from(counts).and(|| self.fits(seen))
+        counts.and(|| self.fits(seen))
     }
 
     /// Whether an event fits, a call however it ended where no status is named. Of a request about a call that the

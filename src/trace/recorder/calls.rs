@@ -5,7 +5,8 @@ use std::collections::hash_map::Entry;
 use super::bounds::{hash, push_bounded};
 use serde_json::Value;
 
-use super::{Answered, Asking, CallSaid, MAX_OPEN, Recorder, ResultSaid, Said, is_empty};
+use super::{Answered, Asking, CallSaid, MAX_BEHIND, MAX_OPEN, Recorder, ResultSaid, Said, is_empty};
+use crate::trace::calls::TOO_MANY_OPEN_CALLS;
 use crate::trace::{
     Body, CallStatus, FileDiff, PermissionOption, PermissionOutcome, PermissionRequest, PermissionResponse, ToolCall,
     ToolKind, ToolResult,
@@ -17,6 +18,8 @@ pub(super) struct OpenCall {
     call: Option<Box<str>>,
     pub(super) slot: u64,
     step: u64,
+    /// How many calls had been announced with it.
+    number: u64,
     pub(super) rejected: bool,
     /// Its last request was.
     cancelled: bool,
@@ -74,10 +77,10 @@ pub(super) struct Step {
 
 pub(super) struct OpenRequest {
     pub(super) call: String,
-    /// The agent's id of the call; absent where nobody knew it.
+    /// The agent's id of the call; absent if the call had not been announced.
     pub(super) agent_call: Option<String>,
     pub(super) parent: Option<String>,
-    /// The agent's id of the request, where nobody knew the call when it came.
+    /// The agent's id of the request, if its call had not been announced when the request came.
     pub(super) unknown: Option<String>,
 }
 
@@ -130,6 +133,7 @@ impl Recorder {
             call: (call != id).then(|| call.into_boxed_str()),
             slot,
             step,
+            number: self.calls,
             rejected: false,
             cancelled: false,
             turn_cancelled: false,
@@ -137,21 +141,36 @@ impl Recorder {
         };
         self.open.insert(id.into(), open);
         if self.open.len() > MAX_OPEN.0 {
-            self.end_oldest();
+            let mut slots: Vec<u64> = self.open.values().map(|open| open.slot).collect();
+            let (_, last, _) = slots.select_nth_unstable(MAX_OPEN.1);
+            let last = *last;
+            self.cut(|open| open.slot < last);
+        } else if self.calls.is_multiple_of(MAX_BEHIND.1) {
+            let last = self.calls.saturating_sub(MAX_BEHIND.0);
+            if self.open.values().any(|open| open.number < last) {
+                self.cut(|open| open.number < last);
+            }
         }
         true
     }
 
-    /// Ends the calls that have been open for longest, as if the agent were gone.
-    fn end_oldest(&mut self) {
-        let mut slots: Vec<u64> = self.open.values().map(|open| open.slot).collect();
-        let (_, last, _) = slots.select_nth_unstable(MAX_OPEN.1);
-        let last = *last;
-        self.end_open(|open| open.slot < last);
-        self.notice(
-            "open_calls_cut",
-            format!("more than {} calls were open; the oldest ones ended unfinished", MAX_OPEN.0),
-        );
+    /// Returns true if the next call that is announced may end others, because too many are open.
+    pub fn may_end_calls(&self) -> bool {
+        self.open.len() >= MAX_OPEN.0 || (self.calls + 1).is_multiple_of(MAX_BEHIND.1)
+    }
+
+    /// Ends calls that the agent may still end: what is kept of open calls is bounded.
+    fn cut(&mut self, which: impl Fn(&OpenCall) -> bool) {
+        // The notice comes first, so that whoever reads on knows which results are the engine's.
+        if !std::mem::replace(&mut self.is_cut, true) {
+            let text = format!(
+                "more than {} calls were open at once, or {} were announced while one was open: from here on the oldest \
+                 calls end as unfinished, and how the agent ended them is in the wire log only",
+                MAX_OPEN.0, MAX_BEHIND.0
+            );
+            self.notice(TOO_MANY_OPEN_CALLS, text);
+        }
+        self.end_open(which);
     }
 
     /// Adds to an open call. What a permission request repeats only fills what is missing.
@@ -245,7 +264,8 @@ impl Recorder {
         self.ask(request, Some(call_id), Asking { options, ..Asking::default() })
     }
 
-    /// The same with what the request says of its call. A request of no call of ours is nobody's, whatever the ids are.
+    /// Records a request with what it says of its call. A request of another session is about no call of this Trace, even if
+    /// the ids are the same.
     pub fn ask(&mut self, request: &str, call_id: Option<&str>, asking: Asking) -> String {
         let unique = self.unique("request", request);
         let open = call_id.and_then(|id| self.open.get_mut(id));
@@ -276,7 +296,7 @@ impl Recorder {
         unique
     }
 
-    /// Whether an open request, by the agent's id, came when nobody knew its call. What is told of the call later
+    /// Whether an open request, by the agent's id, came before its call was announced. What the agent says of the call later
     /// does not change what was asked.
     pub fn asked_of_an_unknown_call(&self, request: &str) -> bool {
         self.of_unknown_calls.contains_key(request)
@@ -328,7 +348,7 @@ impl Recorder {
         }
     }
 
-    /// The agent's process is gone, and another one goes on: nobody ends the calls that are open.
+    /// Ends the calls that are open: the agent's process is gone, and another one goes on.
     pub fn end_calls(&mut self) {
         self.end_open(|_| true);
     }
@@ -367,7 +387,6 @@ impl Recorder {
     }
 
     fn end_call(&mut self, id: &str, open: &OpenCall, parent: Option<String>, result: ResultOf, host: bool) {
-        self.seen.insert(hash(&format!("ended {id}")));
         if let Some(step) = self.steps.get_mut(&parent)
             && step.number == open.step
         {

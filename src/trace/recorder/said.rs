@@ -89,7 +89,7 @@ pub struct Asking {
     pub asked: Option<AskedCall>,
     /// The input that is asked for, where the announced one is another: the answer records it.
     pub updated_input: Option<Value>,
-    /// By what a call goes that nobody knows.
+    /// The id under which the request is recorded if it is about a call that was never announced.
     pub unknown: Option<String>,
 }
 

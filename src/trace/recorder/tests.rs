@@ -1,6 +1,7 @@
 //! What the recorder makes of odd sequences; its laws over any sequence are in `tests/trace_laws.rs`.
 
 use super::*;
+use crate::trace::calls::TOO_MANY_OPEN_CALLS;
 use crate::trace::{CallStatus, PermissionOutcome, Seen, StopReason};
 
 fn recorder() -> Recorder {
@@ -159,6 +160,26 @@ fn a_call_without_arguments_is_told_from_one_whose_input_was_not_shown() {
 }
 
 #[test]
+fn a_call_with_very_many_behind_it_is_ended() {
+    let mut recorder = recorder();
+    recorder.call("first", CallSaid::default());
+    let mut ended_at = None;
+    for n in 0..MAX_BEHIND.0 + MAX_BEHIND.1 {
+        let id = format!("c{n}");
+        recorder.call(&id, CallSaid::default());
+        recorder.result(&id, ResultSaid::default());
+        recorder.weigh(1);
+        recorder.drain();
+        if ended_at.is_none() && !recorder.is_open("first") {
+            ended_at = Some(n);
+        }
+    }
+    let ended_at = ended_at.unwrap();
+    assert!((MAX_BEHIND.0..=MAX_BEHIND.0 + MAX_BEHIND.1).contains(&ended_at), "{ended_at}");
+    assert!(recorder.was_announced("first") && recorder.open_calls() == 0);
+}
+
+#[test]
 fn calls_that_never_close_are_bounded_and_all_in_the_trace() {
     let mut recorder = recorder();
     let opened = MAX_OPEN.0 + 1;
@@ -192,6 +213,6 @@ fn calls_that_never_close_are_bounded_and_all_in_the_trace() {
     assert_eq!(results[3], ("call_3", CallStatus::Unfinished, Some("so far")));
     let ok = results.iter().filter(|(_, status, _)| *status == CallStatus::Ok).count();
     let cut =
-        events.iter().filter(|it| matches!(&it.body, Body::Notice { code, .. } if code == "open_calls_cut")).count();
+        events.iter().filter(|it| matches!(&it.body, Body::Notice { code, .. } if code == TOO_MANY_OPEN_CALLS)).count();
     assert_eq!((ok, cut), (1, 1));
 }

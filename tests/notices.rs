@@ -1,0 +1,293 @@
+//! Notices: each one about a line of the wire log names the line and quotes how it begins, whatever its code.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use evals::adapter::{Adapter, import};
+use evals::embedded;
+use evals::harness::Manifest;
+use evals::trace::Body;
+use evals::wire::{Dir, WireLine};
+use serde_json::{Value, json};
+
+/// Bytes of a line that a notice quotes.
+const QUOTED: usize = 120;
+
+/// Imports a wire log. Holds its notices to what they must say, and gives their codes.
+fn codes(adapter: Adapter, manifest: &Manifest, wire: &str) -> BTreeSet<String> {
+    let lines: Vec<WireLine> = wire.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let mut codes = BTreeSet::new();
+    let done = import(adapter, manifest, false, wire.as_bytes(), |event| {
+        let Body::Notice { code, text, line } = &event.body else { return Ok(()) };
+        // What the engine says at the end is about the whole session.
+        let Some(number) = line else {
+            assert!(event.host, "{code} has no line: {text}");
+            return Ok(());
+        };
+        codes.insert(code.clone());
+        let line = lines.get(*number as usize - 1).unwrap_or_else(|| panic!("{code}: no line {number}"));
+        if line.dir != Dir::Engine {
+            let begins = line.line.trim_start();
+            let begins = &begins[..begins.floor_char_boundary(QUOTED)];
+            assert!(text.contains(begins), "{code} does not quote its line {begins:?}: {text}");
+        }
+        assert!(text.len() < 1000, "{code} quotes too much: {} bytes", text.len());
+        Ok(())
+    });
+    done.unwrap();
+    codes
+}
+
+/// A wire log of lines from the agent, and to it where they begin with `>`.
+fn wire(lines: &[Value]) -> String {
+    let line = |value: &Value| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let (dir, text) = match text.strip_prefix('>') {
+            Some(sent) => ("send", sent.to_owned()),
+            None => ("recv", text),
+        };
+        format!("{}\n", json!({"at_ms": 1, "dir": dir, "line": text}))
+    };
+    lines.iter().map(line).collect()
+}
+
+/// An update of the session that the engine opened.
+fn update(fields: Value) -> Value {
+    json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": fields}})
+}
+
+/// The start of a session over ACP, up to its prompt.
+fn opened() -> Vec<Value> {
+    let sent = |id: u64, method: &str, params: Value| {
+        json!(format!(">{}", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})))
+    };
+    let answer = |id: u64, result: Value| json!({"jsonrpc": "2.0", "id": id, "result": result});
+    vec![
+        sent(0, "initialize", json!({"protocolVersion": 1})),
+        answer(0, json!({})),
+        sent(1, "session/new", json!({"cwd": "/w"})),
+        answer(1, json!({"sessionId": "s"})),
+        sent(2, "session/prompt", json!({"sessionId": "s", "prompt": [{"type": "text", "text": "go"}]})),
+    ]
+}
+
+fn of_acp(more: &[Value]) -> BTreeSet<String> {
+    let lines: Vec<Value> = opened().into_iter().chain(more.iter().cloned()).collect();
+    codes(Adapter::Acp, &Manifest::bare(Adapter::Acp), &wire(&lines))
+}
+
+fn of_claude(more: &[Value]) -> BTreeSet<String> {
+    codes(Adapter::ClaudeCodeStream, &Manifest::bare(Adapter::ClaudeCodeStream), &wire(more))
+}
+
+fn asks(id: u64, session: &str, call: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": "session/request_permission",
+           "params": {"sessionId": session, "toolCall": call, "options": []}})
+}
+
+#[test]
+fn each_code_quotes_its_line() {
+    let call = |id: &str, more: Value| {
+        let mut fields = json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": "x", "kind": "read"});
+        fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        update(fields)
+    };
+    let ended = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed"});
+    let done = json!({"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "end_turn"}});
+    let acp: &[(&str, Vec<Value>)] = &[
+        ("malformed_line", vec![json!("{\"never closed")]),
+        (
+            "malformed_line",
+            vec![json!(
+                "   noise that is no JSON, with a password that is long enough to be cut somewhere in the middle of this very line, which goes on"
+            )],
+        ),
+        ("malformed_update", vec![json!({"jsonrpc": "2.0", "method": "session/update", "params": [1]})]),
+        ("malformed_update", vec![update(json!({"sessionUpdate": "tool_call"}))]),
+        ("malformed_request", vec![json!({"jsonrpc": "2.0", "method": "session/request_permission", "params": {}})]),
+        ("unknown_update", vec![update(json!({"sessionUpdate": "dance"}))]),
+        ("unknown_method", vec![json!({"jsonrpc": "2.0", "method": "_x/y", "params": {"a": 1}})]),
+        ("unknown_kind", vec![call("c", json!({"kind": "juggle"}))]),
+        ("unknown_status", vec![call("c", json!({"status": "asleep"}))]),
+        (
+            "unknown_content",
+            vec![update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "smell"}}))],
+        ),
+        (
+            "tool_content",
+            vec![call(
+                "c",
+                json!({"content": [{"type": "content", "content": {"type": "image", "data": "eA==", "mimeType": "image/png"}}]}),
+            )],
+        ),
+        (
+            "foreign_session",
+            vec![
+                json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "other", "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}}}}),
+            ],
+        ),
+        ("late_update", vec![call("c", json!({"status": "completed"})), update(ended.clone())]),
+        (
+            "late_update",
+            vec![
+                done.clone(),
+                update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}})),
+            ],
+        ),
+        ("unannounced_call", vec![update(ended.clone())]),
+        ("unknown_call", vec![asks(7, "s", json!({"toolCallId": "nowhere"}))]),
+        ("unknown_call", vec![asks(7, "s", Value::Null)]),
+        (
+            "duplicate_request",
+            vec![
+                asks(7, "s", json!({"toolCallId": "c", "title": "x"})),
+                asks(7, "s", json!({"toolCallId": "c", "title": "x"})),
+            ],
+        ),
+        ("late_request", vec![done.clone(), asks(7, "s", json!({"toolCallId": "c", "title": "x"}))]),
+        ("duplicate_answer", vec![done.clone(), done.clone()]),
+        ("unknown_answer", vec![json!({"jsonrpc": "2.0", "id": 99, "result": {}})]),
+        (
+            "unknown_outcome",
+            vec![
+                asks(7, "s", json!({"toolCallId": "c", "title": "x"})),
+                json!(">{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"outcome\":{\"outcome\":\"perhaps\"}}}"),
+            ],
+        ),
+        (
+            "unknown_option",
+            vec![
+                asks(7, "s", json!({"toolCallId": "c", "title": "x"})),
+                json!(
+                    ">{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"none\"}}}"
+                ),
+            ],
+        ),
+    ];
+    let mut seen = BTreeSet::new();
+    for (code, lines) in acp {
+        let found = of_acp(lines);
+        assert!(found.contains(*code), "{code}: {found:?}");
+        seen.extend(found);
+    }
+    let assistant =
+        |content: Value| json!({"type": "assistant", "message": {"id": "m", "model": "x", "content": [content]}});
+    let user = |content: Value| json!({"type": "user", "message": {"content": [content]}});
+    let claude: &[(&str, Vec<Value>)] = &[
+        ("unknown_line", vec![json!({"type": "surprise", "a": 1})]),
+        ("malformed_line", vec![json!("no JSON at all")]),
+        ("unknown_block", vec![assistant(json!({"type": "smell"}))]),
+        ("unknown_block", vec![assistant(json!({"type": "tool_use", "name": "Read"}))]),
+        ("unknown_block", vec![user(json!({"type": "tool_result", "content": "x"}))]),
+        ("unknown_call", vec![user(json!({"type": "tool_result", "tool_use_id": "nowhere", "content": "x"}))]),
+        (
+            "synthetic_message",
+            vec![
+                json!({"type": "assistant", "message": {"id": "m", "model": "<synthetic>", "content": [{"type": "text", "text": "API Error"}]}}),
+            ],
+        ),
+        ("sub_agent_result", vec![json!({"type": "result", "parent_tool_use_id": "t", "result": "x"})]),
+        (
+            "api_retry",
+            vec![json!({"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 3, "error": "x"})],
+        ),
+    ];
+    for (code, lines) in claude {
+        let found = of_claude(lines);
+        assert!(found.contains(*code), "{code}: {found:?}");
+        seen.extend(found);
+    }
+    for (code, line) in [
+        (
+            "not_utf8",
+            json!({"at_ms": 1, "dir": "recv", "line": "bytes \u{fffd} here", "bytes_b64": "Ynl0ZXMg/yBoZXJl"}),
+        ),
+        ("line_cut", json!({"at_ms": 1, "dir": "recv", "line": "a line that was cut", "cut": 5})),
+        ("malformed_exit", json!({"at_ms": 1, "dir": "exit", "line": "gone"})),
+        ("malformed_engine_line", json!({"at_ms": 1, "dir": "engine", "line": "{not JSON"})),
+        ("unknown_engine_line", json!({"at_ms": 1, "dir": "engine", "line": "{\"event\":\"of a later version\"}"})),
+    ] {
+        let found = codes(Adapter::Acp, &Manifest::bare(Adapter::Acp), &format!("{line}\n"));
+        assert!(found.contains(code), "{code}: {found:?}");
+        seen.extend(found);
+    }
+    // The rest comes from what real agents said.
+    for file in recordings() {
+        let name = file.to_string_lossy().into_owned();
+        let Ok(text) = fs::read_to_string(&file) else { continue };
+        let is_wire = text.lines().next().is_some_and(|line| serde_json::from_str::<WireLine>(line).is_ok());
+        if !is_wire {
+            continue;
+        }
+        for manifest in embedded::manifests() {
+            let folder = file.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+            if manifest.name == folder || name.contains("-acp/") && manifest.name == "demo" {
+                seen.extend(codes(manifest.adapter, &manifest, &text));
+            }
+        }
+    }
+    // Codes of the source that no row above gives: about a state of the session, or of streams that need rules of their own.
+    let elsewhere = BTreeSet::from([
+        "api_error",
+        "escaped",
+        "input_cut",
+        "let_go",
+        "mapping_failed",
+        "model_changed",
+        "model_mismatch",
+        "model_unconfirmed",
+        "model_unlisted",
+        "protocol_version",
+        "repeated_call",
+        "stream_differs",
+        "unattended_mode",
+        "unknown_request",
+        "unmapped_line",
+        "program_message",
+        "agent_notice",
+        "compaction",
+        "refused",
+    ]);
+    let missing: Vec<String> = codes_of_the_source()
+        .into_iter()
+        .filter(|code| !seen.contains(code) && !elsewhere.contains(code.as_str()))
+        .collect();
+    assert!(missing.is_empty(), "no row of the table gives {missing:?}");
+}
+
+/// Every code that an adapter gives a notice, as the source has it.
+fn codes_of_the_source() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut left = vec![
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("src/adapter"),
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("src/adapter.rs"),
+    ];
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            left.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for rest in text.split(".notice(\"").skip(1) {
+            found.insert(rest.split('"').next().unwrap().to_owned());
+        }
+    }
+    assert!(found.len() > 30, "{found:?}");
+    found
+}
+
+fn recordings() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut left = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings")];
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            left.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.to_string_lossy().ends_with(".jsonl") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
