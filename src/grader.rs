@@ -449,13 +449,16 @@ impl Evidence<'_> {
             .then(|| Grade::ungraded("could not be judged, because the harness shows no tool calls"))
     }
 
-    /// The grade of a grader that needs to see requests, where the agent cannot ask.
+    /// The grade of a grader that needs to see requests, if the harness has no way to ask for permission. What the agent
+    /// asked for before it changed into a mode in which it does not ask is evidence: see [`Evidence::unasked_mode`].
     fn without_interaction(&self) -> Option<Grade> {
-        let why = || match &self.header.unattended_mode {
-            Some(mode) => format!("in mode `{mode}` the agent does not ask for every permission"),
-            None => "the harness has no way to ask for permission".to_owned(),
-        };
-        (!self.header.capabilities.interaction)
-            .then(|| Grade::ungraded(format!("could not be judged, because {}", why())))
+        (!self.header.capabilities.interaction && self.header.unattended_mode.is_none())
+            .then(|| Grade::ungraded("could not be judged, because the harness has no way to ask for permission"))
+    }
+
+    /// The mode in which the agent worked without asking for every permission, in all of the session or in a part of it.
+    /// A request that was made is known; that none was made says nothing.
+    fn unasked_mode(&self) -> Option<&str> {
+        self.header.unattended_mode.as_deref().filter(|_| !self.header.capabilities.interaction)
     }
 }

@@ -166,12 +166,18 @@ impl Judge for RulesJudge {
             let asks = rule.matchers().iter().any(|(_, matcher, _)| matcher.is_about_permissions());
             let worlds = judge(rule, hits, &session);
             let is_vacuous = worlds.is_vacuous();
-            let found = if asks && !evidence.header.capabilities.interaction {
-                Finding::Unknown("the harness has no way to ask for permission")
-            } else {
-                worlds.agree(rule.vacuous())
-            };
             let told = rule.told();
+            let found = match evidence.unasked_mode() {
+                _ if !asks || evidence.header.capabilities.interaction => worlds.agree(rule.vacuous()),
+                None => Finding::Unknown("the harness has no way to ask for permission"),
+                Some(mode) => match worlds.agree(rule.vacuous()) {
+                    found if !is_vacuous && stands_with_more_requests(rule, hits, &found) => found,
+                    _ => {
+                        checks.unknown(format!("{told}: {}", super::permissions::does_not_ask(mode)));
+                        continue;
+                    }
+                },
+            };
             if matches!(found, Finding::Broken(_)) && broken.len() < MOST_BROKEN {
                 broken.push(words::short(&told, RULE));
             }
@@ -202,6 +208,28 @@ impl Judge for RulesJudge {
             score.broken = broken;
         }
         grade
+    }
+}
+
+/// Returns true if a finding about requests for permission stays the same whatever further requests an agent would have
+/// made that did not ask for everything.
+fn stands_with_more_requests(rule: &Rule, hits: &[Found], found: &Finding) -> bool {
+    // For each matcher, whether it looks for requests.
+    let asks: Vec<bool> = rule.matchers().iter().map(|(_, matcher, _)| matcher.is_about_permissions()).collect();
+    let only = |n: usize| asks.iter().enumerate().all(|(place, asks)| *asks == (place == n));
+    let is_broken = matches!(found, Finding::Broken(_));
+    let holds = matches!(found, Finding::Holds(_));
+    match rule {
+        Rule::Never(_) | Rule::NeverAfter(_) => is_broken,
+        Rule::Eventually(_) => holds,
+        Rule::Count(bounds) => match (bounds.max, hits.get(1)) {
+            (Some(max), Some(tried)) => is_broken && tried.surely.count > max,
+            _ => holds,
+        },
+        // A further event to begin from only breaks more, and one that was needed only meets more.
+        Rule::Before(_) => (is_broken && only(1)) || (holds && only(0)),
+        Rule::Response(_) | Rule::Immediately(_) | Rule::Within(_) => (is_broken && only(0)) || (holds && only(1)),
+        Rule::AbsentBetween(_) => is_broken && only(2),
     }
 }
 

@@ -158,6 +158,11 @@ fn a_mode_that_changes_on_the_way_ends_the_trial_or_its_evidence() {
     let approved = project(UNATTENDED);
     let graders = "graders: [{permissions: {not-asked: [{kind: delete}]}}, {output: {contains: y}}]";
     let program = format!("{ASKS}; {}", SWITCHES.replace("hear(); ", ""));
+    // A request before the change still decides.
+    let known = "graders: [{permissions: {not-asked: [{kind: edit}]}}]";
+    case(&approved, &[&program], &format!("{known}\nenv: {{{}}}", modes("default")));
+    assert_eq!(run(&approved, &[]).1["verdict"], "fail");
+    let _ = std::fs::remove_dir_all(approved.path(".evals"));
     case(&approved, &[&program], &format!("{graders}\nenv: {{{}}}", modes("default")));
     let (trace, result) = run(&approved, &[]);
     assert_eq!(result["verdict"], "ungraded", "{result}");
