@@ -29,6 +29,7 @@ pub mod price;
 pub mod process;
 pub mod regular;
 pub mod report;
+pub mod resources;
 pub mod result;
 pub mod rounding;
 pub mod run;

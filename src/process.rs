@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{sleep, timeout};
 
+use crate::resources::hint;
 use crate::supervisor::{self, Order};
 use crate::trace::{ErrorCategory, Exit};
 
@@ -106,6 +107,11 @@ pub fn supervisor() -> Option<&'static Path> {
 /// Whether processes that left their group may have outlived a trial without being found.
 pub fn may_have_missed_some() -> bool {
     UNCERTAIN.load(Ordering::Relaxed)
+}
+
+/// Returns true if processes that left their group could not be looked for: no descriptor was left.
+pub fn could_not_look() -> bool {
+    escaped::could_not_look()
 }
 
 /// The groups that are alive, so that they can be ended when the program ends at once.
@@ -229,7 +235,10 @@ impl Group {
             return Err(failed(ErrorCategory::NotInstalled, format!("program `{first}` was not found on PATH")));
         };
         let cannot = |error: io::Error| {
-            failed(ErrorCategory::StartFailed, format!("program `{program}` could not be started: {error}"))
+            failed(
+                ErrorCategory::StartFailed,
+                format!("program `{program}` could not be started: {error}{}", hint(&error)),
+            )
         };
         escaped::adopt_orphans();
         let (mut command, mut link) = command(launch, &path, streams).map_err(cannot)?;
@@ -484,14 +493,17 @@ struct Streams {
 }
 
 fn no_pipe(error: io::Error) -> SpawnError {
-    SpawnError { category: ErrorCategory::StartFailed, message: format!("no pipe could be made: {error}") }
+    SpawnError {
+        category: ErrorCategory::StartFailed,
+        message: format!("no pipe could be made: {error}{}", hint(&error)),
+    }
 }
 
 fn null() -> Result<OwnedFd, SpawnError> {
     let file = std::fs::File::options().read(true).write(true).open("/dev/null");
     file.map(OwnedFd::from).map_err(|error| SpawnError {
         category: ErrorCategory::StartFailed,
-        message: format!("/dev/null could not be opened: {error}"),
+        message: format!("/dev/null could not be opened: {error}{}", hint(&error)),
     })
 }
 

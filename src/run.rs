@@ -305,7 +305,7 @@ impl Keep {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The file system refused.
-    #[error("could not {doing} {path}: {source}")]
+    #[error("could not {doing} {path}: {source}{}", crate::resources::hint(source))]
     Io {
         /// What was being done.
         doing: &'static str,
@@ -320,6 +320,14 @@ pub enum RunError {
         /// The file.
         path: PathBuf,
         /// What is wrong.
+        message: String,
+    },
+    /// A trial could not be brought to a result.
+    #[error("the trial in {path} cannot go on: {message}")]
+    Trial {
+        /// Its folder.
+        path: PathBuf,
+        /// What failed.
         message: String,
     },
     /// The results are damaged, and what they were gathered from is gone.

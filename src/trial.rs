@@ -13,6 +13,7 @@ use crate::environment;
 use crate::harness::Manifest;
 use crate::interaction::{Interaction, Person};
 use crate::judge::Judges;
+use crate::resources::{self, Exhausted};
 use crate::result::{TrialResult, Warning};
 use crate::run::temporary::Vanishing;
 use crate::run::{Keep, RunError, TrialRecord, sync_folder};
@@ -117,7 +118,7 @@ pub enum TrialError {
     #[error(transparent)]
     Run(#[from] RunError),
     /// The file system refused.
-    #[error("could not {doing}: {source}")]
+    #[error("could not {doing}: {source}{}", resources::hint(source))]
     Io {
         /// What was being done.
         doing: String,
@@ -132,21 +133,20 @@ pub enum TrialError {
 impl TrialError {
     /// Whether no trial can go on: the disk takes nothing more.
     pub fn is_of_the_disk(&self) -> bool {
-        use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-        let source = match self {
-            TrialError::Run(RunError::Io { source, .. }) | TrialError::Io { source, .. } => source,
-            TrialError::Run(_) | TrialError::Panicked(_) => return false,
-        };
-        matches!(source.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
+        match self {
+            TrialError::Run(RunError::Io { source, .. }) | TrialError::Io { source, .. } => {
+                Exhausted::of(source) == Some(Exhausted::Disk)
+            }
+            TrialError::Run(_) | TrialError::Panicked(_) => false,
+        }
     }
 
     /// The same as an error of the run.
     pub fn of_run(self, folder: &Path) -> RunError {
         match self {
-            TrialError::Panicked(_) => RunError::Malformed { path: folder.to_owned(), message: self.to_string() },
             TrialError::Run(error) => error,
-            TrialError::Io { doing, source } => {
-                RunError::Malformed { path: folder.to_owned(), message: format!("could not {doing}: {source}") }
+            TrialError::Io { .. } | TrialError::Panicked(_) => {
+                RunError::Trial { path: folder.to_owned(), message: self.to_string() }
             }
         }
     }

@@ -25,7 +25,7 @@ pub mod walk;
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
     /// The file system refused.
-    #[error("could not {doing} {path}: {source}")]
+    #[error("could not {doing} {path}: {source}{}", crate::resources::hint(source))]
     Io {
         /// What was being done.
         doing: &'static str,

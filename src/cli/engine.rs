@@ -8,7 +8,8 @@ use tokio::sync::watch;
 use super::CliError;
 use crate::case::{Case, Oracle};
 use crate::judge::Judges;
-use crate::process;
+use crate::process::{self, descriptors};
+use crate::resources::{Exhausted, hint};
 use crate::run::Keep;
 use crate::run::temporary::Temporary;
 use crate::trial::Engine;
@@ -19,10 +20,25 @@ use crate::trial::version::Versions;
 /// # Errors
 /// The system has none to give.
 pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+    enough_open_files()?;
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| CliError::unreadable(format!("could not start the runtime: {error}")))
+        .map_err(|error| CliError::of_the_engine(format!("could not start the runtime: {error}{}", hint(&error))))
+}
+
+/// Refuses to begin what needs more open files than this process may have.
+///
+/// # Errors
+/// The limit has no room for one trial.
+pub fn enough_open_files() -> Result<(), CliError> {
+    if let Some(limit) = descriptors::limit().filter(|limit| *limit < descriptors::LEAST) {
+        return Err(CliError::of_the_engine(format!(
+            "this process may have {limit} files open (ulimit -n), and a trial needs at least {}; raise the limit",
+            descriptors::LEAST
+        )));
+    }
+    Ok(())
 }
 
 /// A private folder of the system's temporary one.
@@ -30,8 +46,18 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
 /// # Errors
 /// It could not be made.
 pub fn temporary() -> Result<Temporary, CliError> {
-    Temporary::make()
-        .map_err(|error| CliError::unreadable(format!("could not make a private temporary folder: {error}")))
+    Temporary::make().map_err(not_made("make a private temporary folder".to_owned()))
+}
+
+/// The error of something that was not made: the engine's own if the machine has run out of room or of open files.
+fn not_made(doing: String) -> impl FnOnce(std::io::Error) -> CliError {
+    move |error| {
+        let message = format!("could not {doing}: {error}{}", hint(&error));
+        match Exhausted::of(&error) {
+            Some(_) => CliError::of_the_engine(message),
+            None => CliError::unreadable(message),
+        }
+    }
 }
 
 /// An engine that keeps no workspace and asks nobody.
@@ -44,8 +70,7 @@ pub fn engine(
     hides: Vec<PathBuf>,
 ) -> Result<Engine, CliError> {
     let empty = temporary.path().join("empty");
-    std::fs::create_dir(&empty)
-        .map_err(|error| CliError::unreadable(format!("could not make {}: {error}", empty.display())))?;
+    std::fs::create_dir(&empty).map_err(not_made(format!("make {}", empty.display())))?;
     let this_program = std::env::current_exe()
         .map_err(|error| CliError::unreadable(format!("could not find this program itself: {error}")))?;
     process::supervise_with(&this_program);

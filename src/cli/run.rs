@@ -175,6 +175,7 @@ pub(super) fn dollars(text: &str) -> Result<f64, String> {
 }
 
 pub fn run(args: RunArgs) -> Result<u8, CliError> {
+    engine::enough_open_files()?;
     prices(args.prices.as_deref())?;
     let args = with_policy(args)?;
     let mut prepared = match &args.resume {
@@ -386,6 +387,11 @@ fn tell_of_what_is_left() {
     if process::may_have_missed_some() {
         terminal::note(format_args!(
             "note: this system gives orphaned processes to nobody here: a process that left its group may have outlived its trial"
+        ));
+    }
+    if process::could_not_look() {
+        terminal::note(format_args!(
+            "note: no open file was left to look for processes with, so one that left its group may have outlived its trial; raise the limit of open files (ulimit -n)"
         ));
     }
 }

@@ -1,13 +1,25 @@
 //! Open files of this process: none is inherited by a child, the limit is raised, and it bounds how many trials run at once.
 
-use std::sync::OnceLock;
+use std::fs::File;
+use std::io;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::resources::Exhausted;
 
 /// Descriptors of a trial: its agent's pipes and supervisor, its logs, its graders, and a few connections.
 const OF_A_TRIAL: u64 = 16;
 /// Descriptors of the engine itself.
 const OF_THE_ENGINE: u64 = 64;
+
+/// A limit below which not even one trial can run.
+pub const LEAST: u64 = 32;
+/// Descriptors held in reserve: a folder of `/proc`, and a file in it.
+const RESERVED: usize = 2;
+
+/// The reserve, closed while something is done that must be done even if no descriptor is left.
+static RESERVE: Mutex<Vec<File>> = Mutex::new(Vec::new());
 
 /// The soft limit with which this process was started.
 static ORIGINAL: OnceLock<Option<u64>> = OnceLock::new();
@@ -31,9 +43,35 @@ pub fn original() -> Option<u64> {
     ORIGINAL.get().copied().flatten()
 }
 
+/// The limit of open files of this process; `None` if there is no limit.
+pub fn limit() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
+}
+
+/// Does what has to be done even if no descriptor is left, such as looking for processes to end: then the reserve is
+/// given up meanwhile.
+///
+/// # Errors
+/// The work failed, with the reserve too if it lacked descriptors.
+pub fn with_reserve<T>(work: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    let mut reserve = RESERVE.lock().unwrap_or_else(PoisonError::into_inner);
+    let done = match work() {
+        Err(error) if Exhausted::of(&error) == Some(Exhausted::OpenFiles) => {
+            reserve.clear();
+            work()
+        }
+        done => done,
+    };
+    while reserve.len() < RESERVED {
+        let Ok(file) = File::open("/dev/null") else { break };
+        reserve.push(file);
+    }
+    done
+}
+
 /// How many trials may run at once with the limit as it is; `None` if there is no limit.
 pub fn most_trials() -> Option<(usize, u64)> {
-    let limit = getrlimit(Resource::Nofile).current?;
+    let limit = limit()?;
     Some((trials_within(limit), limit))
 }
 

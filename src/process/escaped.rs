@@ -7,6 +7,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A program that the engine started and has not done with.
 #[derive(Debug, Clone)]
@@ -15,6 +16,14 @@ pub struct Leader {
     pub pid: rustix::process::Pid,
     /// The folder it was started in.
     pub folder: PathBuf,
+}
+
+/// Whether processes could not be looked for, as no descriptor was left for it.
+static UNREAD: AtomicBool = AtomicBool::new(false);
+
+/// Returns true if processes could not be looked for, so that one which left its group may have outlived its trial.
+pub fn could_not_look() -> bool {
+    UNREAD.load(Ordering::Relaxed)
 }
 
 /// What is known of a program whose escaped processes are looked for.
@@ -41,15 +50,18 @@ pub use elsewhere::{adopt_orphans, end, end_all, pipe, reap_group};
 #[cfg(target_os = "linux")]
 mod linux {
     use std::collections::{HashMap, HashSet};
-    use std::fs;
     use std::os::fd::AsRawFd;
     use std::path::{Path, PathBuf};
     use std::sync::Once;
+    use std::sync::atomic::Ordering;
     use std::time::{Duration, Instant};
+    use std::{fs, io};
 
     use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, getpid, kill_process, waitid};
 
-    use super::{Leader, Origin};
+    use super::{Leader, Origin, UNREAD};
+    use crate::process::descriptors;
+    use crate::resources::Exhausted;
 
     /// How long is tried to end processes that keep forking.
     const PATIENCE: Duration = Duration::from_secs(5);
@@ -90,7 +102,17 @@ mod linux {
                 }
                 let others = held.as_ref().iter().filter(|leader| number(leader) != origin.leader);
                 let shared = others.map(|leader| &leader.folder).any(|folder| *folder == origin.folder);
-                let tree = Tree::read();
+                // A tree that cannot be read says nothing of what is left.
+                let Ok(tree) = descriptors::with_reserve(Tree::read) else {
+                    drop(held);
+                    if begun.elapsed() > PATIENCE {
+                        UNREAD.store(true, Ordering::Relaxed);
+                        return ended.len();
+                    }
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(Duration::from_millis(20));
+                    continue;
+                };
                 let found = tree.of(origin, &leaders, shared);
                 for (pid, _) in &found {
                     kill(*pid);
@@ -128,7 +150,10 @@ mod linux {
     pub fn end_all() {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(2) {
-            let tree = Tree::read();
+            let Ok(tree) = descriptors::with_reserve(Tree::read) else {
+                std::thread::sleep(Duration::from_millis(1));
+                continue;
+            };
             let mut found = tree.below(tree.own);
             found.retain(|pid| tree.seen.get(pid).is_some_and(|process| !process.zombie));
             if found.is_empty() {
@@ -163,19 +188,24 @@ mod linux {
     }
 
     impl Tree {
-        fn read() -> Self {
+        /// Reads every process; one that has gone meanwhile is left out.
+        fn read() -> io::Result<Self> {
             let mut seen = HashMap::new();
             let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
-            for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            for entry in fs::read_dir("/proc")?.flatten() {
                 let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
-                let Ok(stat) = fs::read(entry.path().join("stat")) else { continue };
+                let stat = match fs::read(entry.path().join("stat")) {
+                    Ok(stat) => stat,
+                    Err(error) if Exhausted::of(&error).is_some() => return Err(error),
+                    Err(_) => continue,
+                };
                 if let Some(process) = parse(&String::from_utf8_lossy(&stat)) {
                     children.entry(process.parent).or_default().push(pid);
                     seen.insert(pid, process);
                 }
             }
             let own = getpid().as_raw_nonzero().get();
-            Self { own, own_group: getpgrp().as_raw_nonzero().get(), seen, children }
+            Ok(Self { own, own_group: getpgrp().as_raw_nonzero().get(), seen, children })
         }
 
         /// Every process below this one that is not of the engine's own group.

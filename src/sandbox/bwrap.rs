@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::packages::{self, Parts};
 use super::{Mount, Network, Places, SandboxError};
 use crate::environment::TEMPORARY;
-use crate::process::{self, Launch};
+use crate::process::{self, Launch, descriptors};
 
 /// The program.
 const PROGRAM: &str = "bwrap";
@@ -170,8 +170,14 @@ fn packages_of(
 /// What the kernel lets be written outside of the folders of processes: settings of the machine. As root bubblewrap would
 /// leave them writable, since root owns them on either side.
 fn kernel_interfaces(proc: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
+    let Ok(entries) = descriptors::with_reserve(|| std::fs::read_dir(proc)?.collect::<std::io::Result<Vec<_>>>())
+    else {
+        // Without a list, what is known to be the kernel's: a sandbox is never made with less.
+        let known = ["acpi", "bus", "fs", "irq", "scsi", "sys", "sysrq-trigger"];
+        return known.iter().map(|name| proc.join(name)).filter(|path| path.exists()).collect();
+    };
     let mut found: Vec<PathBuf> = entries
+        .into_iter()
         .filter(|entry| {
             let of_a_process = entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit());
             !of_a_process

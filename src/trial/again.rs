@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::after::{lay_hidden, lay_over};
-use super::before::{Before, set_up};
+use super::before::{Before, NotSetUp, set_up};
 use super::confined::{graders_shell, inside, nowhere, shell};
 use super::ending::{error_of, mask_result};
 use super::judging::{Site, decide, judge};
@@ -328,10 +328,11 @@ async fn kept_again(
                 before = Some(made);
                 lost.extend(changed.map(|_| SETUP_CHANGED.to_owned()).or_else(|| left.doubt.clone()));
             }
-            Err(why) if put_back => {
+            Err(NotSetUp::Engine(error)) => return Err(error),
+            Err(NotSetUp::Case(why)) if put_back => {
                 return Ok(Ready::none(known, format!("protected files could not be put back: {why}")));
             }
-            Err(why) => lost.push(format!("what setup leaves beside it is not there: {why}")),
+            Err(NotSetUp::Case(why)) => lost.push(format!("what setup leaves beside it is not there: {why}")),
         }
     }
     let (from, to) = (kept.to_owned(), folders.workspace.clone());
@@ -377,7 +378,10 @@ async fn rebuilt(
     let case = &attempt.case;
     let before = match set_up(engine, attempt, folders, &shell).await {
         Ok(before) => before,
-        Err(why) => return Ok(Ready::none(known, format!("the workspace could not be made again: {why}"))),
+        Err(NotSetUp::Engine(error)) => return Err(error),
+        Err(NotSetUp::Case(why)) => {
+            return Ok(Ready::none(known, format!("the workspace could not be made again: {why}")));
+        }
     };
     let patched = {
         let (case, workspace, before) = (case.clone(), folders.workspace.clone(), before.path.clone());

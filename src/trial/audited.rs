@@ -6,7 +6,7 @@ use std::io as std_io;
 use std::path::Path;
 
 use super::after::after_the_agent;
-use super::before::set_up;
+use super::before::{NotSetUp, set_up};
 use super::confined::{graders_shell, inside, shell};
 use super::judging::{Over, Site, judge};
 use super::metrics::Observed;
@@ -46,7 +46,8 @@ pub async fn play(
     let shell = shell(engine, attempt, &folders, &inside)?;
     let before = match unless_interrupted(engine, set_up(engine, attempt, &folders, &shell)).await {
         Some(Ok(before)) => before,
-        Some(Err(why)) => return Ok(Played::NotReady(why)),
+        Some(Err(NotSetUp::Case(why))) => return Ok(Played::NotReady(why)),
+        Some(Err(NotSetUp::Engine(error))) => return Err(error),
         None => return Ok(Played::Interrupted),
     };
     let trial = folders.beside("trial");

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Attempt, Engine, Folders};
+use super::{Attempt, Engine, Folders, TrialError, io};
 use crate::case::WorkspaceSource;
+use crate::resources::Exhausted;
 use crate::run::temporary::Vanishing;
 use crate::sandbox::Inside;
 use crate::shell::{Command, Shell};
@@ -25,21 +26,67 @@ pub(super) async fn set_up(
     attempt: &Attempt,
     folders: &Folders,
     shell: &Shell,
-) -> Result<Before, String> {
+) -> Result<Before, NotSetUp> {
+    let made = make_workspace_and_state(engine, attempt, folders, shell).await;
+    match made {
+        // What git or a command of the case says of a full disk is text of theirs; the disk itself answers.
+        Err(NotSetUp::Case(why)) => match is_full(folders) {
+            Some(error) => Err(NotSetUp::Engine(io(format!("set up the workspace ({why})"))(error))),
+            None => Err(NotSetUp::Case(why)),
+        },
+        made => made,
+    }
+}
+
+/// Why a workspace was not set up.
+pub(super) enum NotSetUp {
+    /// The case, or what its commands need, is the cause: the trial is errored.
+    Case(String),
+    /// The machine is: no other trial could be set up either.
+    Engine(TrialError),
+}
+
+/// A failure to do something, by its cause.
+fn failed<E: std::error::Error + Send + Sync + 'static>(doing: &'static str) -> impl FnOnce(E) -> NotSetUp {
+    move |error| match Exhausted::of(&error) {
+        Some(Exhausted::Disk) => NotSetUp::Engine(io(doing)(std::io::Error::other(error))),
+        Some(Exhausted::OpenFiles) | None => NotSetUp::Case(format!("could not {doing}: {error}")),
+    }
+}
+
+/// The error of a disk that takes nothing more.
+fn is_full(folders: &Folders) -> Option<std::io::Error> {
+    const ROOM: usize = 64 << 10;
+    let probe = folders.beside("room");
+    let error = fs::write(&probe, vec![0_u8; ROOM]).err();
+    let _ = fs::remove_file(&probe);
+    error.filter(|error| Exhausted::of(error) == Some(Exhausted::Disk))
+}
+
+async fn make_workspace_and_state(
+    engine: &Engine,
+    attempt: &Attempt,
+    folders: &Folders,
+    shell: &Shell,
+) -> Result<Before, NotSetUp> {
+    const MAKE: &str = "make the workspace";
+    const KEEP: &str = "keep a copy of the workspace as it was made";
     let case = &attempt.case;
-    let made = match &case.workspace.source {
-        WorkspaceSource::Empty => fs::create_dir(&folders.workspace).map_err(|error| error.to_string()),
-        WorkspaceSource::Copy(from) => copy_folder(from, &folders.workspace, false).map_err(|e| e.to_string()),
-        WorkspaceSource::Files(files) => write_files(files, &folders.workspace).map_err(|e| e.to_string()),
-        WorkspaceSource::Git(source) => git::check_out(source, &folders.workspace, shell).await,
-    };
-    made.map_err(|error| format!("the workspace could not be made: {error}"))?;
+    match &case.workspace.source {
+        WorkspaceSource::Empty => fs::create_dir(&folders.workspace).map_err(failed(MAKE))?,
+        WorkspaceSource::Copy(from) => copy_folder(from, &folders.workspace, false).map_err(failed(MAKE))?,
+        WorkspaceSource::Files(files) => write_files(files, &folders.workspace).map_err(failed(MAKE))?,
+        WorkspaceSource::Git(source) => git::check_out(source, &folders.workspace, shell)
+            .await
+            .map_err(|why| NotSetUp::Case(format!("could not {MAKE}: {why}")))?,
+    }
     // What the author of the case runs may need the network, as installing does.
     let shell = &Shell { inside: shell.inside.clone().map(Inside::with_network), ..shell.clone() };
     let time = case.setup_time.or(attempt.manifest.timeouts.setup).unwrap_or(SETUP_TIME);
     for line in &case.workspace.setup {
         let ran = shell.run(&Command::Line(line.clone()), None, time.0).await;
-        let ran = ran.map_err(|error| format!("setup command `{line}` could not be started: {error}"))?;
+        let ran =
+            ran.map_err(|error| NotSetUp::Case(format!("setup command `{line}` could not be started: {error}")))?;
         let code = ran.exit.and_then(|exit| exit.code);
         if code != Some(0) {
             let said =
@@ -50,12 +97,12 @@ pub(super) async fn set_up(
                 Some(_) => "ended in an unknown way".to_owned(),
                 None => format!("did not end within {time} (`timeouts.setup` of the case or the manifest)"),
             };
-            return Err(format!("setup command `{line}` {how}: {}", last_lines(&said)));
+            return Err(NotSetUp::Case(format!("setup command `{line}` {how}: {}", last_lines(&said))));
         }
     }
     if fs::read_dir(&folders.home).is_ok_and(|mut left| left.next().is_some()) {
         // What setup left there the graders' commands find, too, and not what the agent makes of it.
-        copy_as_it_is(&folders.home, &folders.beside("graders-home")).map_err(|error| error.to_string())?;
+        copy_as_it_is(&folders.home, &folders.beside("graders-home")).map_err(failed("copy the home"))?;
     }
     match &case.workspace.source {
         // The fixture itself is the state before, unless setup changed it.
@@ -67,8 +114,8 @@ pub(super) async fn set_up(
         }
         _ => {
             // Not beside the workspace: an agent that looks around must not come upon what it is measured against.
-            let copy = Vanishing::make(&engine.temporary, "before-").map_err(|error| error.to_string())?;
-            copy_as_it_is(&folders.workspace, copy.path()).map_err(|error| error.to_string())?;
+            let copy = Vanishing::make(&engine.temporary, "before-").map_err(failed(KEEP))?;
+            copy_as_it_is(&folders.workspace, copy.path()).map_err(failed(KEEP))?;
             Ok(Before { path: copy.path().to_owned(), _copy: Some(copy) })
         }
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use super::before::{Before, set_up};
+use super::before::{Before, NotSetUp, set_up};
 use super::confined::{confine, inside, shell};
 use super::scripted::{self, ScriptedModel};
 use super::task::{attach, missing_env, placeholders, shown_as, task_of, warnings_before};
@@ -55,7 +55,9 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
     let masker = Arc::new(environment::masker(&engine.env, &env, &attempt.manifest, &environment::given_by(case)));
     let no_agent = |category, why| Ended::without_agent(attempt, &masker, category, why);
     let before = match unless_interrupted(engine, set_up(engine, attempt, folders, &shell)).await {
-        Some(made) => made.map_err(|why| no_agent(ErrorCategory::Setup, why))?,
+        Some(Ok(made)) => made,
+        Some(Err(NotSetUp::Case(why))) => return Err(no_agent(ErrorCategory::Setup, why)),
+        Some(Err(NotSetUp::Engine(error))) => return Err(Ended::Broken(error)),
         None => return Err(Ended::With(Outcome::Interrupted)),
     };
     let warnings = warnings_before(attempt, &env, &masker);
@@ -64,7 +66,7 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
     let (judges, used) = (engine.judges.clone(), Mutex::default());
     let adviser = Arc::new(OfTrial { judges, masker: masker.as_ref().clone(), used });
     task.policy = task.policy.advised_by(adviser.clone());
-    attach(&mut task, attempt, folders).map_err(|why| no_agent(ErrorCategory::Setup, why))?;
+    attach(&mut task, attempt, folders)?.map_err(|why| no_agent(ErrorCategory::Setup, why))?;
     let relay = scripted.as_ref().and_then(|scripted| scripted.relay.as_ref());
     confine(&mut task, inside.clone(), engine, &placeholders, relay);
     if let Some(why) = missing_env(&task) {

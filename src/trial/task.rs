@@ -13,6 +13,7 @@ use crate::environment::{self, Placeholders};
 use crate::harness::{Home, HomeName, Manifest, PromptVia, ServersVia, SystemPromptVia};
 use crate::interaction::Policy;
 use crate::process;
+use crate::resources::Exhausted;
 use crate::result::Warning;
 use crate::run::TrialRecord;
 use crate::secrets::{self, Masker};
@@ -109,21 +110,27 @@ pub(super) fn task_of(
     }
 }
 
-/// Puts the case's files where the agent can reach them, beside what it finds in its home.
-pub(super) fn attach(task: &mut Task, attempt: &Attempt, folders: &Folders) -> Result<(), String> {
+/// Puts the case's files where the agent can reach them, beside what it finds in its home. The inner error is why the case
+/// cannot be run; the outer one is the engine's own.
+pub(super) fn attach(task: &mut Task, attempt: &Attempt, folders: &Folders) -> Result<Result<(), String>, TrialError> {
     let adapter = attempt.manifest.adapter;
     if adapter == Adapter::Replay {
-        return Ok(());
+        return Ok(Ok(()));
     }
-    let attached = attachment::copy(&attempt.case.attachments, &folders.home.join("attachments"));
-    let attached = attached.map_err(|error| format!("an attachment could not be copied: {error}"))?;
+    let attached = match attachment::copy(&attempt.case.attachments, &folders.home.join("attachments")) {
+        Ok(attached) => attached,
+        Err(error) if Exhausted::of(&error) == Some(Exhausted::Disk) => {
+            return Err(io("copy an attachment")(std::io::Error::other(error)));
+        }
+        Err(error) => return Ok(Err(format!("an attachment could not be copied: {error}"))),
+    };
     if adapter == Adapter::ClaudeCodeControl
         && let Err(why) = claude_stream::drive::takes(&attached)
     {
-        return Err(why);
+        return Ok(Err(why));
     }
     task.attachments = attached;
-    Ok(())
+    Ok(Ok(()))
 }
 
 /// The trial as a person is told of it.

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use crate::project::Project;
+use crate::services::{self, alive};
 use crate::supervised::{output, runs};
 
 #[test]
@@ -82,5 +83,94 @@ fn a_file_that_nobody_can_remove_is_reported() {
     if output(&project, "a/demo/default/1").contains("immutable") {
         assert_eq!(left.len(), 1, "{left:?}");
         ran.says("kept is immutable").says("chattr -R -i");
+    }
+}
+
+#[test]
+fn a_disk_that_fills_ends_with_4_wherever_it_fills() {
+    let project = Project::new();
+    let text = "x".repeat(300_000);
+    project.write("fixture/big.txt", &text);
+    project.write("keys.txt", &text);
+    let grader = "graders: [{files: {exists: [big.txt]}}]";
+    project.case("copied", &format!("workspace: {{copy: ../fixture}}\n{grader}"), "steps: [{say: done}]");
+    let files = format!("workspace: {{files: {{big.txt: {text}}}}}\n{grader}");
+    project.case("written", &files, "steps: [{say: done}]");
+    let setup = "workspace: {setup: ['head -c 300000 /dev/zero > big.txt']}";
+    project.case("made", &format!("{setup}\n{grader}"), "steps: [{say: done}]");
+    project.case("attached", "attachments: [../keys.txt]", "steps: [{say: done}]");
+    // From a disk that holds nothing to one that holds all: the private folder, the workspace, its copy, the home.
+    let script = "mkdir disk; for size in 40 100 200 280 320 400 560 620 680 2000; do for case in copied written made attached; do \
+                  mount -t tmpfs -o size=${size}k none disk || exit 0; rm -rf .evals; \
+                  TMPDIR=$PWD/disk \"$0\" run --case $case --jobs 1 --no-progress --keep-workspace never >out.txt 2>&1; \
+                  echo \"size=$size case=$case exit=$? $(head -c 700 out.txt | tr '\\n' ' ')\"; umount disk; done; done";
+    let Some(said) = in_own_mounts(&project, script) else { return };
+    let mut exits = Vec::new();
+    for line in said.lines().filter(|line| line.starts_with("size=")) {
+        let exit = line.split("exit=").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+        assert!(matches!(exit, "0" | "4"), "{line}\n{said}");
+        if line.starts_with("size=2000") {
+            assert_eq!(exit, "0", "{line}");
+        }
+        exits.push(exit.to_owned());
+    }
+    assert!(exits.is_empty() || exits.iter().filter(|exit| *exit == "4").count() >= 12, "{said}");
+}
+
+#[test]
+fn without_descriptors_a_run_ends_in_order_and_says_what_to_raise() {
+    let project = Project::new();
+    let mark = format!("mark-descriptors-{}", std::process::id());
+    let grader = "graders: [{command: {run: 'test -f made.txt', exit: 0}}, {files: {exists: [made.txt]}}]";
+    let steps = format!("steps: [{{run: {{command: ': {mark}; sleep 0.1; echo x > made.txt'}}}}, {{say: done}}]");
+    project.case("good", &format!("trials: 3\nworkspace: {{files: {{x.txt: x}}}}\n{grader}"), &steps);
+    project.case("bad", grader, "steps: [{say: done}]");
+    for limit in [8, 12, 16, 20, 24, 28, 32, 36, 40, 48, 64] {
+        let _ = std::fs::remove_dir_all(project.path(".evals"));
+        let line = format!("ulimit -Sn {limit}; ulimit -Hn {limit}; exec timeout 100 \"$0\" \"$@\"");
+        let run = ["run", "--jobs", "50", "--no-progress"];
+        let done = project.under("sh", &["-c", &line], &run).output().unwrap();
+        let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        let code = done.status.code();
+        assert!(said.contains("ulimit -n"), "{limit}: {said}");
+        if limit < 32 {
+            assert_eq!(code, Some(4), "{limit}: {said}");
+            assert!(said.contains("raise the limit") && project.runs().is_empty(), "{limit}: {said}");
+        } else {
+            // The case that fails is never passed, and what passes made its file.
+            let verdicts: Vec<(String, String)> = project
+                .journal()
+                .iter()
+                .filter_map(|line| Some((line["case"].to_string(), line["verdict"].as_str()?.to_owned())))
+                .collect();
+            assert_eq!(verdicts.len(), 4, "{limit}: {said}");
+            assert!(verdicts.iter().all(|(case, verdict)| verdict != "pass" || case.contains("good")), "{verdicts:?}");
+            assert!(matches!(code, Some(1 | 3)), "{limit}: {said}");
+        }
+        assert!(alive(&mark).is_empty(), "{limit}: {:?}", alive(&mark));
+    }
+}
+
+#[test]
+fn an_agent_that_takes_every_descriptor_is_ended_and_nobody_s_verdict_is_wrong() {
+    let project = services::project("");
+    let mark = format!("mark-terminals-{}", std::process::id());
+    let program = format!(
+        "[later('terminal/create', command='sh', args=['-c', 'sleep 60; : {mark}']) for n in range(60)]; pause(2); say('done')"
+    );
+    let grader = "graders: [{command: {run: 'test -f made.txt', exit: 0}}, {stop: {reason: [end_turn]}}]";
+    services::case(&project, &[&program], &format!("trials: 2\n{grader}"));
+    for limit in [40, 56] {
+        let _ = std::fs::remove_dir_all(project.path(".evals"));
+        let line = format!("ulimit -Sn {limit}; ulimit -Hn {limit}; exec timeout 100 \"$0\" \"$@\"");
+        let run = ["run", "--harness", "agent", "--jobs", "50", "--no-progress"];
+        let done = project.under("sh", &["-c", &line], &run).output().unwrap();
+        let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert!(matches!(done.status.code(), Some(1 | 3)), "{limit}: {said}");
+        let verdicts: Vec<String> =
+            project.journal().iter().filter_map(|line| line["verdict"].as_str().map(str::to_owned)).collect();
+        assert_eq!(verdicts.len(), 2, "{limit}: {said}");
+        assert!(!verdicts.contains(&"pass".to_owned()), "{limit}: {said}");
+        assert!(alive(&mark).is_empty(), "{limit}: {:?}", alive(&mark));
     }
 }

@@ -58,7 +58,7 @@ fn results(trace: &[Value]) -> Vec<&Value> {
 }
 
 /// Processes that are alive and hold this in their arguments.
-fn alive(mark: &str) -> Vec<String> {
+pub fn alive(mark: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let line = |path: &Path| std::fs::read(path.join("cmdline")).unwrap_or_default();
     let lines = entries.map(|entry| String::from_utf8_lossy(&line(&entry.path())).replace('\0', " "));

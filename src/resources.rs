@@ -1,0 +1,75 @@
+//! What the machine has run out of, as its errors tell it: room on a disk, or open files.
+
+use std::error::Error;
+use std::io::{self, ErrorKind};
+
+use crate::process::descriptors;
+
+/// A resource of the machine that is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exhausted {
+    /// The disk takes nothing more: full, over a quota, or read-only.
+    Disk,
+    /// No further file can be opened, by this process or on the whole machine.
+    OpenFiles,
+}
+
+impl Exhausted {
+    /// Returns the resource whose end is the cause of an error, if one is.
+    pub fn of(error: &(dyn Error + 'static)) -> Option<Self> {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            if let Some(found) = error.downcast_ref::<io::Error>().and_then(Self::of_io) {
+                return Some(found);
+            }
+            next = error.source();
+        }
+        None
+    }
+
+    fn of_io(error: &io::Error) -> Option<Self> {
+        use rustix::io::Errno;
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::ReadOnlyFilesystem => Some(Self::Disk),
+            _ if matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE)) => Some(Self::OpenFiles),
+            _ => error.get_ref().and_then(|inner| Self::of(inner)),
+        }
+    }
+}
+
+/// What to do about an error, to go behind its message; empty unless the machine has run out of open files.
+pub fn hint(error: &(dyn Error + 'static)) -> String {
+    if Exhausted::of(error) != Some(Exhausted::OpenFiles) {
+        return String::new();
+    }
+    let limit = descriptors::limit().map_or_else(String::new, |limit| format!(", which is {limit}"));
+    format!("; raise the limit of open files{limit} (ulimit -n), or run fewer trials at once (--jobs)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer")]
+    struct Outer(#[source] io::Error);
+
+    #[test]
+    fn the_cause_is_found_below_other_errors() {
+        let of = |code| io::Error::from_raw_os_error(code);
+        for (error, found) in [
+            (of(28), Some(Exhausted::Disk)),
+            (of(30), Some(Exhausted::Disk)),
+            (of(24), Some(Exhausted::OpenFiles)),
+            (of(23), Some(Exhausted::OpenFiles)),
+            (of(13), None),
+            (io::Error::other(Outer(of(28))), Some(Exhausted::Disk)),
+            (io::Error::other(Outer(of(24))), Some(Exhausted::OpenFiles)),
+            (io::Error::other(of(24)), Some(Exhausted::OpenFiles)),
+            (io::Error::other("Too many open files"), None),
+        ] {
+            assert_eq!(Exhausted::of(&error), found, "{error:?}");
+            assert_eq!(hint(&error).contains("ulimit -n"), found == Some(Exhausted::OpenFiles), "{error:?}");
+        }
+    }
+}
