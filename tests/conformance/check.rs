@@ -60,6 +60,41 @@ fn of_the_demo_agent_everything_is_seen() {
     assert!(project.read(".evals/.gitignore").contains('*'));
 }
 
+/// A program over Claude Code's control protocol that refuses every model, without naming it.
+const REFUSES_MODELS: &str = r#"
+import json, sys
+for line in sys.stdin:
+    line = json.loads(line)
+    if line.get("type") != "control_request":
+        continue
+    fine = line["request"]["subtype"] == "initialize"
+    answer = {"subtype": "success", "response": {}} if fine else {"subtype": "error", "error": "not today"}
+    print(json.dumps({"type": "control_response", "response": {"request_id": line["request_id"], **answer}}), flush=True)
+"#;
+
+#[test]
+fn a_model_that_is_refused_over_the_control_protocol_is_seen_by_its_answer() {
+    let project = Project::new();
+    project.write("agent.py", REFUSES_MODELS);
+    let at = project.path("agent.py").display().to_string();
+    project.harness(
+        "control",
+        &format!("adapter: claude-code-control\ncommand: [python3, -u, '{at}']\nmodel: {{via: set-model}}"),
+    );
+    let report = checked(&project.evals(&["harness", "check", "control", "--format", "json"]));
+    assert_eq!(outcome(&report, "handshake"), "seen", "{report}");
+    let model = item(&report, "model-choice");
+    assert_eq!(
+        (&model["outcome"], &model["text"]),
+        (&"seen".into(), &"a model that does not exist was refused".into()),
+        "{report}"
+    );
+    let place = &model["evidence"][0];
+    let text = project.read(&format!("{}/{}", report["folder"].as_str().unwrap(), place["file"].as_str().unwrap()));
+    let line = text.lines().nth(place["line"].as_u64().unwrap() as usize - 1).unwrap();
+    assert!(line.contains("not today"), "{line}");
+}
+
 #[test]
 fn what_a_protocol_has_not_is_no_fault() {
     let project = Project::new();

@@ -1,5 +1,7 @@
 //! What is seen before a prompt: start, version, handshake, session, and the choice of the model.
 
+use serde_json::Value;
+
 use super::{About, end_of, finding, one_way, session};
 use crate::adapter::Adapter;
 use crate::conformance::observed::Observed;
@@ -75,9 +77,8 @@ pub(super) fn handshake(about: &About<'_>, sessions: &[Observed]) -> Finding {
         return finding(item, Outcome::NotChecked, "it was not started", []);
     };
     if about.manifest.adapter == Adapter::ClaudeCodeControl {
-        let answered = session.first(Dir::Recv, |line| line.line.contains("\"control_response\""));
-        return match answered {
-            Some(line) => finding(item, Outcome::Seen, "initialize was answered", [session.place(line)]),
+        return match control_answer(session, |request| request["subtype"] == "initialize") {
+            Some((line, _)) => finding(item, Outcome::Seen, "initialize was answered", [session.place(line)]),
             None => finding(item, Outcome::Failed, broken(session), end_of(session)),
         };
     }
@@ -96,6 +97,20 @@ pub(super) fn handshake(about: &About<'_>, sessions: &[Observed]) -> Finding {
         }
         None => finding(item, Outcome::Failed, broken(session), [session.place(exchange.asked)]),
     }
+}
+
+/// Finds the answer to a request of the engine over Claude Code's control protocol: its line, and whether it is a refusal.
+fn control_answer(session: &Observed, is_asked: impl Fn(&Value) -> bool) -> Option<(u64, bool)> {
+    let lines = |dir: Dir| {
+        let numbered = session.lines.iter().zip(1..).filter(move |(line, _)| line.dir == dir);
+        numbered.filter_map(|(line, n): (_, u64)| Some((n, serde_json::from_str::<Value>(&line.line).ok()?)))
+    };
+    let (_, asked) =
+        lines(Dir::Send).find(|(_, line)| line["type"] == "control_request" && is_asked(&line["request"]))?;
+    let (line, answer) = lines(Dir::Recv).find(|(_, line)| {
+        line["type"] == "control_response" && line["response"]["request_id"] == asked["request_id"]
+    })?;
+    Some((line, answer["response"]["subtype"] == "error"))
 }
 
 /// The ids of the methods to log in that the agent listed when it introduced itself.
@@ -168,18 +183,12 @@ fn no_such_model(bogus: &Observed, sessions: &[Observed]) -> Finding {
         .rev()
         // A mode is chosen in the same way.
         .find(|exchange| ["value", "modelId"].iter().any(|key| exchange.params[*key] == NO_SUCH_MODEL));
-    // Over the control protocol there is one request beside the first, and its refusal is the handshake's.
     let Some(asked) = asked else {
-        let refused = bogus
-            .engine()
-            .find(|(_, line)| matches!(line, EngineLine::Handshake { message } if message.contains(NO_SUCH_MODEL)));
-        return match refused {
-            Some((line, _)) => {
+        return match control_answer(bogus, |request| request["model"] == NO_SUCH_MODEL) {
+            Some((line, true)) => {
                 finding(item, Outcome::Seen, "a model that does not exist was refused", [bogus.place(line)])
             }
-            None => {
-                finding(item, Outcome::NotChecked, format!("it did not get as far: {}", broken(bogus)), end_of(bogus))
-            }
+            _ => finding(item, Outcome::NotChecked, format!("it did not get as far: {}", broken(bogus)), end_of(bogus)),
         };
     };
     let (line, answer) = match &asked.answer {
