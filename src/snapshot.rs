@@ -67,7 +67,7 @@ impl Range {
 pub struct Item {
     /// What happened.
     pub body: Body,
-    /// `seq` of its events; of an accepted one nobody knows them.
+    /// `seq` of its events; empty in an accepted snapshot, which does not hold them.
     pub events: Vec<u64>,
 }
 

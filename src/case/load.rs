@@ -165,7 +165,7 @@ fn judges(
     let mut judges = Vec::new();
     let mut whole = !written.is_empty();
     for grader in written {
-        // A name that nobody knows has been told already, where it stands.
+        // An unknown name has been reported already, with its place.
         if grader.named().is_some_and(|name| library.get(name).is_none()) {
             whole = false;
             continue;
@@ -409,7 +409,7 @@ fn written_number(source: &Source, number: usize) -> usize {
     }
 }
 
-/// The texts of the named graders that are used; those that nobody knows are errors.
+/// The texts of the named graders that are used; an unknown name is an error.
 fn named(graders: &[WrittenGrader], folder: &GraderFolder, wrong: &mut Vec<YamlError>) -> BTreeMap<String, String> {
     let mut texts = BTreeMap::new();
     for grader in graders {

@@ -54,7 +54,7 @@ pub enum About {
     Retries,
     /// What trials ran in differs.
     Sandbox,
-    /// Nobody knows whether the trials of both met the same.
+    /// It is unknown whether the trials of both met the same.
     Played,
     /// Another version of the agent played.
     Agent,

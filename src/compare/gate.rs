@@ -153,7 +153,7 @@ fn of_critical(new: &Arm, cases: &[Paired<'_>]) -> Option<Gate> {
     Some(Gate { arm: new.name.clone(), kind: Kind::Critical, verdict, bound: None, found: None, p: None, text })
 }
 
-/// Critical cases that were not compared: nobody knows whether they are lost.
+/// Critical cases that were not compared: it is unknown whether they are lost.
 fn of_critical_left_out(old: &Side, new: &Side, arm: &Arm, joined: &Joined<'_>) -> Option<Gate> {
     let critical = |id: &str| [old, new].iter().any(|side| side.cases.get(id).is_some_and(|case| case.critical));
     let left_out = joined.unpaired.iter().filter(|it| critical(&it.case));
@@ -203,7 +203,7 @@ pub fn of_arm(asked: &Asked, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
     gates
 }
 
-/// Whether a score is reached; with a case that has none nobody knows the score of the suite.
+/// Whether a score is reached. If a case has no score, that of the suite is unknown.
 pub fn of_score(least: f64, arm: String, score: Option<f64>, open: bool) -> Gate {
     let (verdict, text) = match score {
         // Summing up makes rounding; 0.8 of five cases is 0.8.

@@ -81,7 +81,7 @@ impl Reason {
         matches!(self, Reason::NoScoreInOld | Reason::NoScoreInNew | Reason::SkippedInOld | Reason::SkippedInNew)
     }
 
-    /// Whether nobody knows what the new arm would have come to.
+    /// Whether it is unknown what the new arm would have come to.
     pub fn is_open_in_new(self) -> bool {
         matches!(self, Reason::NoScoreInNew | Reason::SkippedInNew)
     }

@@ -43,11 +43,11 @@ pub struct Options {
     pub workspace: Option<String>,
     /// The prompts of the case that it plays for: a conversation that holds none of them is not the case's.
     pub prompts: Vec<String>,
-    /// Is told of each request.
+    /// Called with each request.
     pub tell: Option<Tell>,
 }
 
-/// Is told of each request, before it is answered.
+/// A function that is called with each request before it is answered.
 pub type Tell = Box<dyn Fn(&LogLine) + Send + Sync>;
 
 /// A server that listens. It ends when it is dropped.

@@ -49,7 +49,7 @@ impl fmt::Display for Origin {
 /// What stands before an id of the protocol's own registry where a harness is named.
 pub const REGISTRY: &str = "acp:";
 
-/// A harness that nobody knows.
+/// A name that no harness has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
 #[error("no harness is named `{name}`")]
 #[diagnostic(help("{help}"))]
@@ -140,7 +140,7 @@ impl Catalog {
     /// The manifest of a name: its own, another one it goes by, or `acp:ID` for its id in the protocol's registry.
     ///
     /// # Errors
-    /// Nobody knows it.
+    /// No harness has this name.
     pub fn get(&self, name: &str) -> Result<&Entry, UnknownHarness> {
         self.find(name).ok_or_else(|| UnknownHarness {
             name: name.to_owned(),
@@ -172,12 +172,12 @@ impl Catalog {
         found.first().copied()
     }
 
-    /// The own name of the harness that is meant; what nobody knows stays as it is.
+    /// Returns the own name of the harness with this name or alias; an unknown name is returned as it is.
     pub fn canonical(&self, name: &str) -> String {
         self.find(name).map_or_else(|| name.to_owned(), |entry| entry.manifest.name.clone())
     }
 
-    /// Help for a name that nobody knows: what may have been meant.
+    /// Help for an unknown name: the names that may have been meant.
     pub fn known(&self, name: &str) -> String {
         let Some(id) = name.strip_prefix(REGISTRY) else { return words::known_words(name, &self.names(), "harnesses") };
         // Somebody who knows the harness by its own name gets the id that belongs to it.

@@ -84,7 +84,7 @@ impl PolicyFolder {
         self.0.iter().map(|(name, policy)| (name.as_str(), policy))
     }
 
-    /// The way out for a name that nobody knows.
+    /// Help for an unknown name.
     pub fn known(&self, name: &str) -> String {
         let mut known: Vec<&str> = vec!["auto-approve", "auto-reject", "manual"];
         known.extend(self.0.keys().map(String::as_str));

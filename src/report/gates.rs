@@ -35,7 +35,7 @@ fn of_trials(column: &Column) -> Option<Gate> {
     (planned > 0 && gate.verdict != GateVerdict::Pass).then_some(gate)
 }
 
-/// A critical case that fails is lost; of one whose verdict is open nobody knows that it is not.
+/// A critical case that fails is lost. A critical case without a verdict makes the gate inconclusive.
 fn of_critical(cell: &Cell) -> Option<Gate> {
     let (verdict, text) = match cell.verdict {
         Some(Verdict::Pass | Verdict::Skipped) => return None,

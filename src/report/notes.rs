@@ -155,7 +155,7 @@ fn unadvised(report: &Report) -> Option<String> {
 /// Trials in which nothing kept the agent from looking around.
 fn not_sandboxed(report: &Report) -> Option<String> {
     if report.run.graded && report.run.derived_from.is_none() {
-        // Of a single trace nobody knows in what its agent ran.
+        // A single trace does not say in which sandbox its agent ran.
         return None;
     }
     let planned = report.run.trials.iter().filter(|trial| trial.sandbox == Kind::None);

@@ -58,7 +58,7 @@ impl Look {
         format!("{sign}{}", text(amount.value()))
     }
 
-    /// What stands for a figure that nobody knows.
+    /// The sign for a figure that is unknown.
     pub fn unknown(&self) -> &'static str {
         self.sign("–", "-")
     }

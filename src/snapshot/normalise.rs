@@ -229,7 +229,7 @@ impl Watching {
         let order = std::mem::take(&mut self.order);
         let mut making = Making { seen: self, redactions, text: settings.text, workspace };
         let mut items = making.items(&None, 0);
-        // Of these nobody knows the call that started them.
+        // The call that started these is unknown.
         for speaker in order {
             items.extend(making.items(&speaker, 0));
         }

@@ -29,7 +29,7 @@ pub struct Accepted {
 /// The cell that something accepted has to belong to, and how its case keeps it.
 #[derive(Debug, Clone, Copy)]
 pub struct Belongs<'a> {
-    /// Id of the case; nothing where nobody knows.
+    /// Id of the case; `None` if it is unknown.
     pub case: &'a str,
     /// Name of the harness.
     pub harness: &'a str,

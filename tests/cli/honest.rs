@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::outputs::AT_A_TERMINAL;
 use crate::project::Project;
 
 fn report(project: &Project, format: &str) -> String {
@@ -49,22 +50,6 @@ fn names_that_differ_at_their_end_stay_apart() {
         assert!(text.contains("very-long-one") && text.contains("very-long-two"), "{format}: {text}");
     }
 }
-
-/// Runs a report on a terminal of its own.
-const AT_A_TERMINAL: &str = r#"
-import os, pty, sys
-pid, terminal = pty.fork()
-if pid == 0:
-    os.execv(sys.argv[1], sys.argv[1:])
-seen = b""
-while True:
-    try: piece = os.read(terminal, 65536)
-    except OSError: break
-    if not piece: break
-    seen += piece
-os.waitpid(pid, 0)
-sys.stdout.buffer.write(seen)
-"#;
 
 #[test]
 fn a_terminal_that_shows_ascii_alone_gets_no_more() {

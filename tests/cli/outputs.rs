@@ -3,7 +3,7 @@
 use crate::project::Project;
 
 /// Runs a program on a terminal of its own, and prints what it wrote there.
-const AT_A_TERMINAL: &str = r#"
+pub const AT_A_TERMINAL: &str = r#"
 import os, pty, sys
 pid, terminal = pty.fork()
 if pid == 0:

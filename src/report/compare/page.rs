@@ -291,7 +291,7 @@ fn arms(comparison: &Comparison) -> Block {
     Block::Folded { title: "arms".to_owned(), blocks }
 }
 
-/// What stands for a figure that nobody knows.
+/// The sign for a figure that is unknown.
 fn or_unknown(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }
