@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::grade::GradeRecord;
-use crate::grader::{Grader, judges_what_is_left, unique_names};
+use crate::grader::{Grader, unique_names};
 use crate::result::{TrialResult, Warning};
 use crate::verdict::Verdict;
 
@@ -168,7 +168,7 @@ impl Tried {
 
 /// Whether a reference solution that is a folder shows what a grader judges: the workspace, and neither words nor calls.
 pub fn shown_by_folder(grader: &Grader) -> bool {
-    judges_what_is_left(grader.kind.word())
+    grader.kind.needs().judges_workspace()
 }
 
 /// The names of the graders that such a solution does not show anything to.

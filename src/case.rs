@@ -117,7 +117,7 @@ impl Case {
 
     /// Returns true if requests for permission are evidence in this case, whatever the policy answers.
     pub fn wants_requests(&self) -> bool {
-        self.requires.interaction == Some(true) || self.judges.iter().any(|judge| judge.kind.word() == "permissions")
+        self.requires.interaction == Some(true) || self.judges.iter().any(|judge| judge.kind.needs().interaction)
     }
 
     /// The file name of a script of the demo agent: `<case>.demo.yaml`, or `<case>.<variant>.demo.yaml`.

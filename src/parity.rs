@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::adapter::Adapter;
 use crate::case::Case;
 use crate::grade::GradeRecord;
-use crate::grader::judges_what_is_left;
+use crate::grader::Kind;
 use crate::harness::{Capabilities, Manifest, ModelRoute, ModelVia, Parity, PromptVia, UsageConvention};
 use crate::interaction::Interaction;
 use crate::regular;
@@ -219,7 +219,7 @@ fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
         }
     }
     let judged = |result: &TrialResult| -> Vec<(String, Option<bool>)> {
-        let of_workspace = |grade: &&GradeRecord| judges_what_is_left(&grade.grader);
+        let of_workspace = |grade: &&GradeRecord| Kind::needs_of(&grade.grader).judges_workspace();
         result.grades.iter().filter(of_workspace).map(|grade| (grade.name.clone(), grade.passed)).collect()
     };
     let (one, mut other) = (judged(inside), judged(outside));

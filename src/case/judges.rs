@@ -98,7 +98,7 @@ fn of_named(name: &str, library: &Library, catalog: &Catalog) -> Vec<YamlError> 
 
 fn of_entry(entry: &GraderEntry, catalog: &Catalog, error: impl Fn(&[OwnedStep], &str) -> YamlError) -> Vec<YamlError> {
     let What::Kind(kind) = &entry.what else { return Vec::new() };
-    let judges = kind.judges_named().iter().enumerate();
+    let judges = kind.judges().iter().enumerate();
     judges
         .filter_map(|(number, model)| {
             let (message, help) = unfit(model, catalog)?;

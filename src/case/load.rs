@@ -12,7 +12,7 @@ use super::{
     Case, GitRepository, GitSource, GraderFolder, Oracle, Pass, Retries, SnapshotSettings, Source, Workspace,
     WorkspaceSource, WrittenGrader, check, find, paths,
 };
-use crate::grader::{self, Grader};
+use crate::grader::{self, CaseOf, Grader};
 use crate::harness::catalog::Catalog;
 use crate::interaction::{Interaction, PolicyFolder};
 use crate::regular;
@@ -330,7 +330,7 @@ impl Files {
         case.judges = judges
             .into_iter()
             .map(|mut judge| {
-                judge.has_snapshots_in(&snapshots, &case.snapshot, &case.id);
+                judge.belongs_to(&CaseOf { id: &case.id, snapshots: &snapshots, settings: &case.snapshot });
                 Arc::new(judge)
             })
             .collect();

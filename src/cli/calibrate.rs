@@ -24,7 +24,8 @@ mod graded;
 mod label;
 mod labels;
 
-use graded::{Graded, Judged, Session};
+use crate::grader::Calibrated;
+use graded::{Judged, Session};
 use labels::{Label, Labels, Word};
 
 #[derive(Debug, clap::Args)]
@@ -65,7 +66,7 @@ pub enum CalibrationFormat {
 }
 
 pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
-    let graded = Graded::named(&args.rubric)?;
+    let graded = Calibrated::named(&args.rubric)?;
     if !args.ask.is_empty() {
         let runs = RunsFolder { runs: args.runs.clone() };
         label::ask(&args.ask, &runs, &graded, &args.labels)?;
@@ -138,7 +139,7 @@ fn default_place(name: &str) -> PathBuf {
     Path::new("graders").join(format!("{name}.calibration.yaml"))
 }
 
-async fn judge_all(graded: &Graded, judges: &Judges, names: &[ModelName], sessions: Vec<Session>) -> Vec<Judged> {
+async fn judge_all(graded: &Calibrated, judges: &Judges, names: &[ModelName], sessions: Vec<Session>) -> Vec<Judged> {
     let mut running = JoinSet::new();
     for session in sessions {
         let (graded, judges, names) = (graded.clone(), judges.clone(), names.to_vec());
@@ -155,7 +156,7 @@ async fn judge_all(graded: &Graded, judges: &Judges, names: &[ModelName], sessio
 /// Counts, for each criterion, for each model, and for all.
 fn measure(
     args: &CalibrateArgs,
-    graded: &Graded,
+    graded: &Calibrated,
     names: &[ModelName],
     labels: &[Label],
     judged: &[Judged],
@@ -188,7 +189,7 @@ fn measure(
         all: all.measured(),
         criteria: done(criteria),
         models: done(models),
-        pairs: matches!(graded, Graded::Pairwise(_)).then(|| pairs.measured()),
+        pairs: matches!(graded, Calibrated::Pairwise(_)).then(|| pairs.measured()),
     }
 }
 

@@ -115,7 +115,7 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
 fn check_sandboxes(plan: &Plan) -> Result<(), CliError> {
     let mut confined = false;
     for attempt in plan.works.iter().filter_map(|work| work.with.as_ref().ok()) {
-        if !attempt.case.judges.iter().any(|judge| judge.kind.looks_into_workspace()) {
+        if !attempt.case.judges.iter().any(|judge| judge.kind.needs().reads_files()) {
             continue;
         }
         let (case, manifest) = (&attempt.case, &attempt.manifest);

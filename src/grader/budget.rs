@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::checks::Checks;
 use super::lists::said;
-use super::{Body, Evidence, Judge, words};
+use async_trait::async_trait;
+
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, words};
 use crate::grade::Grade;
 use crate::tolerance;
 use crate::trace::amount::Amount;
@@ -204,7 +206,11 @@ pub struct Budget {
     pub min: Option<Fraction>,
 }
 
-impl Body for Budget {
+impl GraderSpec for Budget {
+    fn needs() -> Needs {
+        Needs::NONE
+    }
+
     fn refusal(&self) -> Option<String> {
         let Self { cost_usd, tokens, input_tokens, output_tokens, tool_calls, steps, turns, time, min } = self;
         let money = |limit: &Limit<f64>| limit.map(|cost| cost.is_finite() && cost >= 0.0);
@@ -228,8 +234,8 @@ impl Body for Budget {
         (*min == Some(Fraction::ZERO)).then(|| "checks nothing: with `min: 0` it always passes".to_owned())
     }
 
-    fn judge(&self) -> Option<Box<dyn Judge>> {
-        Some(Box::new(BudgetJudge { limits: self.clone(), ..BudgetJudge::default() }))
+    fn watch(&self) -> Box<dyn Observer> {
+        Box::new(BudgetJudge { limits: self.clone(), ..BudgetJudge::default() })
     }
 }
 
@@ -261,7 +267,8 @@ impl Counter {
     }
 }
 
-impl Judge for BudgetJudge {
+#[async_trait]
+impl Observer for BudgetJudge {
     fn event(&mut self, event: &Event) {
         match &event.body {
             EventBody::ToolCall(call) => {
@@ -280,8 +287,14 @@ impl Judge for BudgetJudge {
         }
     }
 
-    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
-        let Self { limits, calls, steps, turns, usage_at, stop_at, .. } = *self;
+    async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
+        self.grade(evidence).into()
+    }
+}
+
+impl BudgetJudge {
+    fn grade(self, evidence: &Evidence<'_>) -> Grade {
+        let Self { limits, calls, steps, turns, usage_at, stop_at, .. } = self;
         let usage = evidence.usage;
         let mut checks = Checks::default();
         if let Some(limit) = limits.cost_usd {

@@ -5,13 +5,14 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::lists::{OneOrList, said};
-use super::{Body, Evidence, Judge, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, words};
 use crate::grade::Grade;
 use crate::shell::{Command, KEPT, Ran};
 use crate::trace::Exit;
@@ -133,7 +134,11 @@ fn five_minutes() -> Time {
     TIMEOUT
 }
 
-impl Body for RunCommand {
+impl GraderSpec for RunCommand {
+    fn needs() -> Needs {
+        Needs { workspace: Workspace::Files, commands: true, ..Needs::NONE }
+    }
+
     fn refusal(&self) -> Option<String> {
         let texts = self.stdout_contains.iter().flat_map(OneOrList::iter);
         let patterns = self.stdout_regex.iter().flat_map(OneOrList::iter);
@@ -148,17 +153,23 @@ impl Body for RunCommand {
         }
     }
 
-    fn judge(&self) -> Option<Box<dyn Judge>> {
-        None
+    fn watch(&self) -> Box<dyn Observer> {
+        Box::new(Watch(self.clone()))
+    }
+}
+
+struct Watch(RunCommand);
+
+#[async_trait]
+impl Observer for Watch {
+    async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
+        self.0.grade(evidence).await.into()
     }
 }
 
 impl RunCommand {
     /// Runs the command and judges how it ended.
-    pub async fn grade(&self, evidence: &Evidence<'_>) -> Grade {
-        if evidence.workspace.is_none() {
-            return Grade::ungraded("could not be judged, because the workspace is not there");
-        }
+    async fn grade(&self, evidence: &Evidence<'_>) -> Grade {
         let command = self.run.command();
         let shown = format!("`{}`", words::short(&self.run.to_string(), 200));
         match evidence.shell.run(&command, None, self.timeout.0).await {

@@ -1,11 +1,12 @@
 //! `diff`: which files the Trial changed.
 
+use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::lists::filled;
-use super::{Body, Evidence, Judge, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, words};
 use crate::grade::Grade;
 use crate::values::PathGlob;
 
@@ -30,7 +31,11 @@ pub struct Diff {
     pub none: bool,
 }
 
-impl Body for Diff {
+impl GraderSpec for Diff {
+    fn needs() -> Needs {
+        Needs { workspace: Workspace::Change, ..Needs::NONE }
+    }
+
     fn refusal(&self) -> Option<String> {
         let Self { only, created, changed, deleted, none } = self;
         let mut lists = [("only", only), ("created", created), ("changed", changed), ("deleted", deleted)].into_iter();
@@ -45,17 +50,25 @@ impl Body for Diff {
             .then(|| "checks nothing; say what may change, for example `only: [\"src/**\"]`".to_owned())
     }
 
-    fn judge(&self) -> Option<Box<dyn Judge>> {
-        Some(Box::new(DiffJudge(self.clone())))
+    fn watch(&self) -> Box<dyn Observer> {
+        Box::new(DiffJudge(self.clone()))
     }
 }
 
 struct DiffJudge(Diff);
 
-impl Judge for DiffJudge {
-    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
-        let Some(change) = evidence.change else {
-            return Grade::ungraded("could not be judged, because the change of the workspace is not known");
+#[async_trait]
+impl Observer for DiffJudge {
+    async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
+        self.grade(evidence).into()
+    }
+}
+
+impl DiffJudge {
+    fn grade(self, evidence: &Evidence<'_>) -> Grade {
+        let change = match evidence.known_change() {
+            Ok(change) => change,
+            Err(ungraded) => return ungraded,
         };
         let Diff { only, created, changed, deleted, none } = self.0;
         let mut checks = Checks::default();

@@ -60,7 +60,7 @@ impl GraderEntry {
     /// asked already.
     pub fn asserts_nothing(&self) -> Option<String> {
         match &self.what {
-            What::Kind(kind) => kind.body().refusal(),
+            What::Kind(kind) => kind.spec().refusal(),
             What::Use(named) => named.grader.is_empty().then(|| "names no grader".to_owned()),
         }
     }
@@ -68,7 +68,7 @@ impl GraderEntry {
     /// An expression in it that can't be used.
     pub fn wrong_expression(&self) -> Option<super::WrongExpression<'_>> {
         match &self.what {
-            What::Kind(kind) => kind.body().wrong_expression(),
+            What::Kind(kind) => kind.spec().wrong_expression(),
             What::Use(_) => None,
         }
     }
@@ -76,7 +76,7 @@ impl GraderEntry {
     /// A part of it that can't be used where its paths count from this folder; where that is absent no file is looked for.
     pub fn wrong_part(&self, folder: Option<&Path>) -> Option<super::WrongPart> {
         match &self.what {
-            What::Kind(kind) => kind.body().wrong_part().or_else(|| kind.lacks(folder?)),
+            What::Kind(kind) => kind.spec().wrong_part().or_else(|| kind.spec().unusable_file(folder?)),
             What::Use(_) => None,
         }
     }

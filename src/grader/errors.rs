@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::lists::said;
 use super::matcher::CUT;
-use super::{Body, Evidence, Judge, Subject, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
 use crate::grade::Grade;
 use crate::trace::{CallStatus, ToolKind};
 
@@ -27,25 +28,25 @@ pub struct Errors {
     pub recovered: bool,
 }
 
-impl Body for Errors {
+impl GraderSpec for Errors {
+    fn needs() -> Needs {
+        Needs { trace: true, calls: true, ..Needs::NONE }
+    }
+
     fn refusal(&self) -> Option<String> {
         (self.max.is_none() && !self.recovered)
             .then(|| "checks nothing; write `max: 0`, or `recovered: true`".to_owned())
     }
 
-    fn sees_calls(&self) -> bool {
-        true
-    }
-
-    fn judge(&self) -> Option<Box<dyn Judge>> {
-        Some(Box::new(ErrorsJudge {
+    fn watch(&self) -> Box<dyn Observer> {
+        Box::new(ErrorsJudge {
             wanted: self.clone(),
             count: 0,
             first: Vec::new(),
             over: Vec::new(),
             by_kind: BTreeMap::new(),
             unknown: 0,
-        }))
+        })
     }
 }
 
@@ -88,7 +89,8 @@ struct ErrorsJudge {
     unknown: u64,
 }
 
-impl Judge for ErrorsJudge {
+#[async_trait]
+impl Observer for ErrorsJudge {
     fn call(&mut self, call: &Subject<'_>) {
         let step = call.call.step;
         let of_kind = self.by_kind.entry(call.call.kind).or_default();
@@ -119,10 +121,13 @@ impl Judge for ErrorsJudge {
         }
     }
 
-    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
-        if let Some(ungraded) = evidence.without_tracing() {
-            return ungraded;
-        }
+    async fn finish(self: Box<Self>, _: &Evidence<'_>) -> Findings {
+        self.grade().into()
+    }
+}
+
+impl ErrorsJudge {
+    fn grade(self) -> Grade {
         let told = |failures: &[&Failure]| {
             let told: Vec<String> =
                 failures.iter().map(|failure| format!("{} (event {})", failure.label, failure.result_seq)).collect();

@@ -14,7 +14,9 @@ use serde_json::Value;
 
 use super::account::{self, Account};
 use super::lists::said;
-use super::{Body, Evidence, Judge, Subject, WrongExpression, words};
+use async_trait::async_trait;
+
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, WrongExpression, words};
 use bounds::LowerBounds;
 
 use crate::expression::{Expression, Failed, Scope, Untrue, Work, Wrong};
@@ -100,7 +102,11 @@ impl JsonSchema for Cel {
     }
 }
 
-impl Body for Expr {
+impl GraderSpec for Expr {
+    fn needs() -> Needs {
+        Needs { calls: true, ..Needs::NONE }
+    }
+
     fn refusal(&self) -> Option<String> {
         (self.min == Some(Fraction::ZERO)).then(|| "checks nothing: with `min: 0` it always passes".to_owned())
     }
@@ -110,19 +116,15 @@ impl Body for Expr {
         Some(WrongExpression { key: "cel", text: &self.cel.text, wrong })
     }
 
-    fn sees_calls(&self) -> bool {
-        true
-    }
-
-    fn judge(&self) -> Option<Box<dyn Judge>> {
+    fn watch(&self) -> Box<dyn Observer> {
         let names = |name| self.cel.compiled.as_ref().is_ok_and(|it| shape::names(it.program(), name));
-        Some(Box::new(ExprJudge {
+        Box::new(ExprJudge {
             of_calls: names("calls"),
             of_messages: names("messages"),
             of_permissions: names("permissions"),
             wanted: self.clone(),
             account: Account::default(),
-        }))
+        })
     }
 }
 
@@ -135,7 +137,8 @@ struct ExprJudge {
     account: Account,
 }
 
-impl Judge for ExprJudge {
+#[async_trait]
+impl Observer for ExprJudge {
     fn event(&mut self, event: &Event) {
         let is_kept = match event.body {
             EventBody::Message(_) => self.of_messages,
@@ -155,8 +158,14 @@ impl Judge for ExprJudge {
         }
     }
 
-    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
-        let Self { wanted: Expr { cel, min }, account, .. } = *self;
+    async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
+        self.grade(evidence).into()
+    }
+}
+
+impl ExprJudge {
+    fn grade(self, evidence: &Evidence<'_>) -> Grade {
+        let Self { wanted: Expr { cel, min }, account, .. } = self;
         let shown = format!("`{}`", words::short(&cel.text, 300));
         let expression = match cel.compiled {
             Ok(expression) => expression,

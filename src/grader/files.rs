@@ -5,12 +5,13 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
+use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::lists::{OneOrList, filled, filled_map};
-use super::{Body, Evidence, Judge, WrongPart, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, WrongPart, words};
 use crate::grade::Grade;
 use crate::regular;
 use crate::values::{PathGlob, Pattern};
@@ -40,30 +41,13 @@ pub struct Files {
     pub equals: BTreeMap<String, PathBuf>,
 }
 
-impl Files {
-    /// Files beside the case that it compares with.
-    pub fn named_files(&self) -> impl Iterator<Item = &Path> {
-        self.equals.values().map(PathBuf::as_path)
+impl Files {}
+
+impl GraderSpec for Files {
+    fn needs() -> Needs {
+        Needs { workspace: Workspace::Files, ..Needs::NONE }
     }
 
-    /// Why a file that it compares with cannot be had, where paths count from this folder.
-    pub fn lacks(&self, folder: &Path) -> Option<WrongPart> {
-        self.equals.iter().find_map(|(path, file)| {
-            let why = why_no_file(&folder.join(file))?;
-            let at = [Step::Key("equals"), Step::Key(path)];
-            Some(WrongPart::new(&at, format!("compares with `{}`, which {why}", file.display())))
-        })
-    }
-
-    /// Makes the files it compares with count from a folder.
-    pub fn count_from(&mut self, folder: &Path) {
-        for file in self.equals.values_mut() {
-            *file = folder.join(&*file);
-        }
-    }
-}
-
-impl Body for Files {
     fn refusal(&self) -> Option<String> {
         let Self { exists, absent, contains, matches, equals } = self;
         let globs = exists.iter().chain(absent).map(ToString::to_string);
@@ -91,15 +75,44 @@ impl Body for Files {
             .then(|| "checks nothing; say what has to be there, for example `exists: [\"src/**\"]`".to_owned())
     }
 
-    fn judge(&self) -> Option<Box<dyn Judge>> {
-        Some(Box::new(FilesJudge(self.clone())))
+    fn watch(&self) -> Box<dyn Observer> {
+        Box::new(FilesJudge(self.clone()))
+    }
+
+    fn named_files(&self) -> Vec<&Path> {
+        self.equals.values().map(PathBuf::as_path).collect()
+    }
+
+    fn count_from(&mut self, folder: &Path) {
+        for file in self.equals.values_mut() {
+            *file = folder.join(&*file);
+        }
+    }
+
+    fn missing_file(&self, folder: &Path) -> Option<WrongPart> {
+        self.equals.iter().find_map(|(path, file)| {
+            let why = why_no_file(&folder.join(file))?;
+            let at = [Step::Key("equals"), Step::Key(path)];
+            Some(WrongPart::new(&at, format!("compares with `{}`, which {why}", file.display())))
+        })
+    }
+
+    fn passes_on_absence(&self) -> bool {
+        !self.absent.is_empty()
     }
 }
 
 struct FilesJudge(Files);
 
-impl Judge for FilesJudge {
-    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+#[async_trait]
+impl Observer for FilesJudge {
+    async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
+        self.grade(evidence).into()
+    }
+}
+
+impl FilesJudge {
+    fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let Some(workspace) = evidence.workspace.and_then(|path| path.canonicalize().ok()) else {
             return Grade::ungraded("could not be judged, because the workspace is not there");
         };

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{Evidence, Grader, Judge, Kind, Subject, rubric};
+use super::{Evidence, Finding, Findings, Grader, Observer, Subject};
 use crate::grade::{Grade, GradeRecord, Outcome, Score};
 use crate::harness::reading;
 use crate::trace::calls::{Call, Joiner};
@@ -18,11 +18,11 @@ pub struct Grading {
     seats: Vec<Seat>,
 }
 
-/// A grader with the one who watches for it.
+/// A grader with what observes the trial for it.
 struct Seat {
     grader: Arc<Grader>,
     name: String,
-    judge: Option<Box<dyn Judge>>,
+    observer: Box<dyn Observer>,
 }
 
 impl Grading {
@@ -30,17 +30,17 @@ impl Grading {
     pub fn new(graders: &[Arc<Grader>], header: &Header) -> Self {
         let names = unique_names(graders.iter().map(Arc::as_ref));
         let seats = graders.iter().zip(names).map(|(grader, name)| {
-            let judge = grader.kind.body().judge();
-            Seat { grader: Arc::clone(grader), name, judge }
+            let observer = grader.kind.spec().watch();
+            Seat { grader: Arc::clone(grader), name, observer }
         });
-        let sees_calls = graders.iter().any(|grader| grader.kind.body().sees_calls());
+        let sees_calls = graders.iter().any(|grader| grader.kind.needs().calls);
         Self { joiner: sees_calls.then(Joiner::default), reading: reading(header), seats: seats.collect() }
     }
 
     /// Takes the next event.
     pub fn event(&mut self, event: &Event) {
-        for judge in self.seats.iter_mut().filter_map(|seat| seat.judge.as_mut()) {
-            judge.event(event);
+        for seat in &mut self.seats {
+            seat.observer.event(event);
         }
         if let Some(joiner) = &mut self.joiner {
             let calls = joiner.event(event);
@@ -51,8 +51,8 @@ impl Grading {
     fn calls(&mut self, calls: &[Call]) {
         for call in calls {
             let subject = Subject::of(call, &self.reading);
-            for judge in self.seats.iter_mut().filter_map(|seat| seat.judge.as_mut()) {
-                judge.call(&subject);
+            for seat in &mut self.seats {
+                seat.observer.call(&subject);
             }
         }
     }
@@ -65,37 +65,20 @@ impl Grading {
         }
         let mut records = Vec::with_capacity(self.seats.len());
         let mut taken: HashSet<String> = self.seats.iter().map(|seat| seat.name.clone()).collect();
-        for Seat { grader, name, judge } in self.seats {
-            let grade = match (judge, &grader.kind) {
-                (Some(mut judge), Kind::Script(script)) => {
-                    let account = judge.account().unwrap_or_default();
-                    // The first grade without a name of its own goes by the grader's.
-                    let mut own = Some(name.clone());
-                    for (given, grade) in script.grades(evidence, account).await {
-                        let is_own = given.as_ref().is_none_or(|given| *given == name);
-                        let free = if is_own { own.take() } else { None };
-                        let name = free.unwrap_or_else(|| free_name(given.as_deref().unwrap_or(&name), &mut taken));
-                        records.push(record(&grader, name, grade));
-                    }
-                    continue;
-                }
-                (Some(mut judge), Kind::Rubric(_) | Kind::Pairwise(_)) => {
-                    let Some(view) = judge.view() else { continue };
-                    let judged = match &grader.kind {
-                        Kind::Pairwise(pairwise) => pairwise.ask(view, evidence).await,
-                        Kind::Rubric(rubric) => rubric::ask(rubric, view, evidence).await,
-                        _ => continue,
-                    };
-                    let judge = Some(judged.record);
-                    records.push(GradeRecord { judge, ..record(&grader, name, judged.grade) });
-                    continue;
-                }
-                (Some(judge), _) => judge.finish(evidence),
-                (None, Kind::Command(command)) => command.grade(evidence).await,
-                (None, Kind::Tests(tests)) => tests.grade(evidence).await,
-                (None, other) => Grade::ungraded(format!("nobody judges a grader of kind {}", other.word())),
+        for Seat { grader, name, observer } in self.seats {
+            let needs = grader.kind.needs();
+            let Findings(findings) = match needs.missing(evidence) {
+                Some(ungraded) => ungraded.into(),
+                None => observer.finish(evidence).await,
             };
-            records.push(record(&grader, name, grade));
+            // The first grade without a name of its own goes by the grader's.
+            let mut own = Some(name.clone());
+            for Finding { name: given, grade, judge } in findings {
+                let is_own = given.as_ref().is_none_or(|given| *given == name);
+                let free = if is_own { own.take() } else { None };
+                let name = free.unwrap_or_else(|| free_name(given.as_deref().unwrap_or(&name), &mut taken));
+                records.push(GradeRecord { judge, ..record(&grader, name, grade) });
+            }
         }
         records
     }

@@ -11,7 +11,7 @@ use std::{fs, io};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::entry::{EntryBody, KindWord};
-use super::{Common, Grader, GraderEntry, Kind, What, WrongPart};
+use super::{Common, Grader, GraderEntry, What, WrongPart};
 
 /// The named graders that a case may use; a later one of the same name takes the earlier one's place.
 #[derive(Debug, Clone, Default)]
@@ -205,25 +205,13 @@ fn expand_into(
                 // Who takes the grader counts from another folder.
                 let absolute = folder.and_then(|folder| std::path::absolute(folder).ok());
                 let folder = absolute.as_deref();
-                match (&mut kind, folder) {
-                    (Kind::Files(files), Some(folder)) => files.count_from(folder),
-                    (Kind::Output(output), Some(folder)) => output.count_from(folder),
-                    (Kind::Script(script), Some(folder)) => script.count_from(folder),
-                    (Kind::Pairwise(pairwise), folder) => {
-                        if let Some(folder) = folder {
-                            pairwise.count_from(folder);
-                        }
-                        if let Some(name) = using.last() {
-                            pairwise.stands_in(folder.unwrap_or(Path::new("graders")), name);
-                        }
-                    }
-                    // One that is built in is calibrated by its users, in the folder of their own.
-                    (Kind::Rubric(rubric), folder) => {
-                        if let Some(name) = using.last() {
-                            rubric.stands_in(folder.unwrap_or(Path::new("graders")), name);
-                        }
-                    }
-                    _ => {}
+                let spec = kind.spec_mut();
+                if let Some(folder) = folder {
+                    spec.count_from(folder);
+                }
+                // One that is built in is calibrated by its users, in the folder of their own.
+                if let Some(name) = using.last() {
+                    spec.is_named(folder.unwrap_or(Path::new("graders")), name);
                 }
                 // A grader without a name of its own goes by the one it was used by.
                 let name = common.name.or_else(|| using.last().cloned()).unwrap_or_else(|| kind.word().to_owned());

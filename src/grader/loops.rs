@@ -3,11 +3,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::{Body, Evidence, Judge, Subject, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::trace::ToolKind;
@@ -26,19 +27,19 @@ pub struct Loops {
     pub max: u64,
 }
 
-impl Body for Loops {
+impl GraderSpec for Loops {
+    fn needs() -> Needs {
+        Needs { trace: true, calls: true, ..Needs::NONE }
+    }
+
     fn refusal(&self) -> Option<String> {
         (self.max == 0).then(|| {
             "contradicts itself: a call counts itself, so `max: 0` allows none; write `max: 1` or more".to_owned()
         })
     }
 
-    fn sees_calls(&self) -> bool {
-        true
-    }
-
-    fn judge(&self) -> Option<Box<dyn Judge>> {
-        Some(Box::new(LoopsJudge { max: self.max, speakers: HashMap::new(), worst: None, possible: 0, unsure: None }))
+    fn watch(&self) -> Box<dyn Observer> {
+        Box::new(LoopsJudge { max: self.max, speakers: HashMap::new(), worst: None, possible: 0, unsure: None })
     }
 }
 
@@ -151,7 +152,8 @@ struct LoopsJudge {
     unsure: Option<String>,
 }
 
-impl Judge for LoopsJudge {
+#[async_trait]
+impl Observer for LoopsJudge {
     fn call(&mut self, call: &Subject<'_>) {
         let known = Known::of(call);
         if known.input.is_none() {
@@ -166,10 +168,13 @@ impl Judge for LoopsJudge {
         speaker.open.push(done);
     }
 
-    fn finish(mut self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
-        if let Some(ungraded) = evidence.without_tracing() {
-            return ungraded;
-        }
+    async fn finish(self: Box<Self>, _: &Evidence<'_>) -> Findings {
+        self.grade().into()
+    }
+}
+
+impl LoopsJudge {
+    fn grade(mut self) -> Grade {
         for speaker in self.speakers.values_mut() {
             close(speaker, &mut self.worst, &mut self.possible);
         }

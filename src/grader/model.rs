@@ -1,9 +1,10 @@
 //! `model`: which model answered.
 
+use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Body, Evidence, Judge};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer};
 use crate::grade::Grade;
 use crate::values::NameGlob;
 
@@ -15,20 +16,31 @@ pub struct ModelIs {
     pub effective: NameGlob,
 }
 
-impl Body for ModelIs {
+impl GraderSpec for ModelIs {
+    fn needs() -> Needs {
+        Needs::NONE
+    }
+
     fn refusal(&self) -> Option<String> {
         self.effective.to_string().is_empty().then(|| "checks nothing: `effective` is empty".to_owned())
     }
 
-    fn judge(&self) -> Option<Box<dyn Judge>> {
-        Some(Box::new(ModelJudge(self.clone())))
+    fn watch(&self) -> Box<dyn Observer> {
+        Box::new(ModelJudge(self.clone()))
     }
 }
 
 struct ModelJudge(ModelIs);
 
-impl Judge for ModelJudge {
-    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+#[async_trait]
+impl Observer for ModelJudge {
+    async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
+        self.grade(evidence).into()
+    }
+}
+
+impl ModelJudge {
+    fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let wanted = &self.0.effective;
         match &evidence.header.model.effective {
             None => Grade::ungraded("could not be judged, because the agent did not say which model answered"),

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::files::why_no_file;
 use super::lists::{OneOrList, said};
-use super::{Body, Evidence, Judge, WrongPart, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, WrongPart, words};
 use crate::grade::Grade;
 use crate::trace::{Body as EventBody, Event, Role};
 use crate::values::Pattern;
@@ -66,7 +67,11 @@ pub struct Output {
     pub ignore_case: bool,
 }
 
-impl Body for Output {
+impl GraderSpec for Output {
+    fn needs() -> Needs {
+        Needs::NONE
+    }
+
     fn refusal(&self) -> Option<String> {
         let Self { equals, contains, not_contains, regex, not_regex, no_secrets, ignore_case: _, .. } = self;
         let Self { number, json_path, json_schema, similarity, .. } = self;
@@ -102,8 +107,25 @@ impl Body for Output {
         (nothing && !no_secrets).then(|| "checks nothing; say what the output has to be, for example `contains`".into())
     }
 
-    fn judge(&self) -> Option<Box<dyn Judge>> {
-        Some(Box::new(OutputJudge { wanted: self.clone(), said_at: None }))
+    fn watch(&self) -> Box<dyn Observer> {
+        Box::new(OutputJudge { wanted: self.clone(), said_at: None })
+    }
+
+    fn named_files(&self) -> Vec<&Path> {
+        self.json_schema.iter().filter_map(Keeps::file).collect()
+    }
+
+    fn count_from(&mut self, folder: &Path) {
+        if let Some(schema) = &mut self.json_schema {
+            schema.count_from(folder);
+        }
+    }
+
+    fn missing_file(&self, folder: &Path) -> Option<WrongPart> {
+        let file = self.json_schema.as_ref().and_then(Keeps::file)?;
+        let why = why_no_file(&folder.join(file))?;
+        let at = [Step::Key("json-schema")];
+        Some(WrongPart::new(&at, format!("compares with the schema `{}`, which {why}", file.display())))
     }
 }
 
@@ -112,7 +134,8 @@ struct OutputJudge {
     said_at: Option<u64>,
 }
 
-impl Judge for OutputJudge {
+#[async_trait]
+impl Observer for OutputJudge {
     fn event(&mut self, event: &Event) {
         match &event.body {
             EventBody::Message(message) if message.role == Role::Agent && event.parent.is_none() => {
@@ -124,32 +147,18 @@ impl Judge for OutputJudge {
         }
     }
 
-    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+    async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
+        self.grade(evidence).into()
+    }
+}
+
+impl OutputJudge {
+    fn grade(self, evidence: &Evidence<'_>) -> Grade {
         self.wanted.grade(evidence, self.said_at)
     }
 }
 
 impl Output {
-    /// The files beside the case that it compares with.
-    pub fn named_files(&self) -> impl Iterator<Item = &Path> {
-        self.json_schema.iter().filter_map(Keeps::file)
-    }
-
-    /// Why a file that it compares with cannot be had, where paths count from this folder.
-    pub fn lacks(&self, folder: &Path) -> Option<WrongPart> {
-        let file = self.json_schema.as_ref().and_then(Keeps::file)?;
-        let why = why_no_file(&folder.join(file))?;
-        let at = [Step::Key("json-schema")];
-        Some(WrongPart::new(&at, format!("compares with the schema `{}`, which {why}", file.display())))
-    }
-
-    /// Makes the files it compares with count from a folder.
-    pub fn count_from(&mut self, folder: &Path) {
-        if let Some(schema) = &mut self.json_schema {
-            schema.count_from(folder);
-        }
-    }
-
     fn grade(&self, evidence: &Evidence<'_>, said_at: Option<u64>) -> Grade {
         let output = evidence.output.trim_end();
         let folded = |text: &str| if self.ignore_case { text.to_lowercase() } else { text.to_owned() };

@@ -3,11 +3,12 @@
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
+use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rubric::{Watch, patch};
-use super::{Body, Evidence, Judge, OneOrList, WrongPart};
+use super::rubric::patch;
+use super::{Calibrated, Evidence, Findings, GraderSpec, Needs, Observer, OneOrList, WrongPart};
 use crate::case::shown_path;
 use crate::grade::Grade;
 use crate::judge::calibration::{Floor, Wanted};
@@ -18,7 +19,7 @@ use crate::judge::{JudgeRecord, joined};
 use crate::model_client::ModelName;
 use crate::regular;
 use crate::trace::jsonl::Reader;
-use crate::trace::{Body as TraceBody, Model};
+use crate::trace::{Body as TraceBody, Event, Model};
 use crate::yaml::Step;
 
 /// Characters of each side that are shown.
@@ -78,9 +79,9 @@ pub enum Tie {
     Fail,
 }
 
-impl Body for Pairwise {
-    fn refusal(&self) -> Option<String> {
-        None
+impl GraderSpec for Pairwise {
+    fn needs() -> Needs {
+        Needs { model: true, ..Needs::NONE }
     }
 
     fn wrong_part(&self) -> Option<WrongPart> {
@@ -100,24 +101,22 @@ impl Body for Pairwise {
         Some(WrongPart::new(&[Step::Key(key)], why))
     }
 
-    fn judge(&self) -> Option<Box<dyn Judge>> {
-        Some(Watch::boxed(self.rules()))
-    }
-}
-
-impl Pairwise {
-    /// Files beside the case that it compares with.
-    pub fn named_files(&self) -> impl Iterator<Item = &Path> {
-        self.reference.file.iter().chain(&self.reference.trace).map(PathBuf::as_path)
+    fn watch(&self) -> Box<dyn Observer> {
+        Box::new(Watch { view: View::new(self.rules()), wanted: self.clone() })
     }
 
-    /// Those that it names.
-    pub fn judges(&self) -> &[ModelName] {
-        self.judge.as_ref().map_or(&[], |judge| judge.0.as_slice())
+    fn named_files(&self) -> Vec<&Path> {
+        self.reference.file.iter().chain(&self.reference.trace).map(PathBuf::as_path).collect()
     }
 
-    /// Why what it compares with cannot be had, where paths count from this folder.
-    pub fn lacks(&self, folder: &Path) -> Option<WrongPart> {
+    fn count_from(&mut self, folder: &Path) {
+        let Reference { file, trace, .. } = &mut self.reference;
+        for path in file.iter_mut().chain(trace).chain(&mut self.calibration) {
+            *path = folder.join(&*path);
+        }
+    }
+
+    fn unusable_file(&self, folder: &Path) -> Option<WrongPart> {
         let at = |key, why| Some(WrongPart::new(&[Step::Key("reference"), Step::Key(key)], why));
         let lacks = |path: &Path, error: &dyn std::fmt::Display| {
             format!("compares with `{}`, which could not be read: {error}", path.display())
@@ -137,21 +136,44 @@ impl Pairwise {
         read.err().and_then(|why| at("trace", why))
     }
 
-    /// Makes the file it compares with count from a folder.
-    pub fn count_from(&mut self, folder: &Path) {
-        let Reference { file, trace, .. } = &mut self.reference;
-        for path in file.iter_mut().chain(trace).chain(&mut self.calibration) {
-            *path = folder.join(&*path);
-        }
+    fn judges(&self) -> &[ModelName] {
+        self.judge.as_ref().map_or(&[], |judge| judge.0.as_slice())
     }
 
-    /// Says where its calibration is, where it does not say so itself: beside the file that it stands in.
-    pub fn stands_in(&mut self, folder: &Path, name: &str) {
+    fn calibration(&self) -> Option<&Path> {
+        self.calibration.as_deref()
+    }
+
+    fn calibrated(&self) -> Option<Calibrated> {
+        Some(Calibrated::Pairwise(self.clone()))
+    }
+
+    fn is_named(&mut self, folder: &Path, name: &str) {
         self.calibration = Some(calibration_beside(self.calibration.take(), folder, name));
     }
+}
 
+/// Keeps what a model is to be shown.
+struct Watch {
+    view: View,
+    wanted: Pairwise,
+}
+
+#[async_trait]
+impl Observer for Watch {
+    fn event(&mut self, event: &Event) {
+        self.view.event(event);
+    }
+
+    async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
+        let Self { view, wanted } = *self;
+        wanted.ask(view, evidence).await.into()
+    }
+}
+
+impl Pairwise {
     /// What its calibration has to be. It is one of judges who compare by `ask`, whatever they compare with.
-    pub fn calibrated(&self) -> Wanted<'_> {
+    pub fn wanted_calibration(&self) -> Wanted<'_> {
         let what = if self.reference.trace.is_some() { "sessions" } else { "answers" };
         // What a tie is decides what a pass is.
         let prompt_digest = digest_of_asking(&self.ask, &format!("{what}, tie {:?}", self.tie));
@@ -228,7 +250,7 @@ impl Pairwise {
     }
 
     /// Asks.
-    pub(super) async fn ask(&self, view: View, evidence: &Evidence<'_>) -> Judgement {
+    async fn ask(&self, view: View, evidence: &Evidence<'_>) -> Judgement {
         let mut record = JudgeRecord { calibrated: Some(false), ..JudgeRecord::default() };
         let reference = match self.reference_text(evidence.case_folder) {
             Ok(text) => text,
@@ -247,7 +269,7 @@ impl Pairwise {
             Err(why) => return Judgement { grade: Grade::ungraded(why), record },
         };
         record.model = joined(&names);
-        let wanted = self.calibrated();
+        let wanted = self.wanted_calibration();
         if let Some(why) = wanted.tell(&names, evidence.case_folder, self.require_calibration, &mut record) {
             return Judgement { grade: Grade::ungraded(format!("the comparison {why}")), record };
         }

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::lists::{filled, said};
-use super::{Body, Evidence, Judge, Subject, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::trace::{Body as EventBody, Event, PermissionOption, PermissionOutcome};
@@ -46,7 +47,11 @@ pub struct Permissions {
     pub respected: bool,
 }
 
-impl Body for Permissions {
+impl GraderSpec for Permissions {
+    fn needs() -> Needs {
+        Needs { interaction: true, calls: true, ..Needs::NONE }
+    }
+
     fn refusal(&self) -> Option<String> {
         let Self { asked, not_asked, allowed, rejected, max, respected } = self;
         let lists = [
@@ -68,13 +73,9 @@ impl Body for Permissions {
             .then(|| "checks nothing; say what has to be asked, for example `asked: [{kind: execute}]`".to_owned())
     }
 
-    fn sees_calls(&self) -> bool {
-        true
-    }
-
-    fn judge(&self) -> Option<Box<dyn Judge>> {
+    fn watch(&self) -> Box<dyn Observer> {
         let none = |matchers: &[RequestMatcher]| matchers.iter().map(|_| Hits::default()).collect();
-        Some(Box::new(PermissionsJudge {
+        Box::new(PermissionsJudge {
             asked: none(&self.asked),
             not_asked: none(&self.not_asked),
             allowed: none(&self.allowed),
@@ -85,7 +86,7 @@ impl Body for Permissions {
             open: HashMap::new(),
             labels: Vec::new(),
             respect: self.respected.then(Respect::default),
-        }))
+        })
     }
 }
 
@@ -130,7 +131,8 @@ struct PermissionsJudge {
     respect: Option<Respect>,
 }
 
-impl Judge for PermissionsJudge {
+#[async_trait]
+impl Observer for PermissionsJudge {
     fn event(&mut self, event: &Event) {
         match &event.body {
             EventBody::PermissionRequest(request) => {
@@ -166,10 +168,13 @@ impl Judge for PermissionsJudge {
         }
     }
 
-    fn finish(mut self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
-        if let Some(ungraded) = evidence.without_interaction() {
-            return ungraded;
-        }
+    async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
+        self.grade(evidence).into()
+    }
+}
+
+impl PermissionsJudge {
+    fn grade(mut self, evidence: &Evidence<'_>) -> Grade {
         // Requests about calls that the agent never described.
         let mut rest: Vec<Asked> = std::mem::take(&mut self.open).into_values().flatten().collect();
         rest.sort_by_key(|asked| asked.seq);

@@ -1,55 +1,75 @@
 //! `rubric`: a model judges a session by criteria. What it keeps of the session is bounded.
 
-use super::{Body, Evidence, Judge, WrongPart};
-use crate::grade::Grade;
-use crate::judge::rubric::{Judgement, Rubric};
-use crate::judge::view::{Rules, View};
+use std::path::Path;
+
+use async_trait::async_trait;
+
+use super::{Calibrated, Evidence, Finding, Findings, GraderSpec, Needs, Observer, WrongPart};
+use crate::judge::rubric::{Judgement, Rubric, calibration_beside};
+use crate::judge::view::View;
+use crate::model_client::ModelName;
 use crate::regular;
 use crate::trace::Event;
 
-impl Body for Rubric {
-    fn refusal(&self) -> Option<String> {
-        None
+impl GraderSpec for Rubric {
+    fn needs() -> Needs {
+        Needs { model: true, ..Needs::NONE }
+    }
+
+    fn watch(&self) -> Box<dyn Observer> {
+        Box::new(Watch { view: View::new(self.rules()), wanted: self.clone() })
     }
 
     fn wrong_part(&self) -> Option<WrongPart> {
-        Rubric::refusal(self)
+        self.refusal()
     }
 
-    fn judge(&self) -> Option<Box<dyn Judge>> {
-        Some(Watch::boxed(self.rules()))
+    fn count_from(&mut self, folder: &Path) {
+        if let Some(path) = &mut self.calibration {
+            *path = folder.join(&*path);
+        }
+    }
+
+    fn judges(&self) -> &[ModelName] {
+        Rubric::judges(self)
+    }
+
+    fn calibration(&self) -> Option<&Path> {
+        self.calibration.as_deref()
+    }
+
+    fn calibrated(&self) -> Option<Calibrated> {
+        Some(Calibrated::Rubric(self.clone()))
+    }
+
+    fn is_named(&mut self, folder: &Path, name: &str) {
+        self.calibration = Some(calibration_beside(self.calibration.take(), folder, name));
     }
 }
 
 /// Keeps what a model is to be shown.
-pub(super) struct Watch(Option<View>);
-
-impl Watch {
-    pub(super) fn boxed(rules: Rules) -> Box<dyn Judge> {
-        Box::new(Self(Some(View::new(rules))))
-    }
+struct Watch {
+    view: View,
+    wanted: Rubric,
 }
 
-impl Judge for Watch {
+#[async_trait]
+impl Observer for Watch {
     fn event(&mut self, event: &Event) {
-        if let Some(view) = &mut self.0 {
-            view.event(event);
-        }
+        self.view.event(event);
     }
 
-    fn view(&mut self) -> Option<View> {
-        self.0.take()
-    }
-
-    fn finish(self: Box<Self>, _: &Evidence<'_>) -> Grade {
-        Grade::ungraded("no model was asked")
+    async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
+        let Self { view, wanted } = *self;
+        let patch = patch(evidence, wanted.characters).await;
+        wanted.judge(evidence.judges, &view.finish(patch.as_deref()), evidence.case_folder).await.into()
     }
 }
 
-/// Asks, with the change of the workspace where it is known.
-pub(super) async fn ask(rubric: &Rubric, view: View, evidence: &Evidence<'_>) -> Judgement {
-    let patch = patch(evidence, rubric.characters).await;
-    rubric.judge(evidence.judges, &view.finish(patch.as_deref()), evidence.case_folder).await
+impl From<Judgement> for Findings {
+    fn from(Judgement { grade, record }: Judgement) -> Self {
+        Self(vec![Finding { name: None, grade, judge: Some(record) }])
+    }
 }
 
 /// The change of the workspace, as it was written down: masked. One that is longer than what may be shown is read as far

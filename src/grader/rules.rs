@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 use super::checks::Checks;
-use super::{Body, Evidence, Judge, Subject, words};
+use async_trait::async_trait;
+
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::trace::{Body as EventBody, Event, PermissionOutcome};
@@ -26,7 +28,11 @@ const LABELS: usize = 400;
 /// Events that a reason names, at most.
 const SHOWN: usize = 4;
 
-impl Body for Rules {
+impl GraderSpec for Rules {
+    fn needs() -> Needs {
+        Needs { trace: true, calls: true, ..Needs::NONE }
+    }
+
     fn refusal(&self) -> Option<String> {
         let refused =
             self.rules.iter().zip(1..).find_map(|(rule, n)| {
@@ -38,14 +44,10 @@ impl Body for Rules {
         })
     }
 
-    fn sees_calls(&self) -> bool {
-        true
-    }
-
-    fn judge(&self) -> Option<Box<dyn Judge>> {
+    fn watch(&self) -> Box<dyn Observer> {
         let watches =
             self.rules.iter().map(|rule| rule.matchers().iter().map(|_| Found::new(rule.looks_at_each())).collect());
-        Some(Box::new(RulesJudge {
+        Box::new(RulesJudge {
             hits: watches.collect(),
             needs_steps: self.rules.iter().any(|rule| matches!(rule, Rule::Immediately(_))),
             wanted: self.clone(),
@@ -55,7 +57,7 @@ impl Body for Rules {
             labels: HashMap::new(),
             refused: vec![None; self.rules.len()],
             unsure: vec![None; self.rules.len()],
-        }))
+        })
     }
 }
 
@@ -87,7 +89,8 @@ struct RulesJudge {
     refused: Vec<Option<u64>>,
 }
 
-impl Judge for RulesJudge {
+#[async_trait]
+impl Observer for RulesJudge {
     fn event(&mut self, event: &Event) {
         let place = Place::after_steps(self.announced, event.seq);
         let asked = |outcome: Option<PermissionOutcome>| Asked {
@@ -154,10 +157,13 @@ impl Judge for RulesJudge {
         self.see(&seen(EventType::ToolResult, call.result_seq, call.result_at_ms), place);
     }
 
-    fn finish(mut self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
-        if let Some(ungraded) = evidence.without_tracing() {
-            return ungraded;
-        }
+    async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
+        self.grade(evidence).into()
+    }
+}
+
+impl RulesJudge {
+    fn grade(mut self, evidence: &Evidence<'_>) -> Grade {
         self.see_what_has_no_call();
         let session = Session { steps: &self.steps, is_timed: evidence.header.is_timed() };
         let (mut checks, mut broken) = (Checks::default(), Vec::new());

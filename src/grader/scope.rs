@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::lists::filled;
-use super::{Body, Evidence, Judge, Subject, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
 use crate::grade::Grade;
 use crate::trace::facts::Fact;
 use crate::trace::{CallStatus, ToolKind};
@@ -31,7 +32,11 @@ pub struct Scope {
     pub reads: Vec<PathGlob>,
 }
 
-impl Body for Scope {
+impl GraderSpec for Scope {
+    fn needs() -> Needs {
+        Needs { calls: true, ..Needs::NONE }
+    }
+
     fn refusal(&self) -> Option<String> {
         let Self { only, never, reads } = self;
         let mut lists = [("only", only), ("never", never), ("reads", reads)].into_iter();
@@ -43,19 +48,15 @@ impl Body for Scope {
             .then(|| "checks nothing; say which files, for example `only: [\"src/**\"]`".to_owned())
     }
 
-    fn sees_calls(&self) -> bool {
-        true
-    }
-
-    fn judge(&self) -> Option<Box<dyn Judge>> {
-        Some(Box::new(ScopeJudge {
+    fn watch(&self) -> Box<dyn Observer> {
+        Box::new(ScopeJudge {
             wanted: self.clone(),
             outside: Breaches::default(),
             forbidden: Breaches::default(),
             read: Breaches::default(),
             unseen_change: None,
             unseen_read: None,
-        }))
+        })
     }
 }
 
@@ -129,7 +130,8 @@ fn took_place(call: &Subject<'_>) -> bool {
     }
 }
 
-impl Judge for ScopeJudge {
+#[async_trait]
+impl Observer for ScopeJudge {
     fn call(&mut self, call: &Subject<'_>) {
         let changes = matches!(call.call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
         if changes && took_place(call) {
@@ -160,7 +162,13 @@ impl Judge for ScopeJudge {
         }
     }
 
-    fn finish(mut self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+    async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
+        self.grade(evidence).into()
+    }
+}
+
+impl ScopeJudge {
+    fn grade(mut self, evidence: &Evidence<'_>) -> Grade {
         if let Some(change) = evidence.change {
             for (path, what) in change.all() {
                 self.changed(path, false, || format!("was {what}"), &[]);

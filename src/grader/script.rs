@@ -4,13 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::account::{self, Account};
 use super::command::{Run, tail};
-use super::{Body, Evidence, Judge, Subject, words};
+use super::{Evidence, Finding, Findings, GraderSpec, Needs, Observer, Subject, Workspace, words};
 use crate::grade::{Grade, Score};
 use crate::shell::{Command, KEPT, Ran, Shell};
 use crate::trace::{Event, Exit};
@@ -36,7 +37,11 @@ fn five_minutes() -> Time {
     TIMEOUT
 }
 
-impl Body for Script {
+impl GraderSpec for Script {
+    fn needs() -> Needs {
+        Needs { calls: true, workspace: Workspace::FilesIfThere, commands: true, ..Needs::NONE }
+    }
+
     fn refusal(&self) -> Option<String> {
         if self.run.is_empty() {
             Some("runs nothing: `run` is empty".to_owned())
@@ -47,51 +52,19 @@ impl Body for Script {
         }
     }
 
-    fn sees_calls(&self) -> bool {
-        true
+    fn watch(&self) -> Box<dyn Observer> {
+        Box::new(Watch { account: Account::default(), wanted: self.clone() })
     }
 
-    fn judge(&self) -> Option<Box<dyn Judge>> {
-        Some(Box::new(Watch(Account::default())))
-    }
-}
-
-/// Keeps what the script is to be told.
-struct Watch(Account);
-
-impl Judge for Watch {
-    fn event(&mut self, event: &Event) {
-        self.0.event(event);
-    }
-
-    fn call(&mut self, call: &Subject<'_>) {
-        self.0.call(call);
-    }
-
-    fn account(&mut self) -> Option<Account> {
-        Some(std::mem::take(&mut self.0))
-    }
-
-    fn finish(self: Box<Self>, _: &Evidence<'_>) -> Grade {
-        Grade::ungraded("the script was not run")
-    }
-}
-
-/// A grade of a script, with the name that it gives it.
-pub type Named = (Option<String>, Grade);
-
-impl Script {
-    /// What in `run` may name files beside the case.
-    pub fn named_files(&self) -> impl Iterator<Item = &Path> {
+    fn named_files(&self) -> Vec<&Path> {
         let words: &[String] = match &self.run {
             Run::Line(_) => &[],
             Run::Program(words) => words,
         };
-        words.iter().filter(|word| may_be_a_file(word)).map(Path::new)
+        words.iter().filter(|word| may_be_a_file(word)).map(Path::new).collect()
     }
 
-    /// Makes what names a file in a folder that file.
-    pub fn count_from(&mut self, folder: &Path) {
+    fn count_from(&mut self, folder: &Path) {
         if let Run::Program(words) = &mut self.run {
             for word in words {
                 if let Some(file) = file_in(folder, word) {
@@ -100,15 +73,39 @@ impl Script {
             }
         }
     }
+}
 
-    /// Runs it, and takes its grades.
-    pub async fn grades(&self, evidence: &Evidence<'_>, account: Account) -> Vec<Named> {
-        match self.run(evidence, account).await {
-            Ok(grades) => grades,
-            Err(why) => vec![(None, Grade::ungraded(why))],
-        }
+/// Keeps what the script is to be told.
+struct Watch {
+    account: Account,
+    wanted: Script,
+}
+
+#[async_trait]
+impl Observer for Watch {
+    fn event(&mut self, event: &Event) {
+        self.account.event(event);
     }
 
+    fn call(&mut self, call: &Subject<'_>) {
+        self.account.call(call);
+    }
+
+    async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
+        let Self { account, wanted } = *self;
+        match wanted.run(evidence, account).await {
+            Ok(named) => {
+                Findings(named.into_iter().map(|(name, grade)| Finding { name, grade, judge: None }).collect())
+            }
+            Err(why) => Grade::ungraded(why).into(),
+        }
+    }
+}
+
+/// A grade of a script, with the name that it gives it.
+type Named = (Option<String>, Grade);
+
+impl Script {
     async fn run(&self, evidence: &Evidence<'_>, account: Account) -> Result<Vec<Named>, String> {
         if evidence.shell.folder.as_os_str().is_empty() {
             return Err("could not be judged, because the workspace is not there".to_owned());

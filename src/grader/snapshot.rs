@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Body, Evidence, Judge, words};
+use super::{CaseOf, Evidence, Findings, GraderSpec, Needs, Observer, words};
 use crate::case::SnapshotSettings;
 use crate::grade::{Grade, Score};
 use crate::snapshot::differ::Found;
@@ -49,28 +50,33 @@ struct Place {
     accepts: bool,
 }
 
-impl Snapshot {
-    /// Tells where the snapshots of its case lie.
-    pub fn lies_in(&mut self, folder: PathBuf, settings: SnapshotSettings, case: &str) {
-        self.place = Some(Place { folder, settings, case: case.to_owned(), accepts: false });
+impl GraderSpec for Snapshot {
+    fn needs() -> Needs {
+        Needs::NONE
     }
 
-    /// Tells that the run accepts what its trials do: then each of them does what is accepted.
-    pub fn is_accepted(&mut self) {
-        if let Some(place) = &mut self.place {
-            place.accepts = true;
-        }
-    }
-}
-
-impl Body for Snapshot {
     fn refusal(&self) -> Option<String> {
         let zero = self.min == Some(Fraction::ZERO);
         zero.then(|| "checks nothing: with `min: 0` it always passes; write a share above 0".to_owned())
     }
 
-    fn judge(&self) -> Option<Box<dyn Judge>> {
-        Some(Box::new(SnapshotJudge { wanted: self.clone(), watching: Watching::default() }))
+    fn watch(&self) -> Box<dyn Observer> {
+        Box::new(SnapshotJudge { wanted: self.clone(), watching: Watching::default() })
+    }
+
+    fn belongs_to(&mut self, case: &CaseOf<'_>) {
+        self.place = Some(Place {
+            folder: case.snapshots.to_owned(),
+            settings: case.settings.clone(),
+            case: case.id.to_owned(),
+            accepts: false,
+        });
+    }
+
+    fn run_accepts(&mut self) {
+        if let Some(place) = &mut self.place {
+            place.accepts = true;
+        }
     }
 }
 
@@ -79,12 +85,19 @@ struct SnapshotJudge {
     watching: Watching,
 }
 
-impl Judge for SnapshotJudge {
+#[async_trait]
+impl Observer for SnapshotJudge {
     fn event(&mut self, event: &Event) {
         self.watching.event(event);
     }
 
-    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+    async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
+        self.grade(evidence).into()
+    }
+}
+
+impl SnapshotJudge {
+    fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let header = evidence.header;
         let Some(place) = &self.wanted.place else {
             return Grade::ungraded("could not be judged, because it belongs to no case that could have snapshots");

@@ -1,11 +1,12 @@
 //! `stop`: how the session ended.
 
+use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::lists::OneOrList;
-use super::{Body, Evidence, Judge, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, words};
 use crate::grade::Grade;
 use crate::trace::{Body as EventBody, Event, StopReason};
 
@@ -17,13 +18,17 @@ pub struct StopIs {
     pub reason: OneOrList<StopReason>,
 }
 
-impl Body for StopIs {
+impl GraderSpec for StopIs {
+    fn needs() -> Needs {
+        Needs::NONE
+    }
+
     fn refusal(&self) -> Option<String> {
         self.reason.0.is_empty().then(|| "checks nothing: `reason` is empty".to_owned())
     }
 
-    fn judge(&self) -> Option<Box<dyn Judge>> {
-        Some(Box::new(StopJudge { wanted: self.clone(), stopped_at: None }))
+    fn watch(&self) -> Box<dyn Observer> {
+        Box::new(StopJudge { wanted: self.clone(), stopped_at: None })
     }
 }
 
@@ -32,14 +37,21 @@ struct StopJudge {
     stopped_at: Option<u64>,
 }
 
-impl Judge for StopJudge {
+#[async_trait]
+impl Observer for StopJudge {
     fn event(&mut self, event: &Event) {
         if let EventBody::Stop(_) = event.body {
             self.stopped_at = Some(event.seq);
         }
     }
 
-    fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
+    async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
+        self.grade(evidence).into()
+    }
+}
+
+impl StopJudge {
+    fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let stop = evidence.stop;
         let holds = self.wanted.reason.iter().any(|reason| *reason == stop.reason);
         let detail = stop.detail.as_ref().map(|detail| format!(" ({})", words::short(detail, 100))).unwrap_or_default();

@@ -7,13 +7,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::command::{Run, is_not_installed, tail};
 use super::lists::{OneOrList, filled, said};
-use super::{Body, Evidence, Judge, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, words};
 use crate::grade::Grade;
 use crate::shell::{KEPT, Ran};
 use crate::trace::Exit;
@@ -94,7 +95,11 @@ pub enum Format {
     Tap,
 }
 
-impl Body for Tests {
+impl GraderSpec for Tests {
+    fn needs() -> Needs {
+        Needs { workspace: Workspace::Files, commands: true, ..Needs::NONE }
+    }
+
     fn refusal(&self) -> Option<String> {
         let listed = self.fail_to_pass.iter().chain(&self.pass_to_pass);
         if self.run.is_empty() {
@@ -112,16 +117,26 @@ impl Body for Tests {
         }
     }
 
-    fn judge(&self) -> Option<Box<dyn Judge>> {
-        None
+    fn watch(&self) -> Box<dyn Observer> {
+        Box::new(Watch(self.clone()))
+    }
+}
+
+struct Watch(Tests);
+
+#[async_trait]
+impl Observer for Watch {
+    async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings {
+        self.0.grade(evidence).await.into()
     }
 }
 
 impl Tests {
     /// Runs the tests and judges them.
-    pub async fn grade(&self, evidence: &Evidence<'_>) -> Grade {
-        let Some(workspace) = evidence.workspace else {
-            return Grade::ungraded("could not be judged, because the workspace is not there");
+    async fn grade(&self, evidence: &Evidence<'_>) -> Grade {
+        let workspace = match evidence.files() {
+            Ok(workspace) => workspace,
+            Err(ungraded) => return ungraded,
         };
         let shown = format!("`{}`", words::short(&self.run.to_string(), 200));
         let command = self.run.command();

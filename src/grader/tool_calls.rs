@@ -15,7 +15,9 @@ use super::entry::add_properties;
 use super::lists::{filled, said};
 use super::matcher::{CUT, Matcher, refuse_list};
 use super::sequence::{Follow, Made};
-use super::{Body, Evidence, Judge, Subject, words};
+use async_trait::async_trait;
+
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::trace::ToolKind;
@@ -133,7 +135,11 @@ impl JsonSchema for Wanted {
     }
 }
 
-impl Body for ToolCalls {
+impl GraderSpec for ToolCalls {
+    fn needs() -> Needs {
+        Needs { trace: true, calls: true, ..Needs::NONE }
+    }
+
     fn refusal(&self) -> Option<String> {
         let Self { require, forbid, order, min, max, max_by_kind, none } = self;
         let lists = refuse_list("require", require.iter().map(|wanted| &wanted.matcher))
@@ -170,14 +176,10 @@ impl Body for ToolCalls {
         }
     }
 
-    fn sees_calls(&self) -> bool {
-        true
-    }
-
-    fn judge(&self) -> Option<Box<dyn Judge>> {
+    fn watch(&self) -> Box<dyn Observer> {
         // More candidates than all entries demand together never help: one of the first is always free.
         let demand = self.require.iter().map(Wanted::min).fold(0, u64::saturating_add);
-        Some(Box::new(CallsJudge {
+        Box::new(CallsJudge {
             require: self.require.iter().map(|_| Found::default()).collect(),
             forbid: self.forbid.iter().map(|_| Found::default()).collect(),
             kept: usize::try_from(demand).unwrap_or(usize::MAX),
@@ -188,7 +190,7 @@ impl Body for ToolCalls {
             perhaps_carried_out: 0,
             by_kind: BTreeMap::new(),
             labels: Vec::new(),
-        }))
+        })
     }
 }
 
@@ -294,7 +296,8 @@ struct CallsJudge {
     labels: Vec<String>,
 }
 
-impl Judge for CallsJudge {
+#[async_trait]
+impl Observer for CallsJudge {
     fn call(&mut self, call: &Subject<'_>) {
         if self.labels.len() < SHOWN {
             self.labels.push(call.label());
@@ -341,10 +344,13 @@ impl Judge for CallsJudge {
         }
     }
 
-    fn finish(mut self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
-        if let Some(ungraded) = evidence.without_tracing() {
-            return ungraded;
-        }
+    async fn finish(self: Box<Self>, _: &Evidence<'_>) -> Findings {
+        self.grade().into()
+    }
+}
+
+impl CallsJudge {
+    fn grade(mut self) -> Grade {
         let order = std::mem::replace(&mut self.order, Order::new(0));
         let mut checks = Checks::default();
         self.check_required(&mut checks);

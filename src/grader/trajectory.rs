@@ -13,7 +13,9 @@ use super::arguments::MatchArgs;
 use super::lists::said;
 use super::matcher::{Matcher, Speaker};
 use super::sequence::{Compared, Made};
-use super::{Body, Evidence, Judge, Subject, words};
+use async_trait::async_trait;
+
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
 use crate::grade::{Grade, Score};
 use crate::judgement::Judgement;
 use crate::values::{Fraction, NameGlob};
@@ -202,7 +204,11 @@ impl Trajectory {
     }
 }
 
-impl Body for Trajectory {
+impl GraderSpec for Trajectory {
+    fn needs() -> Needs {
+        Needs { trace: true, calls: true, ..Needs::NONE }
+    }
+
     fn refusal(&self) -> Option<String> {
         let refused = self.calls().iter().zip(1..).find_map(|(matcher, n)| {
             Some(format!("checks nothing: entry {n} of `expected` {}", matcher.refusal_as_expected()?))
@@ -224,13 +230,9 @@ impl Body for Trajectory {
         }
     }
 
-    fn sees_calls(&self) -> bool {
-        true
-    }
-
-    fn judge(&self) -> Option<Box<dyn Judge>> {
+    fn watch(&self) -> Box<dyn Observer> {
         let expected = self.calls();
-        Some(Box::new(TrajectoryJudge {
+        Box::new(TrajectoryJudge {
             surely: Side::new(expected.len()),
             perhaps: None,
             unsure: None,
@@ -239,7 +241,7 @@ impl Body for Trajectory {
             wanted: self.clone(),
             labels: Vec::new(),
             count: 0,
-        }))
+        })
     }
 }
 
@@ -310,7 +312,8 @@ struct TrajectoryJudge {
     count: u64,
 }
 
-impl Judge for TrajectoryJudge {
+#[async_trait]
+impl Observer for TrajectoryJudge {
     fn call(&mut self, call: &Subject<'_>) {
         let is_whose = match self.wanted.agent {
             Speaker::Main => call.parent.is_none(),
@@ -348,10 +351,13 @@ impl Judge for TrajectoryJudge {
         }
     }
 
-    fn finish(mut self: Box<Self>, evidence: &Evidence<'_>) -> Grade {
-        if let Some(ungraded) = evidence.without_tracing() {
-            return ungraded;
-        }
+    async fn finish(self: Box<Self>, _: &Evidence<'_>) -> Findings {
+        self.grade().into()
+    }
+}
+
+impl TrajectoryJudge {
+    fn grade(mut self) -> Grade {
         // Speakers take turns within their steps.
         for side in [Some(&mut self.surely), self.perhaps.as_mut()].into_iter().flatten() {
             side.made.sort_by_key(|call| (call.step, call.seq));

@@ -103,24 +103,12 @@ impl Rubric {
     }
 
     /// What its calibration has to be.
-    pub fn calibrated(&self) -> Wanted<'_> {
+    pub fn wanted_calibration(&self) -> Wanted<'_> {
         Wanted {
             prompt_digest: self.prompt_digest(),
             file: self.calibration.as_deref(),
             floor: &self.floor,
             criteria: self.criteria.iter().map(|criterion| &*criterion.id).collect(),
-        }
-    }
-
-    /// Says where its calibration is, where it does not say so itself: beside the file that it stands in.
-    pub fn stands_in(&mut self, folder: &Path, name: &str) {
-        self.calibration = Some(calibration_beside(self.calibration.take(), folder, name));
-    }
-
-    /// Makes the file of its calibration count from a folder.
-    pub fn count_from(&mut self, folder: &Path) {
-        if let Some(path) = &mut self.calibration {
-            *path = folder.join(&*path);
         }
     }
 
@@ -138,7 +126,7 @@ impl Rubric {
             Err(why) => return Judgement { grade: Grade::ungraded(why), record },
         };
         record.model = joined(&names);
-        if let Some(why) = self.calibrated().tell(&names, case_folder, self.require_calibration, &mut record) {
+        if let Some(why) = self.wanted_calibration().tell(&names, case_folder, self.require_calibration, &mut record) {
             return Judgement { grade: Grade::ungraded(format!("the rubric {why}")), record };
         }
         let asked = self.ask_all(judges, &names, shown).await;

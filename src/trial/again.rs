@@ -10,7 +10,7 @@ use super::judging::{Site, decide, judge};
 use super::{Attempt, Engine, Folders, Outcome, TrialError, aside, io, lost, protected, stored, unless_interrupted};
 use crate::environment;
 use crate::grade::Outcome as Graded;
-use crate::grader::{Kind, unique_names};
+use crate::grader::{Kind, Workspace, unique_names};
 use crate::regular;
 use crate::result::{TrialResult, Warning, Was};
 use crate::run::TrialRecord;
@@ -77,7 +77,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     let errored = over.observed.stop.as_ref().is_some_and(|stop| error_of(stop).is_some());
     // A recording was made in another workspace, and of an errored trial nobody judges it.
     let has_workspace = !errored && attempt.manifest.recording.is_none();
-    let looked_into = !errored && case.judges.iter().any(|judge| judge.kind.looks_into_workspace());
+    let looked_into = !errored && case.judges.iter().any(|judge| judge.kind.needs().reads_files());
     let folders = if looked_into { Some(Folders::make(&engine.temporary)?) } else { None };
     let ready = async {
         if has_workspace { ready(engine, attempt, left, folders.as_ref()).await } else { Ok(Ready::default()) }
@@ -219,7 +219,7 @@ impl Ready {
         let judges = &attempt.case.judges;
         let Ok(inside) = inside(engine, attempt, folders) else { return Ok(Shell::default()) };
         self.without = true;
-        if !judges.iter().any(|judge| judge.kind.looks_into_workspace() && !judge.kind.judges_without_workspace()) {
+        if !judges.iter().any(|judge| judge.kind.needs().workspace == Workspace::Files) {
             self.warnings.clear();
         }
         nowhere(&graders_shell(&shell(engine, attempt, folders, &inside)?, folders, &attempt.case)?, folders)
@@ -230,12 +230,11 @@ impl Ready {
     fn says_less_than_before(&self, result: &mut TrialResult, attempt: &Attempt) -> bool {
         let judges = &attempt.case.judges;
         let named = unique_names(judges.iter().map(AsRef::as_ref));
-        let of_absence = |name: &str| {
-            named.iter().zip(judges).any(|(named, judge)| named == name && judge.kind.asks_what_is_absent())
-        };
+        let of_absence =
+            |name: &str| named.iter().zip(judges).any(|(named, judge)| named == name && judge.kind.passes_on_absence());
         let mut changed = false;
-        for grade in result.grades.iter_mut().filter(|grade| Kind::word_looks_into_workspace(&grade.grader)) {
-            let judged_without = self.without && Kind::word_judges_without_workspace(&grade.grader);
+        for grade in result.grades.iter_mut().filter(|grade| Kind::needs_of(&grade.grader).reads_files()) {
+            let judged_without = self.without && Kind::needs_of(&grade.grader).workspace == Workspace::FilesIfThere;
             if let (Some(why), Graded::Ungraded, false) = (&self.none, grade.outcome, judged_without) {
                 grade.reason = format!("{}: {why}", grade.reason);
             }

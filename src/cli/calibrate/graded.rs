@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::CliError;
 use super::labels::Word;
 use crate::cli::inputs;
-use crate::grader::{Common, GraderEntry, Kind, PAIR, Pairwise, Use, What, expand};
+use crate::grader::{Calibrated, Common, GraderEntry, PAIR, Use, What, expand};
 use crate::judge::Judges;
 use crate::judge::calibration::Wanted;
 use crate::judge::criteria::Said;
@@ -18,16 +18,6 @@ use crate::regular;
 use crate::secrets::Masker;
 use crate::trace::Model;
 use crate::trace::jsonl::Reader;
-
-/// A grader that asks models.
-#[derive(Debug, Clone)]
-#[allow(clippy::large_enum_variant, reason = "there is one of them")]
-pub enum Graded {
-    /// By criteria.
-    Rubric(Rubric),
-    /// Beside a reference.
-    Pairwise(Pairwise),
-}
 
 /// A trace, and for a comparison what it is held against where that is not the grader's own.
 pub type Labelled = (PathBuf, Option<PathBuf>);
@@ -62,7 +52,7 @@ pub struct Judged {
     pub failed: Vec<String>,
 }
 
-impl Graded {
+impl Calibrated {
     /// The one grader that a named grader holds.
     ///
     /// # Errors
@@ -71,11 +61,7 @@ impl Graded {
         let library = inputs::named_graders()?.library();
         let entry = GraderEntry { common: Common::default(), what: What::Use(Use { grader: name.to_owned() }) };
         let graders = expand(&[entry], &library).map_err(CliError::unreadable)?;
-        let mut asking = graders.into_iter().filter_map(|grader| match grader.kind {
-            Kind::Rubric(rubric) => Some(Graded::Rubric(rubric)),
-            Kind::Pairwise(pairwise) => Some(Graded::Pairwise(pairwise)),
-            _ => None,
-        });
+        let mut asking = graders.into_iter().filter_map(|grader| grader.kind.calibrated());
         match (asking.next(), asking.next()) {
             (Some(graded), None) => Ok(graded),
             (None, _) => Err(CliError::unreadable(format!(
@@ -90,39 +76,39 @@ impl Graded {
     /// Those that it names to judge.
     pub fn judges(&self) -> &[ModelName] {
         match self {
-            Graded::Rubric(rubric) => rubric.judges(),
-            Graded::Pairwise(pairwise) => pairwise.judges(),
+            Calibrated::Rubric(rubric) => rubric.judges(),
+            Calibrated::Pairwise(pairwise) => pairwise.judge.as_ref().map_or(&[], |judge| judge.0.as_slice()),
         }
     }
 
     /// What its calibration has to be.
     pub fn wanted(&self) -> Wanted<'_> {
         match self {
-            Graded::Rubric(rubric) => rubric.calibrated(),
-            Graded::Pairwise(pairwise) => pairwise.calibrated(),
+            Calibrated::Rubric(rubric) => rubric.wanted_calibration(),
+            Calibrated::Pairwise(pairwise) => pairwise.wanted_calibration(),
         }
     }
 
     /// What is asked of each trace: the criterion and the question.
     pub fn questions(&self) -> Vec<(&str, &str)> {
         match self {
-            Graded::Rubric(rubric) => rubric.criteria.iter().map(|it| (&*it.id, &*it.ask)).collect(),
-            Graded::Pairwise(pairwise) => vec![(PAIR, &*pairwise.ask)],
+            Calibrated::Rubric(rubric) => rubric.criteria.iter().map(|it| (&*it.id, &*it.ask)).collect(),
+            Calibrated::Pairwise(pairwise) => vec![(PAIR, &*pairwise.ask)],
         }
     }
 
     /// What people may say.
     pub fn words(&self) -> &'static [Word] {
         match self {
-            Graded::Rubric(_) => &[Word::Pass, Word::Fail],
-            Graded::Pairwise(_) => &[Word::Better, Word::Worse, Word::Tie],
+            Calibrated::Rubric(_) => &[Word::Pass, Word::Fail],
+            Calibrated::Pairwise(_) => &[Word::Better, Word::Worse, Word::Tie],
         }
     }
 
     /// Whether a label of people passes.
     pub fn passes(&self, word: Word) -> bool {
         match (self, word.outcome()) {
-            (Graded::Pairwise(pairwise), Some(outcome)) => pairwise.passes(outcome) == Some(true),
+            (Calibrated::Pairwise(pairwise), Some(outcome)) => pairwise.passes(outcome) == Some(true),
             _ => word == Word::Pass,
         }
     }
@@ -132,7 +118,7 @@ impl Graded {
     /// # Errors
     /// A file could not be read.
     pub fn compared(&self, trace: &Path) -> Result<Vec<(&'static str, String)>, CliError> {
-        let Graded::Pairwise(pairwise) = self else { return Ok(Vec::new()) };
+        let Calibrated::Pairwise(pairwise) = self else { return Ok(Vec::new()) };
         let (pair, _) = pairwise.pair_of(trace, None, None).map_err(CliError::unreadable)?;
         // A session has just been shown, and an answer is what is compared of it.
         let answer = Some(("the answer", pair.candidate)).filter(|_| pairwise.compares_answers());
@@ -147,11 +133,11 @@ impl Graded {
         let patch = regular::read(of.0.with_file_name("workspace.patch")).ok();
         let patch = patch.map(|bytes| masker.mask(&String::from_utf8_lossy(&bytes)).into_owned());
         let (shown, model) = match self {
-            Graded::Rubric(rubric) => {
+            Calibrated::Rubric(rubric) => {
                 let (shown, model) = seen(&of.0, rubric, patch.as_deref())?;
                 (Asked::About(shown), model)
             }
-            Graded::Pairwise(pairwise) => {
+            Calibrated::Pairwise(pairwise) => {
                 let read = pairwise.pair_of(&of.0, patch.as_deref(), of.1.as_deref());
                 let (pair, model) = read.map_err(CliError::unreadable)?;
                 (Asked::Pair(pair), model)
@@ -166,12 +152,12 @@ impl Graded {
         let Session { of, model, shown } = session;
         let mut judged = Judged { of, model, said: Vec::new(), outcome: None, orders: Vec::new(), failed: Vec::new() };
         match (self, shown) {
-            (Graded::Rubric(rubric), Asked::About(shown)) => {
+            (Calibrated::Rubric(rubric), Asked::About(shown)) => {
                 let (findings, failed) = rubric.findings(judges, names, &shown).await;
                 judged.said = findings.into_iter().map(|it| (it.criterion, it.verdict)).collect();
                 judged.failed = failed;
             }
-            (Graded::Pairwise(pairwise), Asked::Pair(pair)) => {
+            (Calibrated::Pairwise(pairwise), Asked::Pair(pair)) => {
                 // Nobody is asked about an answer that is none.
                 let outcome = if pair.candidate.trim().is_empty() {
                     Outcome::Worse

@@ -4,11 +4,11 @@ use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use super::graded::Graded;
 use super::labels::{LabelLine, Word};
 use super::{CliError, RunsFolder};
 use crate::cli::door;
 use crate::cli::terminal;
+use crate::grader::Calibrated;
 use crate::regular;
 use crate::report::show;
 use crate::report::text::{BOLD, harmless};
@@ -19,7 +19,7 @@ use crate::trace::jsonl::Reader;
 ///
 /// # Errors
 /// A trace could not be read, or the file not written.
-pub fn ask(named: &[String], runs: &RunsFolder, graded: &Graded, labels: &Path) -> Result<(), CliError> {
+pub fn ask(named: &[String], runs: &RunsFolder, graded: &Calibrated, labels: &Path) -> Result<(), CliError> {
     // With the criterion; a pair with another reference is another pair.
     let mut known: Vec<(PathBuf, Option<String>)> = Vec::new();
     if labels.is_file() {

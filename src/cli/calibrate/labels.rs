@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::CliError;
-use super::graded::{Graded, Labelled};
+use super::graded::Labelled;
+use crate::grader::Calibrated;
 use crate::judge::pair::Outcome;
 use crate::regular;
 
@@ -97,7 +98,7 @@ impl Labels {
     ///
     /// # Errors
     /// It cannot be read, holds no label, or two of one criterion and trace.
-    pub fn read(file: &Path, graded: &Graded) -> Result<Self, CliError> {
+    pub fn read(file: &Path, graded: &Calibrated) -> Result<Self, CliError> {
         let text = regular::read_to_string(file)
             .map_err(|error| CliError::unreadable(format!("{}: {error}", file.display())))?;
         let folder = file.parent().unwrap_or(Path::new(""));
@@ -138,7 +139,7 @@ fn add(wrong: &mut Option<CliError>, file: &Path, number: usize, why: &str) {
     });
 }
 
-fn read_line(line: &str, folder: &Path, graded: &Graded) -> Result<Label, String> {
+fn read_line(line: &str, folder: &Path, graded: &Calibrated) -> Result<Label, String> {
     let LabelLine { trace, criterion, reference, label, model, .. } =
         serde_json::from_str(line).map_err(|error| format!("this is no label: {error}"))?;
     let known: Vec<&str> = graded.questions().into_iter().map(|(id, _)| id).collect();
@@ -153,7 +154,7 @@ fn read_line(line: &str, folder: &Path, graded: &Graded) -> Result<Label, String
         let words: Vec<String> = graded.words().iter().map(|word| format!("`{}`", word.text())).collect();
         return Err(format!("the label `{}` says nothing here; it is one of {}", word.text(), words.join(", ")));
     }
-    if reference.is_some() && matches!(graded, Graded::Rubric(_)) {
+    if reference.is_some() && matches!(graded, Calibrated::Rubric(_)) {
         return Err("a rubric compares with nothing, and this names a `reference`".to_owned());
     }
     let there = |what: &str, path: PathBuf| {

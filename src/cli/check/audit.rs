@@ -113,13 +113,13 @@ async fn audit(engine: &Engine, case: Arc<Case>, number: usize) -> Option<Audite
 /// The case without the graders that ask models, and their names: an audit costs nothing, and says the same each time.
 fn without_models(case: &Arc<Case>) -> (Arc<Case>, Vec<String>) {
     let names = unique_names(case.judges.iter().map(AsRef::as_ref));
-    let named = case.judges.iter().zip(names).filter(|(judge, _)| judge.kind.asks_a_model());
+    let named = case.judges.iter().zip(names).filter(|(judge, _)| judge.kind.needs().model);
     let of_models: Vec<String> = named.map(|(_, name)| name).collect();
     if of_models.is_empty() {
         return (case.clone(), of_models);
     }
     let mut without = case.as_ref().clone();
-    without.judges.retain(|judge| !judge.kind.asks_a_model());
+    without.judges.retain(|judge| !judge.kind.needs().model);
     (Arc::new(without), of_models)
 }
 
