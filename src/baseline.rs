@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::compare::arm::{Arm, CaseFacts, CaseTrials, Made, Side, column_name};
+use crate::compare::arm::{Arm, CaseFacts, CaseTrials, Made, Side};
+use crate::ids::column_name;
 use crate::run::named_file::write_named;
 use crate::run::{RunError, RunRecord};
 

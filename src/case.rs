@@ -1,22 +1,22 @@
 //! Cases: a task for an agent and how the result is judged, ready to use: read, merged with its suites, checked.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::grader::Grader;
 use crate::interaction::{Interaction, QuestionAnswer};
+use crate::limits::Limits;
 use crate::sandbox;
-use crate::snapshot::set::Several;
+use crate::snapshot::settings::SnapshotSettings;
 use crate::trace::ErrorCategory;
-use crate::values::{Fraction, Pattern, Time};
+use crate::values::{Fraction, Time};
 use crate::verdict::PassTrials;
+use crate::workspace::git_source::GitSource;
 use crate::yaml::LeftOut;
 
 mod check;
@@ -26,13 +26,11 @@ mod graders;
 mod judges;
 pub mod layer;
 mod load;
-mod paths;
 pub mod seal;
 
 pub use graders::{GraderFolder, GraderPlace, WrittenGrader};
 pub use judges::{check_judges, check_named_judges, unfit};
 pub use load::{LoadContext, LoadError, Loaded, case_files, check_harnesses, load, load_all, load_known};
-pub use paths::shown as shown_path;
 
 /// A Case.
 #[derive(Debug, Clone)]
@@ -190,41 +188,6 @@ pub enum WorkspaceSource {
     Files(BTreeMap<String, String>),
 }
 
-/// A checkout of a repository.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GitSource {
-    /// The repository.
-    pub repository: GitRepository,
-    /// Commit, branch or tag; the repository's HEAD where nothing is said.
-    pub rev: Option<String>,
-    /// Only this folder of it.
-    pub subdir: Option<PathBuf>,
-    /// The commit that `rev` named when the run began; absent if it was not resolved.
-    pub commit: Option<String>,
-}
-
-impl GitSource {
-    /// Returns true if `rev` is a whole commit, which names the same content for ever.
-    pub fn is_fixed(&self) -> bool {
-        let is_whole = |rev: &String| matches!(rev.len(), 40 | 64) && rev.bytes().all(|byte| byte.is_ascii_hexdigit());
-        self.rev.as_ref().is_some_and(is_whole)
-    }
-
-    /// What is checked out: the commit, or the revision if it was not resolved.
-    pub fn revision(&self) -> Option<&str> {
-        self.commit.as_deref().or(self.rev.as_deref())
-    }
-}
-
-/// Where a repository is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GitRepository {
-    /// In a folder.
-    Path(PathBuf),
-    /// Elsewhere.
-    Url(String),
-}
-
 /// What a harness must be able to do. A trial with a harness that cannot is skipped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -267,138 +230,6 @@ pub enum BetweenTurns {
     Resume,
 }
 
-/// What a trial may use up. A figure is a limit only where it is written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct Limits {
-    /// From the start of the agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub time: Option<Time>,
-    /// Without a sign of life.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub idle: Option<Time>,
-    /// Rounds of tool calls.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub steps: Option<u64>,
-    /// Tool calls.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tool_calls: Option<u64>,
-    /// Tokens in all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tokens: Option<u64>,
-    /// Money, in US dollars.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<Dollars>,
-    /// What a limit that was hit means; `fail` where nothing is said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub on_limit: Option<OnLimit>,
-}
-
-impl Limits {
-    /// The names of the limits, as they stand in cases and after `--limit`.
-    pub const KEYS: [&str; 7] = ["time", "idle", "steps", "tool-calls", "tokens", "cost-usd", "on-limit"];
-
-    /// Sets one limit from text, as `--limit KEY=VALUE` does.
-    ///
-    /// # Errors
-    /// The key is not known, or the value is none for it.
-    pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
-        let whole = || value.parse().map_err(|_| format!("`{value}` is not a whole number, as `{key}` wants"));
-        let time = || match value.parse::<Time>()? {
-            time if time.0.is_zero() => Err(format!("`{key}` must be more than 0")),
-            time => Ok(time),
-        };
-        match key {
-            "time" => self.time = Some(time()?),
-            "idle" => self.idle = Some(time()?),
-            "steps" => self.steps = Some(whole()?),
-            "tool-calls" => self.tool_calls = Some(whole()?),
-            "tokens" => self.tokens = Some(whole()?),
-            "cost-usd" => {
-                let number = value.parse().map_err(|_| format!("`{value}` is not a number, as `{key}` wants"))?;
-                self.cost_usd = Some(Dollars::new(number)?);
-            }
-            "on-limit" => {
-                self.on_limit = Some(match value {
-                    "fail" => OnLimit::Fail,
-                    "grade" => OnLimit::Grade,
-                    other => return Err(format!("`{other}` is not an answer to a limit; known: `fail`, `grade`")),
-                });
-            }
-            other => {
-                let help = crate::yaml::words::known_words(other, &Self::KEYS, "limits");
-                return Err(format!("`{other}` is not a limit; {help}"));
-            }
-        }
-        Ok(())
-    }
-
-    /// What a limit that was hit means.
-    pub fn on_limit(&self) -> OnLimit {
-        self.on_limit.unwrap_or_default()
-    }
-}
-
-/// Money: a finite number from 0.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, JsonSchema)]
-pub struct Dollars(#[schemars(range(min = 0))] f64);
-
-impl Dollars {
-    /// An amount, if it is one.
-    ///
-    /// # Errors
-    /// It is negative, or no number.
-    pub fn new(amount: f64) -> Result<Self, String> {
-        if amount.is_finite() && amount >= 0.0 {
-            Ok(Self(amount))
-        } else {
-            Err(format!("`{amount}` is not an amount of money; write a number from 0"))
-        }
-    }
-
-    /// The amount.
-    pub fn get(self) -> f64 {
-        self.0
-    }
-}
-
-impl<'de> Deserialize<'de> for Dollars {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Amount;
-        impl Visitor<'_> for Amount {
-            type Value = Dollars;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number from 0")
-            }
-
-            fn visit_f64<E: de::Error>(self, amount: f64) -> Result<Dollars, E> {
-                Dollars::new(amount).map_err(E::custom)
-            }
-
-            fn visit_u64<E: de::Error>(self, amount: u64) -> Result<Dollars, E> {
-                self.visit_f64(amount as f64)
-            }
-
-            fn visit_i64<E: de::Error>(self, amount: i64) -> Result<Dollars, E> {
-                self.visit_f64(amount as f64)
-            }
-        }
-        deserializer.deserialize_any(Amount)
-    }
-}
-
-/// What a limit that was hit means.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum OnLimit {
-    /// The trial fails.
-    #[default]
-    Fail,
-    /// The graders judge what was done.
-    Grade,
-}
-
 /// When a case passes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pass {
@@ -430,39 +261,4 @@ pub struct Retries {
     pub max: Option<u32>,
     /// Only after these; empty means after any.
     pub on: Vec<ErrorCategory>,
-}
-
-/// What of a Trace a snapshot keeps.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct SnapshotSettings {
-    /// How texts are kept.
-    pub text: SnapshotText,
-    /// Replacements made before it is kept or compared.
-    pub normalise: Vec<Normalise>,
-    /// What several trials come to.
-    pub several: Several,
-}
-
-/// How a snapshot keeps texts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum SnapshotText {
-    /// Not at all.
-    #[default]
-    None,
-    /// As they are.
-    Full,
-    /// As a digest.
-    Digest,
-}
-
-/// A replacement in what a snapshot keeps.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Normalise {
-    /// What is replaced.
-    pub regex: Pattern,
-    /// What stands in its place. `$1`, `$name` and `${name}` are groups of the regex, `$$` is a dollar. A word in braces, such
-    /// as `{n}`, is numbered by the order of use.
-    pub with: String,
 }

@@ -1,12 +1,6 @@
 //! Harnesses, graders and policies that are built into the program. A file of the same name in the working folder wins.
 
-use std::path::Path;
-use std::sync::LazyLock;
-
 use include_dir::{Dir, include_dir};
-
-use crate::harness::Manifest;
-use crate::yaml;
 
 static HARNESSES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/harnesses");
 static GRADERS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/graders");
@@ -19,15 +13,6 @@ pub const ORIGIN: &str = "built in";
 /// The manifests that are built in: name and text, by name.
 pub fn harnesses() -> Vec<(&'static str, &'static str)> {
     named(&HARNESSES)
-}
-
-/// The manifests that are built in, read.
-pub fn manifests() -> &'static [Manifest] {
-    static MANIFESTS: LazyLock<Vec<Manifest>> = LazyLock::new(|| {
-        // The files are part of the program, and a test reads each.
-        harnesses().into_iter().filter_map(|(name, text)| yaml::parse(Path::new(name), text).ok()).collect()
-    });
-    &MANIFESTS
 }
 
 /// The graders that are built in: name and text, by name.
@@ -63,10 +48,5 @@ mod tests {
             let yaml = folder.files().filter(|file| file.path().extension().is_some_and(|e| e == "yaml"));
             assert_eq!(named(folder).len(), yaml.count(), "a file is not UTF-8, or its name has a dot too many");
         }
-    }
-
-    #[test]
-    fn every_manifest_that_is_built_in_is_one() {
-        assert_eq!(manifests().len(), harnesses().len());
     }
 }

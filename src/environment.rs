@@ -7,17 +7,18 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::case::{Case, GitRepository, GitSource, WorkspaceSource};
+use crate::case::{Case, WorkspaceSource};
 use crate::harness::login::named_in_files;
-use crate::harness::{Home, Manifest};
+use crate::harness::{Home, Manifest, login_secrets};
+use crate::sandbox::TEMPORARY;
 use crate::secrets::servers::named_values;
 use crate::secrets::urls::UrlSecret;
-use crate::secrets::{self, Masker, looks_secret};
+use crate::secrets::{Masker, looks_secret};
+use crate::workspace::git_source::{GitRepository, GitSource};
 
 /// Variables that every agent gets, where the engine has them.
 const ALLOWED: [&str; 4] = ["PATH", "LANG", "TERM", "TZ"];
-/// Variables that name the folder for temporary files: a private one in every trial.
-pub const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
+
 /// The same, in either case of letters: proxies, and where certificates are.
 const ALLOWED_EITHER: [&str; 15] = [
     "HTTP_PROXY",
@@ -215,7 +216,7 @@ pub fn masker(
     let all = engine.iter().chain(agent).map(|(name, value)| (name.as_str(), value.as_str()));
     let given = given.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let home = user_home(engine);
-    let in_files = secrets::files::in_login_files(manifest, home.as_deref());
+    let in_files = login_secrets::in_login_files(manifest, home.as_deref());
     let in_files = in_files.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let mut named = manifest.env.secret.clone();
     named.extend(named_in_files(manifest, home.as_deref()));
@@ -285,7 +286,7 @@ pub fn fill_home(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapter::Adapter;
+    use crate::harness::Adapter;
 
     fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()

@@ -1,9 +1,11 @@
 //! What a Grader says: a Grade, and the form in which it stands in `result.json`.
 
+pub mod judge_record;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::judge::JudgeRecord;
+use crate::grade::judge_record::JudgeRecord;
 use crate::values::Fraction;
 
 /// A judgement: a score, or why there is none. Unknown is never zero.

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use crate::model_client::ModelName;
+use crate::yaml::wrong_part::WrongPart;
 
 mod account;
 mod aliases;
@@ -17,7 +18,6 @@ mod entry;
 mod evidence;
 mod grading;
 mod library;
-mod lists;
 pub mod matcher;
 mod needs;
 mod observer;
@@ -51,11 +51,10 @@ pub use entry::{Common, GraderEntry, Use, What};
 pub use evidence::Evidence;
 pub use grading::{Grading, unique_names};
 pub use library::{GraderError, Library, NamedGrader, expand};
-pub use lists::OneOrList;
 pub use matcher::Subject;
 pub use needs::{Needs, Workspace};
 pub use pairwise::{PAIR, Pairwise};
-pub use spec::{Calibrated, CaseOf, WrongExpression, WrongPart};
+pub use spec::{Calibrated, CaseOf, WrongExpression};
 
 use observer::{Finding, Findings, Observer};
 use spec::GraderSpec;

@@ -7,20 +7,24 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::adapter::Adapter;
 use crate::sandbox;
 use crate::trace::{ErrorCategory, Seen, StopReason, ToolKind};
 use crate::values::{NameGlob, Pattern, Time};
 
 pub mod benchflow;
+mod built_in;
 pub mod catalog;
 mod gateway;
 pub mod login;
+pub mod login_secrets;
+pub mod protocol;
 mod reading;
 mod routes;
 pub mod stream;
 
+pub use built_in::built_in;
 pub use gateway::GatewayRoute;
+pub use protocol::{Adapter, AdapterCan};
 pub use reading::reading;
 pub use routes::{ServersRoute, ServersVia, SystemPromptRoute, SystemPromptVia};
 

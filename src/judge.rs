@@ -10,6 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OnceCell, Semaphore};
 
+use crate::grade::judge_record::JudgeRecord;
+use crate::grade::judge_record::PolicyRecord;
 use crate::model_client::{AskError, Client, Failed, ModelName, Question, Reply};
 use crate::price;
 use crate::secrets::Masker;
@@ -27,12 +29,9 @@ pub mod pair;
 pub mod paired;
 pub mod prompt;
 pub mod quotes;
-mod record;
 pub mod rubric;
 pub mod view;
 pub mod vote;
-
-pub use record::{JudgeRecord, OneJudge, PolicyRecord};
 
 /// Threads that wait for answers, at most.
 const THREADS: usize = 16;

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::adapter::Adapter;
 use crate::case::Case;
 use crate::grade::GradeRecord;
 use crate::grader::Kind;
+use crate::harness::Adapter;
 use crate::harness::{Capabilities, Manifest, ModelRoute, ModelVia, Parity, PromptVia, UsageConvention};
+use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::regular;
 use crate::result::TrialResult;
-use crate::run::{RunError, TrialRecord};
+use crate::run::RunError;
 use crate::sandbox;
 use crate::trace::{Body, CallStatus, jsonl};
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError};

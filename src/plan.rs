@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::adapter::Adapter;
 use crate::attachment::{self, Kind};
 use crate::case::{BetweenTurns, Case};
+use crate::harness::Adapter;
 use crate::harness::{Manifest, ServersVia};
+use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
-use crate::run::TrialRecord;
 use crate::sandbox;
 
 /// What the command line asks for.

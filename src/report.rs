@@ -7,9 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::compare::gate::{self, Gate};
+use crate::ids::TrialRecord;
 use crate::result::TrialResult;
+use crate::run::RunRecord;
 use crate::run::folder::RunFolder;
-use crate::run::{RunRecord, TrialRecord};
 use crate::snapshot::compare::Compared;
 use crate::verdict::Verdict;
 

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
-use crate::process::descriptors;
+use rustix::process::{Resource, getrlimit};
 
 /// A resource of the machine that is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +42,13 @@ pub fn hint(error: &(dyn Error + 'static)) -> String {
     if Exhausted::of(error) != Some(Exhausted::OpenFiles) {
         return String::new();
     }
-    let limit = descriptors::limit().map_or_else(String::new, |limit| format!(", which is {limit}"));
+    let limit = open_files_limit().map_or_else(String::new, |limit| format!(", which is {limit}"));
     format!("; raise the limit of open files{limit} (ulimit -n), or run fewer trials at once (--jobs)")
+}
+
+/// The limit of open files of this process; `None` if there is no limit.
+pub fn open_files_limit() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
 }
 
 #[cfg(test)]

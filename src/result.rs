@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grade::GradeRecord;
-use crate::judge::PolicyRecord;
+use crate::grade::judge_record::PolicyRecord;
+use crate::ids::{TrialId, TrialRecord};
 use crate::trace::amount::Amount;
 use crate::trace::usage::Measure;
 use crate::trace::{Agent, ErrorCategory, Model, StopReason, ToolKind};
@@ -115,8 +116,14 @@ impl TrialResult {
         self.warnings.iter().any(|warning| matches!(warning, Warning::NotAsJudged { .. }))
     }
 
+    /// The trial's identity in its run.
+    pub fn id(&self) -> TrialId {
+        let (case, harness, arm) = (self.case.clone(), self.harness.clone(), self.arm.clone());
+        TrialId { case, harness, arm, trial: self.trial }
+    }
+
     /// A result that says nothing yet of a trial but its verdict.
-    pub fn blank(trial: &crate::run::TrialRecord, verdict: Verdict) -> Self {
+    pub fn blank(trial: &TrialRecord, verdict: Verdict) -> Self {
         Self {
             case: trial.case.clone(),
             harness: trial.harness.clone(),
@@ -144,7 +151,7 @@ impl TrialResult {
     }
 
     /// The result of a trial that is not run, for what its case demands.
-    pub fn skipped(trial: &crate::run::TrialRecord, reason: &str) -> Self {
+    pub fn skipped(trial: &TrialRecord, reason: &str) -> Self {
         Self { skipped: Some(reason.to_owned()), ..Self::blank(trial, Verdict::Skipped) }
     }
 }

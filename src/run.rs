@@ -1,17 +1,18 @@
 //! The run folder: what a Run leaves on disk, written so that a crash at any moment loses nothing that was finished.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::ids::TrialRecord;
 use crate::judge::Chosen;
 use crate::regular;
 use crate::sandbox;
 use crate::values::Fraction;
 use crate::verdict::{PassTrials, Verdict};
+use crate::whole_file::FileError;
 
 pub mod events;
 pub mod folder;
@@ -156,31 +157,6 @@ pub struct HarnessRecord {
     pub mixed: bool,
 }
 
-/// A planned trial in `run.json`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct TrialRecord {
-    /// Id of the case.
-    pub case: String,
-    /// Name of the harness.
-    pub harness: String,
-    /// The model asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// Name of the column: the model, `default` without one, `a#2` for a second arm of the same.
-    pub arm: String,
-    /// Number, from 1.
-    pub trial: u32,
-    /// Why it is skipped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub skip: Option<String>,
-    /// The run in which it failed, where it is run again for that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failed_in: Option<String>,
-    /// What it runs in.
-    #[serde(default)]
-    pub sandbox: sandbox::Kind,
-}
-
 impl RunRecord {
     /// One that says nothing yet.
     pub fn blank() -> Self {
@@ -220,13 +196,6 @@ impl HarnessRecord {
     pub fn origin_or_name(&self) -> String {
         let in_folder = std::path::Path::new(&self.origin).parent().is_some_and(|folder| folder.ends_with("harnesses"));
         if self.origin.ends_with(".yaml") && !in_folder { self.origin.clone() } else { self.name.clone() }
-    }
-}
-
-impl TrialRecord {
-    /// Its place in a journal.
-    pub fn key(&self) -> journal::TrialKey {
-        (self.case.clone(), self.harness.clone(), self.arm.clone(), self.trial)
     }
 }
 
@@ -377,123 +346,20 @@ pub enum RunError {
     BadName(String),
 }
 
+impl From<FileError> for RunError {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Io { doing, path, source } => Self::Io { doing, path, source },
+            FileError::BadName(name) => Self::BadName(name),
+        }
+    }
+}
+
 impl RunError {
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| RunError::Io { doing, path, source }
     }
-}
-
-/// Writes a file whole or not at all: a temporary one beside it, synced, then renamed.
-///
-/// # Errors
-/// The file system refused; nothing half written is left under the name.
-pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), RunError> {
-    put_in_place([write_part(path, write)?])
-}
-
-/// A file that is written, and stands under a name of its own until it is synced and put in its place. One that is
-/// dropped is put in its place too: evidence is not lost because something else failed.
-#[derive(Debug)]
-#[must_use]
-pub struct Part {
-    path: PathBuf,
-    part: PathBuf,
-    file: Option<File>,
-    digest: blake3::Hash,
-}
-
-/// Writes a file that is not yet in its place.
-///
-/// # Errors
-/// The file system refused; nothing is left.
-pub fn write_part(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<Part, RunError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    let written = (|| {
-        let hashing = Hashing { out: File::create(&part)?, hasher: blake3::Hasher::new() };
-        let mut out = io::BufWriter::with_capacity(64 << 10, hashing);
-        write(&mut out)?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)
-    })();
-    match written {
-        Ok(Hashing { out, hasher }) => {
-            Ok(Part { path: path.to_owned(), part, file: Some(out), digest: hasher.finalize() })
-        }
-        Err(source) => {
-            let _ = fs::remove_file(&part);
-            Err(RunError::Io { doing: "write", path: path.to_owned(), source })
-        }
-    }
-}
-
-/// Syncs files, and then gives them their names. Together they cost the file system little more than one.
-///
-/// # Errors
-/// The file system refused; nothing half written is left under a name.
-pub fn put_in_place<const N: usize>(mut parts: [Part; N]) -> Result<(), RunError> {
-    for part in &mut parts {
-        part.sync()?;
-    }
-    parts.iter().try_for_each(|part| part.name())
-}
-
-/// Takes the digest of what is written.
-struct Hashing {
-    out: File,
-    hasher: blake3::Hasher,
-}
-
-impl Write for Hashing {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        self.hasher.update(bytes.get(..written).unwrap_or_default());
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
-impl Part {
-    /// The digest of what was written.
-    pub fn digest(&self) -> String {
-        self.digest.to_hex().to_string()
-    }
-
-    /// Where it stands until it is put in its place. It is whole there, too.
-    pub fn written(&self) -> &Path {
-        &self.part
-    }
-
-    fn sync(&mut self) -> Result<(), RunError> {
-        let Some(file) = self.file.take() else { return Ok(()) };
-        file.sync_data().map_err(|source| self.failed(source))
-    }
-
-    fn name(&self) -> Result<(), RunError> {
-        fs::rename(&self.part, &self.path).map_err(|source| self.failed(source))
-    }
-
-    fn failed(&self, source: io::Error) -> RunError {
-        let _ = fs::remove_file(&self.part);
-        RunError::Io { doing: "write", path: self.path.clone(), source }
-    }
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        if self.file.is_some() && self.sync().is_ok() {
-            let _ = self.name();
-        }
-    }
-}
-
-/// Makes the names in a folder durable.
-pub fn sync_folder(folder: &Path) -> Result<(), RunError> {
-    File::open(folder).and_then(|file| file.sync_all()).map_err(RunError::io("sync", folder))
 }
 
 /// Reads a JSON file.

@@ -12,13 +12,15 @@ use tokio::time::sleep_until;
 use crate::case::Case;
 use crate::case::seal::{Digests, Seal};
 use crate::harness::Manifest;
+use crate::ids::TrialId;
+use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::result::{TrialResult, Warning};
 use crate::run::events::RunEvent;
 use crate::run::folder::RunFolder;
 use crate::run::integrity;
-use crate::run::journal::{self, Journal, JournalEvent, JournalLine};
-use crate::run::{RunError, RunOptions, TrialRecord, read_json};
+use crate::run::journal::{Journal, JournalEvent, JournalLine};
+use crate::run::{RunError, RunOptions, read_json};
 use crate::trace::ErrorCategory;
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
 use crate::verdict::Verdict;
@@ -42,7 +44,7 @@ pub struct Run<'a> {
     /// What every trial shares.
     pub engine: Arc<Engine>,
     /// Trials that are run again although they have finished.
-    pub redo: &'a HashSet<journal::TrialKey>,
+    pub redo: &'a HashSet<TrialId>,
 }
 
 /// What became of a run.
@@ -118,8 +120,8 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
             Outcome::Interrupted => ran.interrupted = true,
             Outcome::Done(result) => {
                 budget.add(&result);
-                let planned = run.trials.iter().find(|planned| planned.key() == trial.key());
-                let errors = errored.entry(trial.key()).or_default();
+                let planned = run.trials.iter().find(|planned| planned.id() == trial.id());
+                let errors = errored.entry(trial.id()).or_default();
                 *errors += u32::from(result.verdict == Verdict::Errored);
                 let again = retry(run, &trial, &result, *errors).zip(planned);
                 let Some((pause, planned)) = again else {
@@ -193,19 +195,19 @@ fn finish(
 pub fn waiting<'a>(
     folder: &RunFolder,
     trials: &'a [TrialRecord],
-    redo: &HashSet<journal::TrialKey>,
+    redo: &HashSet<TrialId>,
 ) -> Result<Vec<(&'a TrialRecord, u32)>, RunError> {
     let states = folder.states()?;
     let waits = |trial: &'a TrialRecord| {
-        let state = states.get(&trial.key()).cloned().unwrap_or_default();
-        let waits = trial.skip.is_none() && (!state.is_done() || redo.contains(&trial.key()));
+        let state = states.get(&trial.id()).cloned().unwrap_or_default();
+        let waits = trial.skip.is_none() && (!state.is_done() || redo.contains(&trial.id()));
         waits.then_some((trial, state.attempts.saturating_add(1)))
     };
     Ok(trials.iter().filter_map(waits).collect())
 }
 
 /// How often each trial that is to go on was errored before: that counts where it is said how often it may be.
-fn errored_before(run: &Run<'_>) -> Result<HashMap<journal::TrialKey, u32>, RunError> {
+fn errored_before(run: &Run<'_>) -> Result<HashMap<TrialId, u32>, RunError> {
     let states = run.folder.states()?;
     let left = states.into_iter().filter(|(_, state)| !state.is_done());
     Ok(left.map(|(key, state)| (key, state.errored)).collect())

@@ -14,6 +14,9 @@ pub mod bwrap;
 mod packages;
 mod template;
 
+/// Variables that name the folder for temporary files: a private one in every trial.
+pub const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
+
 /// What a trial runs in, with everything that case, manifest and command line say of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sandbox {

@@ -10,7 +10,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
 mod escapes;
-pub mod files;
 mod percent;
 pub mod servers;
 pub mod split;

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::adapter::Translation;
-use crate::case::Limits;
+use crate::limits::Limits;
 use crate::lines::Splitter;
 use crate::process::{Group, Launch, Pipes, SpawnError, Stdin};
 use crate::secrets::Masker;

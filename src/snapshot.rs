@@ -15,6 +15,7 @@ pub mod normalise;
 mod provenance;
 mod redactions;
 pub mod set;
+pub mod settings;
 pub mod store;
 mod value;
 

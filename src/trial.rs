@@ -11,15 +11,18 @@ use crate::case::Case;
 use crate::case::seal::Seal;
 use crate::environment;
 use crate::harness::Manifest;
+use crate::ids::TrialRecord;
 use crate::interaction::{Interaction, Person};
 use crate::judge::Judges;
 use crate::resources::{self, Exhausted};
 use crate::result::{TrialResult, Warning};
 use crate::run::temporary::Vanishing;
-use crate::run::{Keep, RunError, TrialRecord, sync_folder};
+use crate::run::{Keep, RunError};
 use crate::sandbox;
 use crate::secrets::Masker;
 use crate::trace::ErrorCategory;
+use crate::whole_file::FileError;
+use crate::whole_file::sync_folder;
 
 mod after;
 pub mod again;
@@ -225,6 +228,12 @@ impl Ended {
     /// No agent ran, or none could be seen: the result says why.
     fn without_agent(attempt: &Attempt, masker: &Masker, category: ErrorCategory, why: String) -> Self {
         finish_without_agent(attempt, masker, category, why).map_or_else(Self::Broken, Self::With)
+    }
+}
+
+impl From<FileError> for TrialError {
+    fn from(error: FileError) -> Self {
+        TrialError::Run(error.into())
     }
 }
 

@@ -257,7 +257,7 @@ mod tests {
             let of = |(v, p, w, g): &(Option<f64>, bool, f64, bool)| grade(*v, *p, *w, *g);
             let without: Vec<GradeRecord> = others.iter().map(of).collect();
             let mut with = without.clone();
-            let judged = |it| GradeRecord { judge: Some(crate::judge::JudgeRecord::default()), ..of(it) };
+            let judged = |it| GradeRecord { judge: Some(crate::grade::judge_record::JudgeRecord::default()), ..of(it) };
             with.extend(judges.iter().map(judged));
             let (without, with) = (of_grades(&without, threshold), of_grades(&with, threshold));
             prop_assert!(without.verdict != Verdict::Fail || (without.verdict, without.score) == (with.verdict, with.score), "{without:?} became {with:?}");

@@ -12,6 +12,7 @@ pub mod apply;
 pub mod beneath;
 pub mod change;
 pub mod git;
+pub mod git_source;
 pub mod hidden;
 pub mod make_ready;
 pub mod patch;

@@ -12,9 +12,11 @@ use crate::values::is_hidden;
 
 mod check;
 mod left_out;
+pub mod lists;
 mod locate;
 mod read_on;
 pub mod words;
+pub mod wrong_part;
 
 pub use left_out::{LeftOut, OwnedStep};
 pub use locate::{Part, Step, find};

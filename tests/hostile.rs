@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use evals::adapter::{Adapter, import};
+use evals::adapter::import;
+use evals::harness::Adapter;
 use evals::harness::Manifest;
 use evals::trace::jsonl;
 use serde_json::Value;

@@ -6,7 +6,8 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 
-use evals::adapter::{Adapter, import};
+use evals::adapter::import;
+use evals::harness::Adapter;
 use evals::harness::Manifest;
 use evals::trace::amount::Amount;
 use evals::trace::calls::{Call, Joiner};

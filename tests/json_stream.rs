@@ -6,10 +6,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use evals::adapter::json_stream::{Knowing, compile};
-use evals::adapter::{Adapter, import};
-use evals::embedded;
+use evals::adapter::import;
+use evals::adapter::json_stream::Knowing;
+use evals::harness::Adapter;
 use evals::harness::Manifest;
+use evals::harness::stream::compile::compile;
 use evals::trace::jsonl::{write_event, write_header};
 
 #[path = "json_stream/agents.rs"]
@@ -44,7 +45,7 @@ const AGENTS: [(&str, &str); 10] = [
 ];
 
 fn built_in(name: &str) -> &'static Manifest {
-    embedded::manifests().iter().find(|manifest| manifest.name == name).unwrap_or_else(|| panic!("no {name}"))
+    evals::harness::built_in().iter().find(|manifest| manifest.name == name).unwrap_or_else(|| panic!("no {name}"))
 }
 
 /// A manifest with these rules.
@@ -87,7 +88,7 @@ fn events(trace: &str) -> Vec<serde_json::Value> {
 
 #[test]
 fn the_manifests_that_are_built_in_are_sound() {
-    let streams = embedded::manifests().iter().filter(|manifest| manifest.adapter == Adapter::JsonStream);
+    let streams = evals::harness::built_in().iter().filter(|manifest| manifest.adapter == Adapter::JsonStream);
     assert!(streams.clone().count() >= AGENTS.len());
     for manifest in streams {
         let (_, faults) = compile(manifest);

@@ -4,9 +4,10 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use evals::case::{self, Case, CaseKind, GraderFolder, LoadContext, LoadError, OnLimit, WorkspaceSource};
+use evals::case::{self, Case, CaseKind, GraderFolder, LoadContext, LoadError, WorkspaceSource};
 use evals::harness::catalog::Catalog;
 use evals::interaction::Interaction;
+use evals::limits::OnLimit;
 use evals::verdict::PassTrials;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use proptest::prelude::*;
@@ -172,7 +173,7 @@ fn what_is_not_written_has_its_default() {
     assert_eq!(case.workspace.source, WorkspaceSource::Empty);
     assert_eq!(case.interaction, Interaction::AutoApprove);
     assert_eq!(case.pass, case::Pass::default());
-    assert_eq!(case.limits, case::Limits::default());
+    assert_eq!(case.limits, evals::limits::Limits::default());
     assert!(case.harnesses.is_empty() && case.demo_scripts.is_empty() && case.hidden.is_none());
 }
 

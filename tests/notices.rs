@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use evals::adapter::{Adapter, import};
-use evals::embedded;
+use evals::adapter::import;
+use evals::harness::Adapter;
 use evals::harness::Manifest;
 use evals::trace::Body;
 use evals::wire::{Dir, WireLine};
@@ -221,7 +221,7 @@ fn each_code_quotes_its_line() {
         if !is_wire {
             continue;
         }
-        for manifest in embedded::manifests() {
+        for manifest in evals::harness::built_in() {
             let folder = file.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
             if manifest.name == folder || name.contains("-acp/") && manifest.name == "demo" {
                 seen.extend(codes(manifest.adapter, &manifest, &text));

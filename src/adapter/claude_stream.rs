@@ -18,14 +18,13 @@ use crate::trace::{Agent, Exit, Role, StopReason, UsageScope};
 use crate::values::{NameGlob, Pattern};
 use crate::wire::{EngineLine, WireLine};
 
-mod control;
-pub mod drive;
+pub(crate) mod control;
 mod lenient;
 mod lines;
 pub(crate) mod outcome;
 mod partial;
 mod pieces;
-mod tools;
+pub(crate) mod tools;
 
 use control::Requests;
 pub(crate) use lines::Line;

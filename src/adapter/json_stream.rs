@@ -15,16 +15,14 @@ use crate::trace::recorder::Recorder;
 use crate::values::Pattern;
 use crate::wire::{EngineLine, WireLine};
 
-mod compile;
 mod events;
 mod known;
 mod texts;
 mod values;
 
-pub use compile::{At, Fault, Mapping, compile};
 pub use known::Knowing;
 
-use compile::{Event, Rule};
+use crate::harness::stream::compile::{self, Event, Mapping, Rule, compile};
 use events::Session;
 use values::Values;
 

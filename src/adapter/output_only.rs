@@ -128,7 +128,8 @@ impl Translate for Translator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapter::{Adapter, Translation};
+    use crate::adapter::Translation;
+    use crate::harness::Adapter;
     use crate::trace::{Body, Header, Role, Seen, Stop, UsageScope};
     use crate::trace::{ErrorCategory, Event};
     use crate::wire::{Dir, EngineLine};

@@ -1,44 +1,18 @@
-//! Plays a stored wire log in the place of an agent: the same lines, at once, in an empty workspace.
+//! Recorded sessions: the protocol of a recording, and stored Traces under a new header.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::Value;
 
-use super::drive::Task;
 use super::json_stream::Knowing;
-use super::{Adapter, seen};
+use super::seen;
+use crate::harness::Adapter;
 use crate::regular;
-use crate::session::Session;
 use crate::trace::recorder::Finished;
 use crate::trace::usage::UsageTotal;
-use crate::trace::{ErrorCategory, Event, Header, Seen, jsonl};
+use crate::trace::{Event, Header, Seen, jsonl};
 use crate::wire::{Dir, EngineLine, Reader};
-
-/// Plays the recording that the manifest names.
-pub fn play(session: &mut Session, task: &Task) -> Duration {
-    if let Some(path) = &task.recording
-        && let Err(error) = play_file(session, path)
-    {
-        let message = format!("the recording {} could not be read: {error}", path.display());
-        session.engine(&EngineLine::NotStarted { category: ErrorCategory::StartFailed, message });
-    }
-    Duration::ZERO
-}
-
-fn play_file(session: &mut Session, path: &Path) -> std::io::Result<()> {
-    let mut reader = Reader::new(BufReader::new(regular::open(path)?));
-    while let Some(line) = reader.next_line()? {
-        // What the engine knew then of its own run is not true of this one.
-        let start = line.dir == Dir::Engine && matches!(serde_json::from_str(&line.line), Ok(EngineLine::Start { .. }));
-        if !start {
-            session.replay(line);
-        }
-    }
-    session.answered();
-    Ok(())
-}
 
 /// Whether a recording is a Trace, and not a session's lines. One of a newer version is a Trace, too.
 pub fn is_trace(path: &Path) -> bool {

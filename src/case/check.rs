@@ -6,9 +6,10 @@ use std::sync::Arc;
 use regex::Regex;
 use serde_json::Value;
 
+use super::Source;
 use super::layer::{CASE_ONLY, GitLayer, Layer, WorkspaceLayer};
-use super::{Source, paths};
 use crate::interaction::Interaction;
+use crate::paths;
 use crate::values::{Fraction, PathGlob};
 use crate::yaml::{self, Part, Step, YamlError, words};
 

@@ -5,12 +5,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::{Case, Oracle, WorkspaceSource};
-use crate::grader::Kind;
 use crate::interaction::Interaction;
 use crate::regular;
-use crate::run::RunError;
 use crate::snapshot::store;
 use crate::trace::view;
+use crate::whole_file::FileError;
 
 impl Case {
     /// A digest of what its workspace is made from: the source and the setup commands. Of a repository only its place and
@@ -103,7 +102,7 @@ impl Case {
     pub fn judged_by<'a>(
         &self,
         cells: impl Iterator<Item = (&'a str, Option<&'a str>)>,
-    ) -> Result<BTreeSet<PathBuf>, RunError> {
+    ) -> Result<BTreeSet<PathBuf>, FileError> {
         let mut files: BTreeSet<PathBuf> = self.calibrations().collect();
         let folder = store::folder(&self.file);
         for (harness, model) in cells {
@@ -114,7 +113,7 @@ impl Case {
 
     /// Returns true if a grader judges by this file of [`Self::judged_by`], and not the run alone.
     pub fn is_graded_by(&self, file: &Path) -> bool {
-        let by_snapshots = self.judges.iter().any(|grader| matches!(grader.kind, Kind::Snapshot(_)));
+        let by_snapshots = self.judges.iter().any(|grader| grader.kind.needs().snapshots);
         by_snapshots || self.calibrations().any(|calibration| calibration == file)
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::load::LoadError;
-use super::paths;
+use crate::paths;
 
 /// The file that holds the defaults of a folder's cases.
 pub const SUITE: &str = "suite.yaml";

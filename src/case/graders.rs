@@ -7,10 +7,12 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Case, Source, paths};
+use super::{Case, Source};
 use crate::embedded;
 use crate::expression::place;
-use crate::grader::{GraderEntry, Library, NamedGrader, What, WrongPart, unique_names};
+use crate::grader::{GraderEntry, Library, NamedGrader, What, unique_names};
+use crate::paths;
+use crate::yaml::wrong_part::WrongPart;
 use crate::yaml::{self, OwnedStep, Part, Step, YamlError};
 
 /// A grader of a case, and where it is written: in the case itself or in one of its suites.

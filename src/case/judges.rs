@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Case, LoadContext, LoadError, WrittenGrader};
-use crate::adapter::Adapter;
 use crate::grader::{GraderEntry, Library, What};
+use crate::harness::Adapter;
 use crate::harness::catalog::Catalog;
 use crate::interaction::{Interaction, NamedPolicy};
 use crate::model_client::{ModelName, Via};

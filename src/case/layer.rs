@@ -8,11 +8,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{CaseKind, Limits, Normalise, Requires, SessionSettings, SnapshotText, paths};
+use super::{CaseKind, Requires, SessionSettings};
 use crate::grader::{GraderEntry, What};
 use crate::interaction::{Interaction, Llm, QuestionAnswer, Scripted};
+use crate::limits::Limits;
+use crate::paths;
 use crate::sandbox;
 use crate::snapshot::set::Several;
+use crate::snapshot::settings::{Normalise, SnapshotText};
 use crate::trace::ErrorCategory;
 use crate::values::{Fraction, Time};
 use crate::verdict::PassTrials;

@@ -9,14 +9,16 @@ use serde_json::Value;
 
 use super::layer::Layer;
 use super::{
-    Case, GitRepository, GitSource, GraderFolder, Oracle, Pass, Retries, SnapshotSettings, Source, Workspace,
-    WorkspaceSource, WrittenGrader, check, find, paths,
+    Case, GraderFolder, Oracle, Pass, Retries, Source, Workspace, WorkspaceSource, WrittenGrader, check, find,
 };
 use crate::grader::{self, CaseOf, Grader};
 use crate::harness::catalog::Catalog;
 use crate::interaction::{Interaction, PolicyFolder};
+use crate::paths;
 use crate::regular;
+use crate::snapshot::settings::SnapshotSettings;
 use crate::values::Fraction;
+use crate::workspace::git_source::{GitRepository, GitSource};
 use crate::yaml::{self, LeftOut, Parsed, Part, Step, YamlError, words};
 
 /// What cases are read with.

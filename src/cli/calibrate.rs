@@ -11,9 +11,9 @@ use super::door::{self, Content};
 use super::judges::{self, JudgeArgs};
 use super::stop::{INTERRUPTED, on_interrupt};
 use super::{CliError, RunsFolder, engine, inputs, terminal};
+use crate::grade::judge_record::CriterionVerdict;
 use crate::judge::Judges;
 use crate::judge::calibration::{Calibration, Counts, Measured};
-use crate::judge::criteria::Said;
 use crate::judge::paired::Pairs;
 use crate::model_client::ModelName;
 use crate::report::calibration as report;
@@ -202,12 +202,12 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, said: Said, label: Option<bool>) {
+    fn add(&mut self, said: CriterionVerdict, label: Option<bool>) {
         match label {
             Some(passes) => self.counts.add(said, passes),
-            None if said != Said::Unknown => {
+            None if said != CriterionVerdict::Unknown => {
                 self.decided += 1;
-                self.passed += u64::from(said == Said::Pass);
+                self.passed += u64::from(said == CriterionVerdict::Pass);
             }
             None => {}
         }

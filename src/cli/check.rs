@@ -8,9 +8,10 @@ use super::door::{self, Content};
 use super::run::model_script;
 use super::{CliError, inputs, terminal};
 use crate::case::find::demo_scripts;
-use crate::case::{Oracle, WrittenGrader, case_files, shown_path};
+use crate::case::{Oracle, WrittenGrader, case_files};
 use crate::demo::script::Script;
 use crate::gateway::script::Script as ModelScript;
+use crate::paths::shown as shown_path;
 use crate::sandbox::bwrap;
 
 mod audit;

@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn an_arm_is_meant_by_model_harness_or_both() {
         let arm = |harness: &str, column: &str| Arm {
-            name: crate::compare::arm::column_name(harness, column),
+            name: crate::ids::column_name(harness, column),
             harness: harness.to_owned(),
             column: column.to_owned(),
             ..Arm::default()

@@ -32,7 +32,7 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
 /// # Errors
 /// The limit has no room for one trial.
 pub fn enough_open_files() -> Result<(), CliError> {
-    if let Some(limit) = descriptors::limit().filter(|limit| *limit < descriptors::LEAST) {
+    if let Some(limit) = crate::resources::open_files_limit().filter(|limit| *limit < descriptors::LEAST) {
         return Err(CliError::of_the_engine(format!(
             "this process may have {limit} files open (ulimit -n), and a trial needs at least {}; raise the limit",
             descriptors::LEAST

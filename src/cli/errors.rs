@@ -142,6 +142,12 @@ impl From<crate::run::RunError> for CliError {
     }
 }
 
+impl From<crate::whole_file::FileError> for CliError {
+    fn from(error: crate::whole_file::FileError) -> Self {
+        CliError::unreadable(error)
+    }
+}
+
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         CliError::unreadable(error)

@@ -127,7 +127,7 @@ fn show(name: &str, format: OutputFormat) -> Result<u8, CliError> {
 
 /// Whether the program of a harness is there; nothing where its manifest names none.
 pub fn is_installed(manifest: &Manifest) -> Option<bool> {
-    let known = !manifest.command.is_empty() || manifest.adapter == crate::adapter::Adapter::Replay;
+    let known = !manifest.command.is_empty() || manifest.adapter == crate::harness::Adapter::Replay;
     known.then(|| missing_program(manifest).is_none())
 }
 

@@ -7,8 +7,8 @@ use clap::ValueEnum;
 use super::door::{self, Content};
 use super::{CliError, inputs, terminal};
 use crate::case::{CaseKind, LoadContext, load_all};
+use crate::ids::column_name;
 use crate::report::Summary;
-use crate::report::cells::column_name;
 use crate::report::list::{self, CaseRow, HarnessRow, ListForm, NamedRow, RunRow};
 use crate::run::folder::{self, RunFolder};
 

@@ -14,6 +14,8 @@ use super::{CliError, RunsFolder, ask, engine, snapshot, terminal};
 use crate::case::Case;
 use crate::case::seal::Digests;
 use crate::harness::login::is_variable;
+use crate::ids::TrialId;
+use crate::ids::TrialRecord;
 use crate::interaction::{Interaction, Llm};
 use crate::plan::{Asked, AskedModel, plan};
 use crate::process::{self, descriptors};
@@ -21,9 +23,8 @@ use crate::report::format::{Format, ReporterArg};
 use crate::report::progress::{Live, Plain, Watch, may_move};
 use crate::report::{self, Report};
 use crate::run::folder::RunFolder;
-use crate::run::journal::TrialKey;
 use crate::run::temporary;
-use crate::run::{CaseRecord, Keep, RunOptions, RunRecord, TrialRecord};
+use crate::run::{CaseRecord, Keep, RunOptions, RunRecord};
 use crate::runner::{self, Ran, Run};
 use crate::sandbox;
 use crate::trial::Engine;
@@ -171,7 +172,7 @@ fn check_env(names: &[String]) -> Result<(), CliError> {
 
 pub(super) fn dollars(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| format!("`{text}` is not an amount of money; write a number from 0"))?;
-    crate::case::Dollars::new(number).map(crate::case::Dollars::get)
+    crate::limits::Dollars::new(number).map(crate::limits::Dollars::get)
 }
 
 pub fn run(args: RunArgs) -> Result<u8, CliError> {
@@ -233,7 +234,7 @@ struct Prepared {
     cases: HashMap<String, Arc<Case>>,
     manifests: BTreeMap<String, Arc<crate::harness::Manifest>>,
     interaction: Option<Interaction>,
-    redo: HashSet<TrialKey>,
+    redo: HashSet<TrialId>,
 }
 
 fn prices(path: Option<&Path>) -> Result<(), CliError> {
@@ -288,7 +289,7 @@ fn ready(
     record: RunRecord,
     inputs: Inputs,
     interaction: Option<Interaction>,
-    redo: HashSet<TrialKey>,
+    redo: HashSet<TrialId>,
 ) -> Prepared {
     let Inputs { cases, catalog, .. } = inputs;
     let cases = cases.into_iter().map(|case| (case.id.clone(), Arc::new(case)));

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use super::door::{self, Content};
 use super::{CliError, RunsFolder, terminal};
+use crate::ids::TrialRecord;
 use crate::regular;
 use crate::report::{self, show};
 use crate::result::TrialResult;
 use crate::run::folder::{self, RunFolder};
-use crate::run::{RunRecord, TrialRecord, integrity};
+use crate::run::{RunRecord, integrity};
 use crate::trace::jsonl::Reader;
 use crate::verdict::Verdict;
 
@@ -36,7 +37,7 @@ pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
     let record = folder.record()?;
     let trial = choose(&folder, &record, args.trial.as_deref())?;
     let states = folder.states()?;
-    let state = states.get(&trial.key()).filter(|state| state.finished.is_some() && trial.skip.is_none());
+    let state = states.get(&trial.id()).filter(|state| state.finished.is_some() && trial.skip.is_none());
     let result = state.and_then(|state| folder.result_of(trial, state).ok());
     let at = match state {
         Some(state) => folder.counting_attempt(trial, state)?,

@@ -13,9 +13,10 @@ use super::{CliError, RunsFolder, engine, terminal};
 use crate::report::snapshots;
 use crate::report::text::harmless;
 use crate::run::folder::{self, RunFolder};
-use crate::run::{read_json, write_whole};
+use crate::run::read_json;
 use crate::snapshot::compare::{Compared, State, name};
 use crate::values::NameGlob;
+use crate::whole_file::write_whole;
 
 mod gather;
 pub mod of_run;

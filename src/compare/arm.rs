@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::case::CaseKind;
 use crate::grade::GradeRecord;
+use crate::ids::column_name;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
 use crate::statistics::means::mean;
@@ -452,11 +453,6 @@ impl Side {
             }
         }
     }
-}
-
-/// A column's name for people: the harness, and the model where one was asked for.
-pub fn column_name(harness: &str, column: &str) -> String {
-    if column == "default" { harness.to_owned() } else { format!("{harness} / {column}") }
 }
 
 impl CaseTrials {

@@ -14,12 +14,15 @@ use crate::case::Case;
 use crate::harness::catalog::Entry;
 use crate::harness::login::Login;
 use crate::harness::{Home, Manifest, ModelVia, PrivateHome};
+use crate::ids::TrialRecord;
 use crate::process;
-use crate::run::{RunError, TrialRecord, write_whole};
+use crate::run::RunError;
 use crate::sandbox;
 use crate::secrets::looks_secret;
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError, version};
 use crate::values::Time;
+use crate::whole_file::FileError;
+use crate::whole_file::write_whole;
 use crate::wire::{self, WireLine};
 
 /// What a check is made from.
@@ -52,6 +55,12 @@ pub enum CheckError {
     /// The evidence could not be written or read.
     #[error(transparent)]
     Run(#[from] RunError),
+}
+
+impl From<FileError> for CheckError {
+    fn from(error: FileError) -> Self {
+        Self::Run(error.into())
+    }
 }
 
 /// Checks a harness. Tells each probe as it begins.

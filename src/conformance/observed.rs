@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::Place;
 use super::probes::Probe;
+use crate::adapter::Translation;
 use crate::adapter::acp::exchanges::{Exchange, exchanges};
-use crate::adapter::{Adapter, Translation};
+use crate::harness::Adapter;
 use crate::harness::Manifest;
 use crate::result::TrialResult;
 use crate::trace::{Body, Event, Exit, Header, Stop};

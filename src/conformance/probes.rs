@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use include_dir::{Dir, include_dir};
 
 use super::ModelSource;
-use crate::adapter::Adapter;
+use crate::harness::Adapter;
 use crate::harness::{Manifest, ModelVia};
 
 static CASES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/src/conformance/cases");

@@ -12,11 +12,12 @@ use super::Kind;
 use super::arguments::MatchArgs;
 use super::beside::{Beside, Split};
 use super::entry::Common;
-use super::lists::said;
 use super::matcher::{Matcher, Speaker};
 use super::tool_calls::{Count, ToolCalls, Wanted};
 use super::trajectory::{Item, Mode, Trajectory};
 use crate::values::NameGlob;
+use crate::yaml::lists::OneOrList;
+use crate::yaml::lists::said;
 
 /// The names that are known.
 pub const WORDS: [&str; 4] =
@@ -165,7 +166,7 @@ struct Fields {
     #[serde(deserialize_with = "said")]
     mode: Option<String>,
     #[serde(deserialize_with = "said")]
-    ignore: Option<super::OneOrList<String>>,
+    ignore: Option<OneOrList<String>>,
     #[serde(deserialize_with = "said")]
     steps: Option<Vec<NameOrStep>>,
 }
@@ -249,7 +250,7 @@ fn args_match(written: Written<Fields>) -> Result<Kind, String> {
         Some(other) => return Err(format!("has the mode `{other}`, which is neither partial nor exact")),
     };
     let args = fields.args.or(fields.arguments).ok_or("says no arguments: write `args`")?;
-    let ignored = fields.ignore.iter().flat_map(super::OneOrList::iter);
+    let ignored = fields.ignore.iter().flat_map(OneOrList::iter);
     matcher.match_args = Some(MatchArgs::ignoring(mode, ignored));
     matcher.args = Some(args);
     let require = vec![Wanted { matcher, count: None }];

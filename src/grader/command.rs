@@ -11,12 +11,13 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::lists::{OneOrList, said};
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, words};
 use crate::grade::Grade;
 use crate::shell::{Command, KEPT, Ran};
 use crate::trace::Exit;
 use crate::values::{Pattern, Time};
+use crate::yaml::lists::OneOrList;
+use crate::yaml::lists::said;
 
 /// Commands end within this time where the case says nothing.
 const TIMEOUT: Time = Time(Duration::from_secs(300));

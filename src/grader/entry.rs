@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::beside::{Beside, Split};
 use super::{Kind, aliases};
+use crate::yaml::wrong_part::WrongPart;
 
 /// A grader as a case says it.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,7 +75,7 @@ impl GraderEntry {
     }
 
     /// A part of it that can't be used where its paths count from this folder; where that is absent no file is looked for.
-    pub fn wrong_part(&self, folder: Option<&Path>) -> Option<super::WrongPart> {
+    pub fn wrong_part(&self, folder: Option<&Path>) -> Option<WrongPart> {
         match &self.what {
             What::Kind(kind) => kind.spec().wrong_part().or_else(|| kind.spec().unusable_file(folder?)),
             What::Use(_) => None,
@@ -82,7 +83,7 @@ impl GraderEntry {
     }
 
     /// A part of it that names a file that does not exist, where its paths count from this folder.
-    pub fn missing_file(&self, folder: &Path) -> Option<super::WrongPart> {
+    pub fn missing_file(&self, folder: &Path) -> Option<WrongPart> {
         match &self.what {
             What::Kind(kind) => kind.missing_file(folder),
             What::Use(_) => None,

@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::lists::said;
 use super::matcher::CUT;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
 use crate::grade::Grade;
 use crate::trace::{CallStatus, ToolKind};
+use crate::yaml::lists::said;
 
 /// Calls that failed which are kept of each kind, and events that a check points at.
 const KEPT: usize = 40;

@@ -10,12 +10,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::lists::{OneOrList, filled, filled_map};
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, WrongPart, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, words};
 use crate::grade::Grade;
 use crate::regular;
 use crate::values::{PathGlob, Pattern};
 use crate::yaml::Step;
+use crate::yaml::lists::OneOrList;
+use crate::yaml::lists::{filled, filled_map};
+use crate::yaml::wrong_part::WrongPart;
 
 /// The most that is read of one file.
 const LARGEST: u64 = 256 << 20;
@@ -272,7 +274,7 @@ fn holds_bytes(content: &[u8], text: &str) -> bool {
 pub(super) fn shown_file(file: &Path, case_folder: &Path) -> String {
     match file.strip_prefix(case_folder) {
         Ok(inside) if !case_folder.as_os_str().is_empty() => inside.display().to_string(),
-        _ => crate::case::shown_path(file).display().to_string(),
+        _ => crate::paths::shown(file).display().to_string(),
     }
 }
 

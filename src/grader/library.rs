@@ -2,6 +2,7 @@
 
 use crate::expression::place;
 use crate::regular;
+use crate::yaml::wrong_part::WrongPart;
 use crate::yaml::{self, OwnedStep, Part, Step, YamlError};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +12,7 @@ use std::{fs, io};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::entry::{EntryBody, KindWord};
-use super::{Common, Grader, GraderEntry, What, WrongPart};
+use super::{Common, Grader, GraderEntry, What};
 
 /// The named graders that a case may use; a later one of the same name takes the earlier one's place.
 #[derive(Debug, Clone, Default)]

@@ -8,14 +8,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::arguments::{Compiled, MatchArgs};
-use super::lists::{OneOrList, said};
 use super::words;
 use crate::decimal::Decimal;
 use crate::judgement::Judgement;
+use crate::matching::{command_fits, name_fits, within_command};
 use crate::trace::calls::Call;
 use crate::trace::facts::{Command, Fact, Reading, Told, is_cut};
 use crate::trace::{CallStatus, FileDiff, ToolCall, ToolKind, view};
 use crate::values::{Below, NameGlob, PathGlob, Pattern};
+use crate::yaml::lists::OneOrList;
+use crate::yaml::lists::said;
 
 /// Which calls are meant. Every key that is said has to fit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -342,26 +344,6 @@ impl Matcher {
     }
 }
 
-/// Whether a tool's name fits; one that was not shown may. `*` is any name.
-pub fn name_fits(glob: &NameGlob, name: Option<&str>) -> Judgement {
-    match name {
-        Some(name) => glob.is_match(name).into(),
-        None if glob.to_string().chars().all(|c| c == '*') => Judgement::True,
-        None => Judgement::Unknown,
-    }
-}
-
-/// Whether a command fits. Of one that stands among several texts it is known only that a text that fits may be it.
-pub fn command_fits(pattern: &Pattern, command: &Command) -> Judgement {
-    match command {
-        Command::Seen(command) => pattern.is_match(command).into(),
-        Command::None => Judgement::False,
-        Command::Among(texts) if texts.iter().any(|text| pattern.is_match(text)) => Judgement::Unknown,
-        Command::Among(_) => Judgement::False,
-        Command::NotShown => Judgement::Unknown,
-    }
-}
-
 /// Whether an input fits, as one line of JSON.
 fn input_fits(pattern: &Pattern, call: &Subject<'_>) -> Judgement {
     match (call.input(), call.call.shown_input()) {
@@ -370,17 +352,6 @@ fn input_fits(pattern: &Pattern, call: &Subject<'_>) -> Judgement {
         (Some(_), _) => Judgement::Unknown,
         (None, _) => within_command(pattern, call.command().seen()),
     }
-}
-
-/// Whether an input that was not shown fits by the command that it must hold: what fits the command in any input fits.
-pub fn within_command(pattern: &Pattern, command: Option<&str>) -> Judgement {
-    let Some(command) = command else { return Judgement::Unknown };
-    let inputs = |command: &str| {
-        let text = Value::from(command).to_string();
-        [format!("{{\"command\":{text}}}"), format!("{{\"a\":1,\"cmd\":{text},\"z\":\"\"}}")]
-    };
-    let fits = |command: &str| inputs(command).map(|input| pattern.is_match(&input));
-    if fits(command) == [true; 2] && fits("") == [false; 2] { Judgement::True } else { Judgement::Unknown }
 }
 
 /// Whether the last part of a path has an extension, as files have.

@@ -19,6 +19,8 @@ pub struct Needs {
     pub commands: bool,
     /// It asks a model.
     pub model: bool,
+    /// It compares with the accepted snapshots of its case.
+    pub snapshots: bool,
 }
 
 /// What a kind of grader needs of the workspace.
@@ -43,6 +45,7 @@ impl Needs {
         workspace: Workspace::Nothing,
         commands: false,
         model: false,
+        snapshots: false,
     };
 
     /// Returns true if it reads files of the workspace.

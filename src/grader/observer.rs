@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use super::{Evidence, Subject};
 use crate::grade::Grade;
-use crate::judge::JudgeRecord;
+use crate::grade::judge_record::JudgeRecord;
 use crate::trace::Event;
 
 /// Observes the events of one trial, keeps what it needs of them, and grades the trial at the end.

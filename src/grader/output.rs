@@ -8,12 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::files::why_no_file;
-use super::lists::{OneOrList, said};
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, WrongPart, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, words};
 use crate::grade::Grade;
 use crate::trace::{Body as EventBody, Event, Role};
 use crate::values::Pattern;
 use crate::yaml::Step;
+use crate::yaml::lists::OneOrList;
+use crate::yaml::lists::said;
+use crate::yaml::wrong_part::WrongPart;
 
 mod json;
 mod number;

@@ -8,19 +8,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rubric::patch;
-use super::{Calibrated, Evidence, Findings, GraderSpec, Needs, Observer, OneOrList, WrongPart};
-use crate::case::shown_path;
+use super::{Calibrated, Evidence, Findings, GraderSpec, Needs, Observer};
 use crate::grade::Grade;
+use crate::grade::judge_record::JudgeRecord;
+use crate::grade::judge_record::PairOutcome;
 use crate::judge::calibration::{Floor, Wanted};
-use crate::judge::pair::{Outcome, Pair, digest, digest_of_asking, passes};
+use crate::judge::joined;
+use crate::judge::pair::{Pair, digest, digest_of_asking, passes};
 use crate::judge::rubric::{Judgement, calibration_beside, mark_uncalibrated};
 use crate::judge::view::{Rules, Show, View};
-use crate::judge::{JudgeRecord, joined};
 use crate::model_client::ModelName;
+use crate::paths::shown as shown_path;
 use crate::regular;
 use crate::trace::jsonl::Reader;
 use crate::trace::{Body as TraceBody, Event, Model};
 use crate::yaml::Step;
+use crate::yaml::lists::OneOrList;
+use crate::yaml::wrong_part::WrongPart;
 
 /// Characters of each side that are shown.
 const CHARACTERS: usize = 30_000;
@@ -181,7 +185,7 @@ impl Pairwise {
     }
 
     /// Whether an outcome passes; nothing where nobody can tell.
-    pub fn passes(&self, outcome: Outcome) -> Option<bool> {
+    pub fn passes(&self, outcome: PairOutcome) -> Option<bool> {
         passes(outcome, self.tie == Tie::Pass)
     }
 

@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::lists::{filled, said};
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::trace::{Body as EventBody, Event, PermissionOption, PermissionOutcome};
+use crate::yaml::lists::{filled, said};
 
 mod answered;
 mod respect;

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use async_trait::async_trait;
 
-use super::{Calibrated, Evidence, Finding, Findings, GraderSpec, Needs, Observer, WrongPart};
+use super::{Calibrated, Evidence, Finding, Findings, GraderSpec, Needs, Observer};
 use crate::judge::rubric::{Judgement, Rubric, calibration_beside};
 use crate::judge::view::View;
 use crate::model_client::ModelName;
 use crate::regular;
 use crate::trace::Event;
+use crate::yaml::wrong_part::WrongPart;
 
 impl GraderSpec for Rubric {
     fn needs() -> Needs {

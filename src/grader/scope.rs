@@ -7,12 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::lists::filled;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
 use crate::grade::Grade;
 use crate::trace::facts::Fact;
 use crate::trace::{CallStatus, ToolKind};
 use crate::values::{Below, PathGlob};
+use crate::yaml::lists::filled;
 
 /// Paths that are kept for a reason, at most.
 const KEPT: usize = 40;

@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CaseOf, Evidence, Findings, GraderSpec, Needs, Observer, words};
-use crate::case::SnapshotSettings;
 use crate::grade::{Grade, Score};
 use crate::snapshot::differ::Found;
 use crate::snapshot::normalise::{Watching, shows_nothing};
 use crate::snapshot::set::{Accepted, Belongs};
+use crate::snapshot::settings::SnapshotSettings;
 use crate::snapshot::store;
 use crate::tolerance;
 use crate::trace::Event;
@@ -52,7 +52,7 @@ struct Place {
 
 impl GraderSpec for Snapshot {
     fn needs() -> Needs {
-        Needs::NONE
+        Needs { snapshots: true, ..Needs::NONE }
     }
 
     fn refusal(&self) -> Option<String> {

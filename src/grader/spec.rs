@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::{Needs, Observer, Pairwise};
-use crate::case::SnapshotSettings;
 use crate::expression::Wrong;
 use crate::judge::rubric::Rubric;
 use crate::model_client::ModelName;
-use crate::yaml::{OwnedStep, Step};
+use crate::snapshot::settings::SnapshotSettings;
+use crate::yaml::wrong_part::WrongPart;
 
 /// A grader of one kind, as a case specifies it.
 pub(super) trait GraderSpec {
@@ -113,20 +113,4 @@ pub struct WrongExpression<'a> {
     pub text: &'a str,
     /// What is wrong with it.
     pub wrong: &'a Wrong,
-}
-
-/// A part of a grader that cannot be used, and its place in the grader.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WrongPart {
-    /// The path of keys to it. If it leads to nothing, that part is missing.
-    pub at: Vec<OwnedStep>,
-    /// Why. The text continues after the grader's name.
-    pub why: String,
-}
-
-impl WrongPart {
-    /// A wrong part at a place of the grader.
-    pub fn new(at: &[Step<'_>], why: impl Into<String>) -> Self {
-        Self { at: OwnedStep::all(at), why: why.into() }
-    }
 }

@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::lists::OneOrList;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, words};
 use crate::grade::Grade;
 use crate::trace::{Body as EventBody, Event, StopReason};
+use crate::yaml::lists::OneOrList;
 
 /// How the session has to end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

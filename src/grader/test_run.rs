@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::command::{Run, is_not_installed, tail};
-use super::lists::{OneOrList, filled, said};
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, words};
 use crate::grade::Grade;
 use crate::shell::{KEPT, Ran};
@@ -21,6 +20,8 @@ use crate::trace::Exit;
 use crate::values::{Fraction, PathGlob, Time};
 use crate::workspace::beneath::open_file;
 use crate::workspace::walk::{Next, walk};
+use crate::yaml::lists::OneOrList;
+use crate::yaml::lists::{filled, said};
 
 mod cargo;
 mod go;

@@ -12,9 +12,9 @@ use super::assign::{Want, assign};
 use super::beside::{Beside, Split};
 use super::checks::Checks;
 use super::entry::add_properties;
-use super::lists::{filled, said};
 use super::matcher::{CUT, Matcher, refuse_list};
 use super::sequence::{Follow, Made};
+use crate::yaml::lists::{filled, said};
 use async_trait::async_trait;
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};

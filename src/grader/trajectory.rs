@@ -10,9 +10,9 @@ use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::arguments::MatchArgs;
-use super::lists::said;
 use super::matcher::{Matcher, Speaker};
 use super::sequence::{Compared, Made};
+use crate::yaml::lists::said;
 use async_trait::async_trait;
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::catalog::{NAMES, no_name};
 use super::{Manifest, ModelRoute, ModelVia, Tier};
-use crate::adapter::Adapter;
+use crate::harness::Adapter;
 use crate::secrets::looks_secret;
 use crate::yaml::{YamlError, words};
 

@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 mod rules;
 
 use super::{Manifest, ModelVia, PromptVia};
-use crate::adapter::Adapter;
 use crate::embedded;
+use crate::harness::Adapter;
 use crate::trace::view;
 use crate::yaml::{self, LeftOut, Part, Step, YamlError, words};
 

@@ -68,7 +68,7 @@ impl Manifest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapter::Adapter;
+    use crate::harness::Adapter;
     use crate::harness::PrivateHome;
 
     #[test]

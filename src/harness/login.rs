@@ -216,7 +216,7 @@ impl Login {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapter::Adapter;
+    use crate::harness::Adapter;
 
     #[test]
     fn a_method_is_used_only_with_everything_that_it_needs() {

@@ -3,7 +3,6 @@
 use regex::Regex;
 
 use super::Manifest;
-use crate::embedded;
 use crate::trace::Header;
 use crate::trace::facts::Reading;
 
@@ -19,7 +18,7 @@ pub fn reading(header: &Header) -> Reading {
             let is_harness = header.harness.as_deref() == Some(manifest.name.as_str());
             is_agent || is_harness && manifest.adapter.word() == header.adapter
         };
-        let mut known = embedded::manifests().iter().filter(is_it);
+        let mut known = crate::harness::built_in().iter().filter(is_it);
         known.find_map(|manifest| manifest.command_title.as_ref().map(|form| form.0.clone()))
     };
     Reading { workspace: header.cwd.clone(), command_title: of_header().or_else(of_manifest) }

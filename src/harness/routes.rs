@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Manifest;
-use crate::adapter::Adapter;
+use crate::harness::Adapter;
 
 /// How a system prompt reaches the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

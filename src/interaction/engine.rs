@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{Answer, Interaction, Rule, When};
-use crate::grader::matcher::{command_fits, name_fits, within_command};
 use crate::judgement::Judgement;
+use crate::matching::{command_fits, name_fits, within_command};
 use crate::trace::facts::{Command, Fact, Reading, Told, is_cut};
 use crate::trace::{ToolKind, view};
 use crate::values::Below;

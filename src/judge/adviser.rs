@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::marks::{between, mark};
-use super::record::PolicyRecord;
 use super::{Judges, Spent};
+use crate::grade::judge_record::PolicyRecord;
 use crate::interaction::{Advice, Adviser, Answer, Llm, Question as Request};
 use crate::model_client::{ModelName, Question, Reply};
 use crate::secrets::Masker;

@@ -1,36 +1,14 @@
 //! The answer of a judge to a rubric: its form, and what of it can be believed. Pure.
 
-use schemars::JsonSchema;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::criteria::{Criterion, Said};
+use super::criteria::Criterion;
 use super::prompt;
 use super::view::Shown;
-
-/// What a judge says of one criterion, checked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Finding {
-    /// The criterion.
-    pub criterion: String,
-    /// What holds of it; unknown where what the judge said cannot be believed.
-    pub verdict: Said,
-    /// Its points, or its number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<f64>,
-    /// `seq` of the events it rests on.
-    #[serde(default)]
-    pub evidence: Vec<u64>,
-    /// What stands in one of them.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub quote: String,
-    /// Why.
-    pub reason: String,
-    /// Why what the judge said is not believed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub void: Option<String>,
-}
+use crate::grade::judge_record::CriterionFinding;
+use crate::grade::judge_record::CriterionVerdict;
 
 /// The answer as it is written. Nothing may stand in it that was not asked for.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -43,7 +21,7 @@ pub struct Answer {
 #[serde(deny_unknown_fields)]
 struct Written {
     criterion: String,
-    verdict: Said,
+    verdict: CriterionVerdict,
     #[serde(default)]
     value: Option<f64>,
     events: Vec<u64>,
@@ -121,11 +99,11 @@ fn unfenced(text: &str) -> &str {
 impl Answer {
     /// Whether it passes a criterion, whatever that rests on.
     pub fn passes_any(&self) -> bool {
-        self.criteria.iter().any(|written| written.verdict == Said::Pass)
+        self.criteria.iter().any(|written| written.verdict == CriterionVerdict::Pass)
     }
 
     /// What it says, in the order of the criteria, held against what was shown.
-    pub fn findings(self, criteria: &[Criterion], shown: &Shown) -> Vec<Finding> {
+    pub fn findings(self, criteria: &[Criterion], shown: &Shown) -> Vec<CriterionFinding> {
         let mut written: Vec<Option<Written>> = self.criteria.into_iter().map(Some).collect();
         let of = |criterion: &Criterion| {
             let mine = written.iter_mut().find(|it| it.as_ref().is_some_and(|it| it.criterion == criterion.id))?;
@@ -135,19 +113,19 @@ impl Answer {
     }
 }
 
-fn checked(written: Written, criterion: &Criterion, shown: &Shown) -> Finding {
+fn checked(written: Written, criterion: &Criterion, shown: &Shown) -> CriterionFinding {
     let void = why_void(&written, criterion, shown);
     let Written { criterion, verdict, value, mut events, quote, reason } = written;
     events.truncate(EVENTS);
     let [quote, reason] = [quote, reason].map(|text| text.chars().take(CHARACTERS).collect::<String>());
-    let verdict = if void.is_some() { Said::Unknown } else { verdict };
-    let value = value.filter(|_| void.is_none() && verdict != Said::Unknown);
-    Finding { criterion, verdict, value, evidence: events, quote, reason, void }
+    let verdict = if void.is_some() { CriterionVerdict::Unknown } else { verdict };
+    let value = value.filter(|_| void.is_none() && verdict != CriterionVerdict::Unknown);
+    CriterionFinding { criterion, verdict, value, evidence: events, quote, reason, void }
 }
 
 /// Why what is said of a criterion is not believed. A fail may rest on what is not there; a pass may not.
 fn why_void(written: &Written, criterion: &Criterion, shown: &Shown) -> Option<String> {
-    if written.verdict == Said::Unknown {
+    if written.verdict == CriterionVerdict::Unknown {
         return None;
     }
     if let Some(event) = written.events.iter().find(|seq| !shown.lines.iter().any(|line| line.seq == **seq)) {
@@ -165,9 +143,9 @@ fn why_void(written: &Written, criterion: &Criterion, shown: &Shown) -> Option<S
     }
     let says_nothing = written.quote.trim().is_empty();
     match written.verdict {
-        Said::Pass if written.events.is_empty() => Some("it passes, and rests on no event".to_owned()),
-        Said::Pass if says_nothing => Some("it passes, and quotes nothing".to_owned()),
-        Said::Pass => why_no_pass(written, criterion, shown),
+        CriterionVerdict::Pass if written.events.is_empty() => Some("it passes, and rests on no event".to_owned()),
+        CriterionVerdict::Pass if says_nothing => Some("it passes, and quotes nothing".to_owned()),
+        CriterionVerdict::Pass => why_no_pass(written, criterion, shown),
         _ if says_nothing => None,
         _ if written.events.iter().any(|seq| shown.quotes(*seq, &written.quote)) => None,
         _ => Some("its quote does not stand in the events that it names".to_owned()),
@@ -236,7 +214,7 @@ mod tests {
             let answer = read(&json!({"criteria": list}).to_string(), &criteria).unwrap();
             let findings = answer.findings(&criteria, &shown);
             prop_assert_eq!(findings.len(), criteria.len());
-            for finding in findings.iter().filter(|it| it.verdict == Said::Pass) {
+            for finding in findings.iter().filter(|it| it.verdict == CriterionVerdict::Pass) {
                 let stands_in = |seq: &&u64| **seq % 3 != 2 && shown.quotes(**seq, &finding.quote);
                 prop_assert!(finding.evidence.iter().any(|seq| stands_in(&seq)), "{finding:?} {texts:?}");
             }

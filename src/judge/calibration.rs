@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::JudgeRecord;
-use super::criteria::Said;
 use super::paired::Pairs;
+use crate::grade::judge_record::{CriterionVerdict, JudgeRecord};
 use crate::model_client::ModelName;
 use crate::regular;
 use crate::rounding;
@@ -162,14 +161,14 @@ impl Wanted<'_> {
 
 impl Counts {
     /// Adds a verdict and a label.
-    pub fn add(&mut self, judge: Said, label_is_pass: bool) {
+    pub fn add(&mut self, judge: CriterionVerdict, label_is_pass: bool) {
         let place = match (judge, label_is_pass) {
-            (Said::Pass, true) => &mut self.tp,
-            (Said::Pass, false) => &mut self.fp,
-            (Said::Fail, false) => &mut self.tn,
-            (Said::Fail, true) => &mut self.r#fn,
-            (Said::Unknown, true) => &mut self.unknown_pass,
-            (Said::Unknown, false) => &mut self.unknown_fail,
+            (CriterionVerdict::Pass, true) => &mut self.tp,
+            (CriterionVerdict::Pass, false) => &mut self.fp,
+            (CriterionVerdict::Fail, false) => &mut self.tn,
+            (CriterionVerdict::Fail, true) => &mut self.r#fn,
+            (CriterionVerdict::Unknown, true) => &mut self.unknown_pass,
+            (CriterionVerdict::Unknown, false) => &mut self.unknown_fail,
         };
         *place += 1;
     }
@@ -393,8 +392,8 @@ mod tests {
         let none = Counts::default().measured(None);
         assert_eq!((none.tpr, none.tnr, none.kappa, none.corrected_rate), (None, None, None, None));
         let mut counts = Counts::default();
-        counts.add(Said::Pass, true);
-        counts.add(Said::Unknown, false);
+        counts.add(CriterionVerdict::Pass, true);
+        counts.add(CriterionVerdict::Unknown, false);
         let one = counts.measured(None);
         assert_eq!((one.tpr.map(|it| it.value), one.tnr, one.kappa), (Some(1.0), None, None));
         assert_eq!(counts.labels(), 2);

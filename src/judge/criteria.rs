@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::grader::WrongPart;
+use crate::grade::judge_record::CriterionVerdict;
 use crate::tolerance;
 use crate::values::Fraction;
 use crate::yaml::Step;
+use crate::yaml::wrong_part::WrongPart;
 
 /// One question of a rubric. It asks for a yes or a no, where it has neither `scale` nor `number`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,30 +77,6 @@ pub enum Aggregate {
     Any,
 }
 
-/// What is said of a criterion. Unknown is neither.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "CriterionVerdict")]
-pub enum Said {
-    /// It holds.
-    Pass,
-    /// It does not.
-    Fail,
-    /// Nobody can tell.
-    Unknown,
-}
-
-impl Said {
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        match self {
-            Said::Pass => "pass",
-            Said::Fail => "fail",
-            Said::Unknown => "unknown",
-        }
-    }
-}
-
 impl Criterion {
     /// Whether an answer has to give a number.
     pub fn wants_value(&self) -> bool {
@@ -107,7 +84,7 @@ impl Criterion {
     }
 
     /// What a number comes to, where it is one that may be given.
-    pub fn said_of(&self, value: f64) -> Option<Said> {
+    pub fn said_of(&self, value: f64) -> Option<CriterionVerdict> {
         let holds = if let Some(scale) = &self.scale {
             let points = scale.from as f64..=scale.to as f64;
             if value.fract() != 0.0 || !points.contains(&value) {
@@ -118,18 +95,18 @@ impl Criterion {
             let bounds = self.number.as_ref().filter(|_| value.is_finite())?;
             bounds.min.is_none_or(|min| value >= min) && bounds.max.is_none_or(|max| value <= max)
         };
-        Some(if holds { Said::Pass } else { Said::Fail })
+        Some(if holds { CriterionVerdict::Pass } else { CriterionVerdict::Fail })
     }
 
     /// What it counts in the mean: points by their place on the scale, all else 1 or 0. Unknown counts nothing.
-    pub fn counts(&self, said: Said, value: Option<f64>) -> Option<f64> {
+    pub fn counts(&self, said: CriterionVerdict, value: Option<f64>) -> Option<f64> {
         match (said, &self.scale, value) {
-            (Said::Unknown, ..) => None,
+            (CriterionVerdict::Unknown, ..) => None,
             (_, Some(scale), Some(value)) => {
                 let width = scale.to as f64 - scale.from as f64;
                 Some(((value - scale.from as f64) / width).clamp(0.0, 1.0))
             }
-            (said, ..) => Some(f64::from(u8::from(said == Said::Pass))),
+            (said, ..) => Some(f64::from(u8::from(said == CriterionVerdict::Pass))),
         }
     }
 
@@ -212,10 +189,10 @@ pub fn refusal(criteria: &[Criterion], aggregate: Aggregate, min: Option<Fractio
 /// What several criteria come to together: the verdict, and the mean of what is known.
 pub fn aggregate(
     criteria: &[Criterion],
-    said: &[(Said, Option<f64>)],
+    said: &[(CriterionVerdict, Option<f64>)],
     aggregate: Aggregate,
     min: Option<Fraction>,
-) -> (Said, Option<Fraction>) {
+) -> (CriterionVerdict, Option<Fraction>) {
     let each = || criteria.iter().zip(said).filter(|(criterion, _)| criterion.weight > 0.0 || criterion.required);
     // Weights are shares of the largest one: a sum of large ones would overflow.
     let largest = criteria.iter().map(|it| it.weight).fold(0.0, f64::max);
@@ -226,30 +203,30 @@ pub fn aggregate(
         let (weight, sum) = counted.fold((0.0, 0.0), |(weight, sum), (w, v)| (weight + w, sum + w * v));
         (weight > 0.0).then(|| (sum / weight).clamp(0.0, 1.0))
     };
-    let all = |want: Said| each().all(|(_, (said, _))| *said == want);
-    let any = |want: Said| each().any(|(_, (said, _))| *said == want);
-    let required = |want: Said| each().any(|(it, (said, _))| it.required && *said == want);
+    let all = |want: CriterionVerdict| each().all(|(_, (said, _))| *said == want);
+    let any = |want: CriterionVerdict| each().any(|(_, (said, _))| *said == want);
+    let required = |want: CriterionVerdict| each().any(|(it, (said, _))| it.required && *said == want);
     let reached = |unknown: f64| match min {
         Some(min) => weighed(Some(unknown)).is_none_or(|mean| tolerance::reaches(mean, min.get())),
         None => true,
     };
     let failed = match (aggregate, min) {
-        _ if required(Said::Fail) => true,
-        (Aggregate::Any, _) => all(Said::Fail),
-        (Aggregate::All, None) => any(Said::Fail),
+        _ if required(CriterionVerdict::Fail) => true,
+        (Aggregate::Any, _) => all(CriterionVerdict::Fail),
+        (Aggregate::All, None) => any(CriterionVerdict::Fail),
         (Aggregate::All, Some(_)) => !reached(1.0),
     };
     let passed = !failed
-        && !required(Said::Unknown)
+        && !required(CriterionVerdict::Unknown)
         && match (aggregate, min) {
-            (Aggregate::Any, _) => any(Said::Pass),
-            (Aggregate::All, None) => all(Said::Pass),
+            (Aggregate::Any, _) => any(CriterionVerdict::Pass),
+            (Aggregate::All, None) => all(CriterionVerdict::Pass),
             (Aggregate::All, Some(_)) => reached(0.0) && weighed(None).is_some(),
         };
     let verdict = match (failed, passed) {
-        (true, _) => Said::Fail,
-        (_, true) => Said::Pass,
-        _ => Said::Unknown,
+        (true, _) => CriterionVerdict::Fail,
+        (_, true) => CriterionVerdict::Pass,
+        _ => CriterionVerdict::Unknown,
     };
     (verdict, weighed(None).and_then(Fraction::new))
 }
@@ -264,7 +241,12 @@ mod tests {
         Criterion { id: id.to_owned(), ask: "Is it?".to_owned(), scale: None, number: None, weight, required }
     }
 
-    fn come_to(said: &[Said], how: Aggregate, min: Option<f64>, required: bool) -> (Said, Option<f64>) {
+    fn come_to(
+        said: &[CriterionVerdict],
+        how: Aggregate,
+        min: Option<f64>,
+        required: bool,
+    ) -> (CriterionVerdict, Option<f64>) {
         let criteria: Vec<_> = (0..said.len()).map(|n| criterion(&format!("c{n}"), 1.0, required && n == 0)).collect();
         let said: Vec<_> = said.iter().map(|said| (*said, None)).collect();
         let (verdict, value) = aggregate(&criteria, &said, how, min.and_then(Fraction::new));
@@ -274,7 +256,7 @@ mod tests {
     #[test]
     fn unknown_is_neither_a_pass_nor_a_fail() {
         use Aggregate::{All, Any};
-        use Said::{Fail, Pass, Unknown};
+        use CriterionVerdict::{Fail, Pass, Unknown};
         for (said, how, min, required, wanted) in [
             (&[Pass, Pass][..], All, None, false, (Pass, Some(1.0))),
             (&[Pass, Unknown], All, None, false, (Unknown, Some(1.0))),
@@ -298,17 +280,23 @@ mod tests {
     fn points_and_numbers_are_judged_by_their_bounds() {
         let scale = Scale { from: 1, to: 5, pass: 4, points: Default::default() };
         let points = Criterion { scale: Some(scale), ..criterion("a", 1.0, false) };
-        assert_eq!([3.0, 4.0, 5.0].map(|n| points.said_of(n)), [Some(Said::Fail), Some(Said::Pass), Some(Said::Pass)]);
+        assert_eq!(
+            [3.0, 4.0, 5.0].map(|n| points.said_of(n)),
+            [Some(CriterionVerdict::Fail), Some(CriterionVerdict::Pass), Some(CriterionVerdict::Pass)]
+        );
         assert_eq!([0.0, 6.0, 3.5, f64::NAN].map(|n| points.said_of(n)), [None; 4]);
-        assert_eq!(points.counts(Said::Fail, Some(2.0)), Some(0.25));
+        assert_eq!(points.counts(CriterionVerdict::Fail, Some(2.0)), Some(0.25));
         let number =
             Criterion { number: Some(Bounds { min: Some(0.0), max: Some(2.0) }), ..criterion("b", 1.0, false) };
-        assert_eq!([-1.0, 2.0, 2.5].map(|n| number.said_of(n)), [Some(Said::Fail), Some(Said::Pass), Some(Said::Fail)]);
+        assert_eq!(
+            [-1.0, 2.0, 2.5].map(|n| number.said_of(n)),
+            [Some(CriterionVerdict::Fail), Some(CriterionVerdict::Pass), Some(CriterionVerdict::Fail)]
+        );
         assert_eq!(number.said_of(f64::INFINITY), None);
     }
 
-    fn any_said() -> impl Strategy<Value = Said> {
-        prop_oneof![Just(Said::Pass), Just(Said::Fail), Just(Said::Unknown)]
+    fn any_said() -> impl Strategy<Value = CriterionVerdict> {
+        prop_oneof![Just(CriterionVerdict::Pass), Just(CriterionVerdict::Fail), Just(CriterionVerdict::Unknown)]
     }
 
     proptest! {
@@ -323,10 +311,10 @@ mod tests {
             let how = if any { Aggregate::Any } else { Aggregate::All };
             let min = min.filter(|_| !any).and_then(Fraction::new);
             let before: Vec<_> = said.iter().map(|it| (it.0, None)).collect();
-            let after: Vec<_> = said.iter().map(|it| (if it.0 == Said::Unknown { it.1 } else { it.0 }, None)).collect();
+            let after: Vec<_> = said.iter().map(|it| (if it.0 == CriterionVerdict::Unknown { it.1 } else { it.0 }, None)).collect();
             let (before, _) = aggregate(&criteria, &before, how, min);
             let (after, _) = aggregate(&criteria, &after, how, min);
-            prop_assert!(before == Said::Unknown || before == after, "{before:?} became {after:?}");
+            prop_assert!(before == CriterionVerdict::Unknown || before == after, "{before:?} became {after:?}");
         }
     }
 }

@@ -1,7 +1,6 @@
 //! A session beside a reference, asked in both orders: a judge that prefers a place rather than an answer says nothing.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::canary;
@@ -10,7 +9,9 @@ use super::prompt::digest_of;
 use super::quotes::{self, NoEvidence};
 use super::rubric::{short, told};
 use super::view::{Rules, Shown, squeezed};
-use super::{JudgeRecord, Judges, OneJudge, Spent};
+use super::{Judges, Spent};
+use crate::grade::judge_record::PairOutcome;
+use crate::grade::judge_record::{JudgeRecord, OneJudge};
 use crate::grade::{Grade, Score};
 use crate::model_client::{AskError, ModelName, Question};
 use crate::values::Fraction;
@@ -32,21 +33,6 @@ pub struct Pair {
     pub session: Option<Shown>,
     /// What was left out because it is too long, of either.
     pub too_long: Option<String>,
-}
-
-/// What one order, or both together, came to, from the candidate's side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "PairOutcome")]
-pub enum Outcome {
-    /// It is better than the reference.
-    Better,
-    /// It is worse.
-    Worse,
-    /// One is as good as the other.
-    Tie,
-    /// Nobody can tell.
-    Unknown,
 }
 
 const SYSTEM: &str = "\
@@ -109,21 +95,21 @@ pub fn digest_of_asking(ask: &str, what: &str) -> String {
 }
 
 /// What both orders come to: the same, or nothing.
-pub fn both(one: Outcome, other: Outcome) -> Outcome {
-    if one == other { one } else { Outcome::Unknown }
+pub fn both(one: PairOutcome, other: PairOutcome) -> PairOutcome {
+    if one == other { one } else { PairOutcome::Unknown }
 }
 
 /// What one judge says of a pair.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Both {
     /// What both orders come to.
-    pub outcome: Outcome,
+    pub outcome: PairOutcome,
     /// Why.
     pub why: String,
     /// What each order came to.
-    pub orders: [Outcome; 2],
+    pub orders: [PairOutcome; 2],
     /// What both orders say whatever is quoted: a judge that prefers a canary is void even if it quotes nothing.
-    claimed: Outcome,
+    claimed: PairOutcome,
 }
 
 /// What judges say of a pair, each with its record.
@@ -139,9 +125,11 @@ pub struct Compared {
 
 impl Compared {
     /// What most of so many judges say, if most say one thing.
-    pub fn decided(&self, judges: usize) -> Option<Outcome> {
+    pub fn decided(&self, judges: usize) -> Option<PairOutcome> {
         let count = |outcome| self.said.iter().filter(|both| both.outcome == outcome).count();
-        [Outcome::Better, Outcome::Worse, Outcome::Tie].into_iter().find(|outcome| count(*outcome) * 2 > judges)
+        [PairOutcome::Better, PairOutcome::Worse, PairOutcome::Tie]
+            .into_iter()
+            .find(|outcome| count(*outcome) * 2 > judges)
     }
 }
 
@@ -258,7 +246,7 @@ impl Pair {
         };
         let orders = [*one, *other];
         let outcome = both(*one, *other);
-        let why = if outcome == Outcome::Unknown && !orders.contains(&Outcome::Unknown) {
+        let why = if outcome == PairOutcome::Unknown && !orders.contains(&PairOutcome::Unknown) {
             "it says one thing in one order and another in the other".to_owned()
         } else {
             why.clone()
@@ -286,16 +274,16 @@ impl Pair {
 
     /// An answer from the candidate's side, and why; unknown where its quote is not in the winner, and where the candidate
     /// would pass by what proves nothing.
-    fn believed(&self, answer: &Answer, a: &str, b: &str, candidate_first: bool) -> (Outcome, String) {
+    fn believed(&self, answer: &Answer, a: &str, b: &str, candidate_first: bool) -> (PairOutcome, String) {
         let (outcome, why) = believed(answer, a, b, candidate_first);
         let void = match outcome {
-            Outcome::Better => self.why_no_win(&answer.quote),
-            Outcome::Tie if self.tie_passes => self.why_no_tie(),
+            PairOutcome::Better => self.why_no_win(&answer.quote),
+            PairOutcome::Tie if self.tie_passes => self.why_no_tie(),
             _ => None,
         };
         let too_long = self.too_long.as_ref().filter(|_| passes(outcome, self.tie_passes) == Some(true));
         let void = void.or_else(|| too_long.map(|too_long| format!("it was not shown whole ({too_long})")));
-        void.map_or((outcome, why), |void| (Outcome::Unknown, void))
+        void.map_or((outcome, why), |void| (PairOutcome::Unknown, void))
     }
 
     /// Why the candidate does not win by a quote of it.
@@ -318,16 +306,16 @@ impl Pair {
     }
 
     fn grade(&self, compared: &Compared, judges: usize) -> Grade {
-        let why = |outcome: Option<Outcome>| {
+        let why = |outcome: Option<PairOutcome>| {
             let who = compared.said.iter().find(|both| outcome.is_none_or(|outcome| both.outcome == outcome));
             who.map(|both| short(&both.why)).unwrap_or_default()
         };
         let decided = compared.decided(judges);
         let (value, what) = match decided {
-            Some(Outcome::Better) => (Fraction::ONE, "better than the reference"),
-            Some(Outcome::Worse) => (Fraction::ZERO, "worse than the reference"),
-            Some(Outcome::Tie) => (Fraction::of(1, 2), "as good as the reference"),
-            Some(Outcome::Unknown) | None => {
+            Some(PairOutcome::Better) => (Fraction::ONE, "better than the reference"),
+            Some(PairOutcome::Worse) => (Fraction::ZERO, "worse than the reference"),
+            Some(PairOutcome::Tie) => (Fraction::of(1, 2), "as good as the reference"),
+            Some(PairOutcome::Unknown) | None => {
                 return Grade::ungraded(format!("the judge could not tell: {}", why(None)));
             }
         };
@@ -343,17 +331,17 @@ impl Pair {
 }
 
 /// Whether an outcome passes; nothing where nobody can tell.
-pub fn passes(outcome: Outcome, tie_passes: bool) -> Option<bool> {
+pub fn passes(outcome: PairOutcome, tie_passes: bool) -> Option<bool> {
     match outcome {
-        Outcome::Better => Some(true),
-        Outcome::Worse => Some(false),
-        Outcome::Tie => Some(tie_passes),
-        Outcome::Unknown => None,
+        PairOutcome::Better => Some(true),
+        PairOutcome::Worse => Some(false),
+        PairOutcome::Tie => Some(tie_passes),
+        PairOutcome::Unknown => None,
     }
 }
 
 /// An answer from the candidate's side, and why; unknown where its quote is not in the winner.
-fn believed(answer: &Answer, a: &str, b: &str, candidate_first: bool) -> (Outcome, String) {
+fn believed(answer: &Answer, a: &str, b: &str, candidate_first: bool) -> (PairOutcome, String) {
     let quoted = |text: &str| {
         let quote = squeezed(&answer.quote);
         !quote.is_empty() && squeezed(text).contains(&quote)
@@ -365,17 +353,17 @@ fn believed(answer: &Answer, a: &str, b: &str, candidate_first: bool) -> (Outcom
     };
     match is_there {
         true => (claimed(answer.winner, candidate_first), answer.reason.clone()),
-        false => (Outcome::Unknown, "its quote does not stand in the winner".to_owned()),
+        false => (PairOutcome::Unknown, "its quote does not stand in the winner".to_owned()),
     }
 }
 
 /// What an answer says from the candidate's side.
-fn claimed(winner: Winner, candidate_first: bool) -> Outcome {
+fn claimed(winner: Winner, candidate_first: bool) -> PairOutcome {
     match (winner, candidate_first) {
-        (Winner::A, true) | (Winner::B, false) => Outcome::Better,
-        (Winner::B, true) | (Winner::A, false) => Outcome::Worse,
-        (Winner::Tie, _) => Outcome::Tie,
-        (Winner::Unknown, _) => Outcome::Unknown,
+        (Winner::A, true) | (Winner::B, false) => PairOutcome::Better,
+        (Winner::B, true) | (Winner::A, false) => PairOutcome::Worse,
+        (Winner::Tie, _) => PairOutcome::Tie,
+        (Winner::Unknown, _) => PairOutcome::Unknown,
     }
 }
 

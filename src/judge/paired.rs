@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::calibration::{Rate, wilson};
-use super::pair::Outcome;
+use crate::grade::judge_record::PairOutcome;
 use crate::statistics::agreement;
 use crate::statistics::{Interval, LEVEL};
 
@@ -61,12 +61,12 @@ pub struct Orders {
 }
 
 impl SaidOfPairs {
-    fn add(&mut self, said: Outcome) {
+    fn add(&mut self, said: PairOutcome) {
         *match said {
-            Outcome::Better => &mut self.better,
-            Outcome::Worse => &mut self.worse,
-            Outcome::Tie => &mut self.tie,
-            Outcome::Unknown => &mut self.unknown,
+            PairOutcome::Better => &mut self.better,
+            PairOutcome::Worse => &mut self.worse,
+            PairOutcome::Tie => &mut self.tie,
+            PairOutcome::Unknown => &mut self.unknown,
         } += 1;
     }
 
@@ -77,19 +77,19 @@ impl SaidOfPairs {
 
 impl Pairs {
     /// Adds what judges say of a pair, and what people say of it. People can always tell.
-    pub fn add(&mut self, judges: Outcome, people: Outcome) {
+    pub fn add(&mut self, judges: PairOutcome, people: PairOutcome) {
         match people {
-            Outcome::Better => self.better.add(judges),
-            Outcome::Worse => self.worse.add(judges),
-            Outcome::Tie => self.tie.add(judges),
-            Outcome::Unknown => {}
+            PairOutcome::Better => self.better.add(judges),
+            PairOutcome::Worse => self.worse.add(judges),
+            PairOutcome::Tie => self.tie.add(judges),
+            PairOutcome::Unknown => {}
         }
     }
 
     /// Adds what one judge says of a pair in each order, from the side of the one that is judged, which stands first in the
     /// first of them.
-    pub fn add_orders(&mut self, [one, other]: [Outcome; 2]) {
-        use Outcome::{Better, Unknown, Worse};
+    pub fn add_orders(&mut self, [one, other]: [PairOutcome; 2]) {
+        use PairOutcome::{Better, Unknown, Worse};
         if one == Unknown || other == Unknown {
             return;
         }
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_the_order_did_is_counted_apart_from_what_people_say() {
-        use Outcome::{Better, Tie, Unknown, Worse};
+        use PairOutcome::{Better, Tie, Unknown, Worse};
         let mut pairs = Pairs::default();
         for orders in [[Better, Better], [Better, Worse], [Worse, Better], [Tie, Worse], [Unknown, Better]] {
             pairs.add_orders(orders);

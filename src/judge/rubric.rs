@@ -5,17 +5,19 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::answer::{self, Finding};
+use super::answer;
 use super::calibration::{Floor, Wanted};
-use super::criteria::{self, Aggregate, Criterion, Said, aggregate};
+use super::criteria::{self, Aggregate, Criterion, aggregate};
 use super::view::{Rules, Show, Shown};
 use super::vote::{agreement, majority};
-use super::{JudgeRecord, Judges, OneJudge, Spent, canary, joined, prompt};
+use super::{Judges, Spent, canary, joined, prompt};
+use crate::grade::judge_record::{CriterionFinding, CriterionVerdict, JudgeRecord, OneJudge};
 use crate::grade::{Grade, Score};
-use crate::grader::{OneOrList, WrongPart};
 use crate::model_client::{AskError, ModelName, Question, Reply};
 use crate::values::Fraction;
 use crate::yaml::Step;
+use crate::yaml::lists::OneOrList;
+use crate::yaml::wrong_part::WrongPart;
 
 /// Characters of a trace that are shown where nobody says.
 const CHARACTERS: usize = 60_000;
@@ -72,7 +74,7 @@ pub struct Judgement {
 /// One judge's answer.
 struct Asked {
     one: OneJudge,
-    findings: Result<Vec<Finding>, String>,
+    findings: Result<Vec<CriterionFinding>, String>,
     spent: Spent,
 }
 
@@ -134,7 +136,8 @@ impl Rubric {
         asked.iter().for_each(|it| spent.join(&it.spent));
         spent.tell(&mut record);
         record.judges = asked.iter().map(|it| it.one.clone()).collect();
-        let answers: Vec<Option<Vec<Finding>>> = asked.iter().map(|it| it.findings.as_ref().ok().cloned()).collect();
+        let answers: Vec<Option<Vec<CriterionFinding>>> =
+            asked.iter().map(|it| it.findings.as_ref().ok().cloned()).collect();
         if answers.iter().all(Option::is_none) {
             let why: Vec<String> = asked.iter().filter_map(|it| it.findings.clone().err()).collect();
             return Judgement { grade: Grade::ungraded(why.join("; ")), record };
@@ -148,7 +151,12 @@ impl Rubric {
     }
 
     /// What every judge says of a session, without a grade: for those who measure judges.
-    pub async fn findings(&self, judges: &Judges, names: &[ModelName], shown: &Shown) -> (Vec<Finding>, Vec<String>) {
+    pub async fn findings(
+        &self,
+        judges: &Judges,
+        names: &[ModelName],
+        shown: &Shown,
+    ) -> (Vec<CriterionFinding>, Vec<String>) {
         let asked = self.ask_all(judges, names, shown).await;
         let answers: Vec<_> = asked.iter().map(|it| it.findings.as_ref().ok().cloned()).collect();
         let failed = asked.into_iter().filter_map(|it| it.findings.err()).collect();
@@ -231,24 +239,24 @@ impl Rubric {
         Ok((answer, reply))
     }
 
-    fn grade(&self, findings: &[Finding], change: Option<u64>, missing: &[String]) -> Grade {
-        let said: Vec<(Said, Option<f64>)> = findings.iter().map(|it| (it.verdict, it.value)).collect();
+    fn grade(&self, findings: &[CriterionFinding], change: Option<u64>, missing: &[String]) -> Grade {
+        let said: Vec<(CriterionVerdict, Option<f64>)> = findings.iter().map(|it| (it.verdict, it.value)).collect();
         let (verdict, value) = aggregate(&self.criteria, &said, self.aggregate, self.min);
-        let told = |want: Said| -> Vec<String> {
+        let told = |want: CriterionVerdict| -> Vec<String> {
             let those = findings.iter().filter(|it| it.verdict == want);
             those.map(|it| format!("`{}`: {}", it.criterion, short(it.void.as_ref().unwrap_or(&it.reason)))).collect()
         };
-        let of_all = format!("{} of {} criteria hold", told(Said::Pass).len(), findings.len());
+        let of_all = format!("{} of {} criteria hold", told(CriterionVerdict::Pass).len(), findings.len());
         let (passed, reason) = match verdict {
-            Said::Unknown => {
-                let mut why = told(Said::Unknown);
+            CriterionVerdict::Unknown => {
+                let mut why = told(CriterionVerdict::Unknown);
                 why.extend(missing.iter().cloned());
                 return Grade::ungraded(format!("the judge could not tell: {}", why.join("; ")));
             }
-            Said::Fail => (false, format!("{of_all}; {}", told(Said::Fail).join("; "))),
-            Said::Pass => (true, format!("{of_all}; {}", told(Said::Pass).join("; "))),
+            CriterionVerdict::Fail => (false, format!("{of_all}; {}", told(CriterionVerdict::Fail).join("; "))),
+            CriterionVerdict::Pass => (true, format!("{of_all}; {}", told(CriterionVerdict::Pass).join("; "))),
         };
-        let deciding = if passed { Said::Pass } else { Said::Fail };
+        let deciding = if passed { CriterionVerdict::Pass } else { CriterionVerdict::Fail };
         let evidence = findings.iter().filter(|it| it.verdict == deciding).flat_map(|it| it.evidence.iter().copied());
         let evidence: Vec<u64> = evidence.filter(|seq| Some(*seq) != change).collect();
         let value = value.unwrap_or(if passed { Fraction::ONE } else { Fraction::ZERO });

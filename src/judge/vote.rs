@@ -1,15 +1,17 @@
 //! Several judges: what most of them say, and how far they agree. Pure.
 
-use super::answer::Finding;
-use super::criteria::{Criterion, Said};
+use super::criteria::Criterion;
+use crate::grade::judge_record::{CriterionFinding, CriterionVerdict};
 
 /// What the judges together say of each criterion, in the order of the criteria. A judge that gave no answer is nobody's voice,
 /// and is counted: without more than half of all there is no majority.
-pub fn majority(criteria: &[Criterion], judges: &[Option<Vec<Finding>>]) -> Vec<Finding> {
-    let most = |number: usize, criterion: &Criterion| -> Finding {
-        let all: Vec<&Finding> = judges.iter().flatten().filter_map(|findings| findings.get(number)).collect();
-        let of = |said: Said| -> Vec<&Finding> { all.iter().copied().filter(|it| it.verdict == said).collect() };
-        let (passed, failed) = (of(Said::Pass), of(Said::Fail));
+pub fn majority(criteria: &[Criterion], judges: &[Option<Vec<CriterionFinding>>]) -> Vec<CriterionFinding> {
+    let most = |number: usize, criterion: &Criterion| -> CriterionFinding {
+        let all: Vec<&CriterionFinding> = judges.iter().flatten().filter_map(|findings| findings.get(number)).collect();
+        let of = |said: CriterionVerdict| -> Vec<&CriterionFinding> {
+            all.iter().copied().filter(|it| it.verdict == said).collect()
+        };
+        let (passed, failed) = (of(CriterionVerdict::Pass), of(CriterionVerdict::Fail));
         let winners = [passed, failed].into_iter().find(|votes| votes.len() * 2 > judges.len());
         match winners {
             Some(votes) => {
@@ -30,8 +32,8 @@ pub fn majority(criteria: &[Criterion], judges: &[Option<Vec<Finding>>]) -> Vec<
 }
 
 /// The share of pairs of judges that say the same, over all criteria. Absent with fewer than two answers.
-pub fn agreement(criteria: &[Criterion], judges: &[Option<Vec<Finding>>]) -> Option<f64> {
-    let answers: Vec<&Vec<Finding>> = judges.iter().flatten().collect();
+pub fn agreement(criteria: &[Criterion], judges: &[Option<Vec<CriterionFinding>>]) -> Option<f64> {
+    let answers: Vec<&Vec<CriterionFinding>> = judges.iter().flatten().collect();
     let (mut pairs, mut same) = (0_u32, 0_u32);
     for (number, one) in answers.iter().enumerate() {
         for other in answers.iter().skip(number + 1) {
@@ -45,10 +47,10 @@ pub fn agreement(criteria: &[Criterion], judges: &[Option<Vec<Finding>>]) -> Opt
     (pairs > 0).then(|| f64::from(same) / f64::from(pairs))
 }
 
-fn unknown(criterion: &Criterion, reason: &str) -> Finding {
-    Finding {
+fn unknown(criterion: &Criterion, reason: &str) -> CriterionFinding {
+    CriterionFinding {
         criterion: criterion.id.clone(),
-        verdict: Said::Unknown,
+        verdict: CriterionVerdict::Unknown,
         value: None,
         evidence: Vec::new(),
         quote: String::new(),
@@ -71,18 +73,18 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn finding(verdict: Said, value: Option<f64>) -> Finding {
+    fn finding(verdict: CriterionVerdict, value: Option<f64>) -> CriterionFinding {
         let criterion =
             Criterion { id: "a".into(), ask: "?".into(), scale: None, number: None, weight: 1.0, required: false };
-        Finding { verdict, value, evidence: vec![1], ..unknown(&criterion, "") }
+        CriterionFinding { verdict, value, evidence: vec![1], ..unknown(&criterion, "") }
     }
 
     #[test]
     fn more_than_half_of_all_judges_decide() {
-        use Said::{Fail, Pass, Unknown};
+        use CriterionVerdict::{Fail, Pass, Unknown};
         let criteria =
             [Criterion { id: "a".into(), ask: "?".into(), scale: None, number: None, weight: 1.0, required: false }];
-        let say = |said: &[Option<Said>]| {
+        let say = |said: &[Option<CriterionVerdict>]| {
             let judges: Vec<_> = said.iter().map(|it| it.map(|it| vec![finding(it, Some(2.0))])).collect();
             (majority(&criteria, &judges)[0].verdict, agreement(&criteria, &judges))
         };

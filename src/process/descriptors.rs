@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::resources::Exhausted;
+use crate::resources::{Exhausted, open_files_limit};
 
 /// Descriptors of a trial: its agent's pipes and supervisor, its logs, its graders, and a few connections.
 const OF_A_TRIAL: u64 = 16;
@@ -43,11 +43,6 @@ pub fn original() -> Option<u64> {
     ORIGINAL.get().copied().flatten()
 }
 
-/// The limit of open files of this process; `None` if there is no limit.
-pub fn limit() -> Option<u64> {
-    getrlimit(Resource::Nofile).current
-}
-
 /// Does what has to be done even if no descriptor is left, such as looking for processes to end: then the reserve is
 /// given up meanwhile.
 ///
@@ -71,7 +66,7 @@ pub fn with_reserve<T>(work: impl Fn() -> io::Result<T>) -> io::Result<T> {
 
 /// How many trials may run at once with the limit as it is; `None` if there is no limit.
 pub fn most_trials() -> Option<(usize, u64)> {
-    let limit = limit()?;
+    let limit = open_files_limit()?;
     Some((trials_within(limit), limit))
 }
 

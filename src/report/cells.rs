@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::ids::column_name;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
 use crate::statistics::LEVEL;
@@ -113,11 +114,6 @@ impl ScoreInterval {
         let (interval, method) = means::score_interval(&scores, LEVEL)?;
         Some(Self { low: interval.low, high: interval.high, level: LEVEL, method })
     }
-}
-
-/// A column's name for people: the harness, and the model where one was asked for.
-pub fn column_name(harness: &str, arm: &str) -> String {
-    if arm == "default" { harness.to_owned() } else { format!("{harness} / {arm}") }
 }
 
 /// How trials came out.

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use super::Report;
-use super::cells::column_name;
 use super::text::{BOLD, Look, plural, verdict_style, wrap};
+use crate::ids::column_name;
 use crate::result::{GraderWas, Said, TrialResult, Was};
 
 /// So many are written; the rest are counted.

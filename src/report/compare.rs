@@ -8,7 +8,7 @@ use super::grid::Grid;
 use super::text::{BOLD, Look, money, wrap};
 use crate::baseline::Baseline;
 use crate::compare::Comparison;
-use crate::compare::arm::column_name;
+use crate::ids::column_name;
 use crate::statistics::means::mean;
 
 pub mod markdown;

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::Report;
-use super::cells::column_name;
 use super::problems::{self, TrialGroup};
 use super::text::{BOLD, DIM, Look, duration, harmless, one_line, plural, shell_word, verdict_style, wrap};
 use super::{commands, event_line};
 use crate::grade::GradeRecord;
+use crate::ids::column_name;
 use crate::result::TrialResult;
 use crate::verdict::Verdict;
 

@@ -4,13 +4,13 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::cells::column_name;
 use super::compare::page::gate_word;
 use super::escape::{LOOK, bounded, command_data, command_property};
 use super::problems::{self, CellProblem, ProblemKind};
 use super::text::{harmless, one_line, plural};
 use super::{Report, commands, snapshots};
 use crate::compare::gate::Gate;
+use crate::ids::column_name;
 use crate::result::TrialResult;
 use crate::run::CaseRecord;
 use crate::statistics::gates::GateVerdict;

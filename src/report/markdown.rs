@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use super::cells::{Cell, Column, column_name};
+use super::cells::{Cell, Column};
 use super::compare::page::gate_word;
 use super::escape::{LOOK, block, code, inline};
 use super::figures::{completion, interval, score, taken};
 use super::problems::{self, CellProblem, ProblemKind};
 use super::text::{plural, short_name};
 use super::{Report, commands, exit_code, snapshots};
+use crate::ids::column_name;
 use crate::result::TrialResult;
 
 /// The longest comment that services take, in characters. Bytes are counted, of which there are never fewer.

@@ -7,9 +7,10 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Summary;
-use super::cells::column_name;
 use super::table::counts;
 use super::text::{DIM, Look, YELLOW, cut, duration, harmless, money, one_line, plural, verdict_style};
+use crate::ids::TrialId;
+use crate::ids::column_name;
 use crate::result::TrialResult;
 use crate::run::events::RunEvent;
 use crate::verdict::Verdict;
@@ -135,7 +136,7 @@ pub struct Live {
     look: Look,
     bars: MultiProgress,
     head: ProgressBar,
-    running: HashMap<(String, String, String, u32), ProgressBar>,
+    running: HashMap<TrialId, ProgressBar>,
     summary: Summary,
     done: usize,
     planned: usize,
@@ -187,7 +188,7 @@ impl Live {
     }
 
     fn finish(&mut self, result: &TrialResult) {
-        let key = (result.case.clone(), result.harness.clone(), result.arm.clone(), result.trial);
+        let key = result.id();
         if let Some(bar) = self.running.remove(&key) {
             bar.finish_and_clear();
             self.bars.remove(&bar);
@@ -231,7 +232,8 @@ impl Watch for Live {
                 let text = format!("{}{again}", place(case, harness, arm, *trial));
                 bar.set_message(cut(&text, room, &self.look));
                 bar.enable_steady_tick(Duration::from_millis(200));
-                let key = (case.clone(), harness.clone(), arm.clone(), *trial);
+                let (case, harness, arm) = (case.clone(), harness.clone(), arm.clone());
+                let key = TrialId { case, harness, arm, trial: *trial };
                 if let Some(earlier) = self.running.insert(key, bar) {
                     earlier.finish_and_clear();
                     self.bars.remove(&earlier);

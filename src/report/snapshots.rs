@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use super::Report;
+use super::commands;
 use super::text::{BOLD, DIM, GREEN, Look, RED, YELLOW, harmless, one_line, plural, wrap};
-use super::{cells, commands};
 use crate::snapshot::compare::{Compared, State};
 use crate::snapshot::differ::{Difference, Sign};
 
@@ -67,7 +67,7 @@ pub fn differing(report: &Report) -> impl Iterator<Item = &Compared> {
 
 /// In which cell something differs.
 pub fn title(compared: &Compared) -> String {
-    let column = cells::column_name(&compared.harness, compared.model.as_deref().unwrap_or("default"));
+    let column = crate::ids::column_name(&compared.harness, compared.model.as_deref().unwrap_or("default"));
     let what = if compared.state == State::New { "no snapshot is accepted" } else { "the snapshot differs" };
     format!("{what}: {} ({column})", compared.case)
 }
@@ -88,7 +88,7 @@ fn head(compared: &Compared, indent: &str, look: &Look, out: &mut dyn Write) -> 
         State::Changed => ("changed", RED),
         State::Missing => ("missing", YELLOW),
     };
-    let column = cells::column_name(&compared.harness, compared.model.as_deref().unwrap_or("default"));
+    let column = crate::ids::column_name(&compared.harness, compared.model.as_deref().unwrap_or("default"));
     let trials = match (compared.matching, compared.trials) {
         (matching, trials) if compared.state == State::Changed && trials > 1 => {
             format!("  {matching} of {trials} trials as accepted")

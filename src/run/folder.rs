@@ -10,11 +10,13 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 
 use super::integrity;
-use super::journal::{self, TrialKey, TrialState};
-use super::names::{case_folder, folder_name};
-use super::{RunError, RunRecord, TrialRecord, VERSION, read_json, sync_folder, write_whole};
+use super::journal::{self, TrialState};
+use super::{RunError, RunRecord, VERSION, read_json};
+use crate::ids::TrialId;
+use crate::ids::TrialRecord;
 use crate::regular;
 use crate::result::{TrialResult, Warning};
+use crate::whole_file::{case_folder, folder_name, sync_folder, write_whole};
 
 /// How long the lock of a run is waited for.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
@@ -80,7 +82,8 @@ impl RunFolder {
         write_whole(&self.path.join("run.json"), |out| {
             serde_json::to_writer_pretty(&mut *out, record)?;
             out.write_all(b"\n")
-        })
+        })?;
+        Ok(())
     }
 
     /// Reads `run.json`.
@@ -127,7 +130,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// The journal cannot be read.
-    pub fn states(&self) -> Result<HashMap<TrialKey, TrialState>, RunError> {
+    pub fn states(&self) -> Result<HashMap<TrialId, TrialState>, RunError> {
         #[derive(serde::Deserialize)]
         struct Head {
             #[serde(default)]
@@ -203,11 +206,11 @@ impl RunFolder {
     /// The trials that finished, in the order of the plan, each with the attempt that counts.
     fn finished<'a>(
         record: &'a RunRecord,
-        states: &HashMap<TrialKey, TrialState>,
+        states: &HashMap<TrialId, TrialState>,
     ) -> Vec<(&'a TrialRecord, TrialState)> {
         let mut expected = Vec::new();
         for trial in &record.trials {
-            match states.get(&trial.key()) {
+            match states.get(&trial.id()) {
                 Some(state) if state.finished.is_some() => expected.push((trial, state.clone())),
                 _ if trial.skip.is_some() => expected.push((trial, TrialState::default())),
                 _ => {}
@@ -298,7 +301,7 @@ impl RunFolder {
         let mut results = Vec::new();
         for trial in &record.trials {
             // Only a finished line makes a result count: a file without one belongs to an attempt that was cut short.
-            match (states.get(&trial.key()).filter(|state| state.finished.is_some()), &trial.skip) {
+            match (states.get(&trial.id()).filter(|state| state.finished.is_some()), &trial.skip) {
                 (Some(state), _) => results.push(self.result_of(trial, state)?),
                 (None, Some(reason)) => results.push(TrialResult::skipped(trial, reason)),
                 (None, None) => {}
@@ -353,7 +356,8 @@ impl RunFolder {
                 out.write_all(b"\n")?;
             }
             Ok(())
-        })
+        })?;
+        Ok(())
     }
 }
 
@@ -373,11 +377,11 @@ enum Stored<T> {
 }
 
 /// Returns true if a line of `results.jsonl` is a result that was judged once, of any trial and attempt of the run.
-fn was_judged(record: &RunRecord, states: &HashMap<TrialKey, TrialState>, line: &str, result: &TrialResult) -> bool {
-    let key = (result.case.clone(), result.harness.clone(), result.arm.clone(), result.trial);
+fn was_judged(record: &RunRecord, states: &HashMap<TrialId, TrialState>, line: &str, result: &TrialResult) -> bool {
+    let key = result.id();
     let digest = integrity::digest(line.as_bytes());
     let skipped = |trial: &TrialRecord| {
-        trial.key() == key && trial.skip.as_ref().is_some_and(|why| *result == TrialResult::skipped(trial, why))
+        trial.id() == key && trial.skip.as_ref().is_some_and(|why| *result == TrialResult::skipped(trial, why))
     };
     match states.get(&key) {
         Some(state) if state.judged.is_empty() => result.attempt <= state.attempt,

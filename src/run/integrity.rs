@@ -3,8 +3,8 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::TrialRecord;
 use super::journal::TrialState;
+use crate::ids::TrialRecord;
 use crate::regular;
 use crate::result::{ErrorRecord, TrialResult, Warning};
 use crate::trace::ErrorCategory;

@@ -9,9 +9,11 @@ use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
-use super::{RunError, write_whole};
+use super::RunError;
+use crate::ids::TrialId;
 use crate::regular;
 use crate::verdict::Verdict;
+use crate::whole_file::write_whole;
 
 /// A line of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -179,9 +181,6 @@ impl Chain {
     }
 }
 
-/// A trial's place in a journal: case, harness, arm, number.
-pub type TrialKey = (String, String, String, u32);
-
 /// What a journal says of a trial.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrialState {
@@ -216,7 +215,7 @@ impl TrialState {
 ///
 /// # Errors
 /// The file could not be read; a journal that is not there is empty.
-pub fn read(path: &Path) -> Result<HashMap<TrialKey, TrialState>, RunError> {
+pub fn read(path: &Path) -> Result<HashMap<TrialId, TrialState>, RunError> {
     read_as(path, false)
 }
 
@@ -224,8 +223,8 @@ pub fn read(path: &Path) -> Result<HashMap<TrialKey, TrialState>, RunError> {
 ///
 /// # Errors
 /// The file could not be read; a journal that is not there is empty.
-pub(super) fn read_as(path: &Path, digests: bool) -> Result<HashMap<TrialKey, TrialState>, RunError> {
-    let mut states: HashMap<TrialKey, TrialState> = HashMap::new();
+pub(super) fn read_as(path: &Path, digests: bool) -> Result<HashMap<TrialId, TrialState>, RunError> {
+    let mut states: HashMap<TrialId, TrialState> = HashMap::new();
     let mut chain = Chain { begun: digests, ..Chain::default() };
     if !path.exists() {
         return Ok(states);
@@ -234,7 +233,9 @@ pub(super) fn read_as(path: &Path, digests: bool) -> Result<HashMap<TrialKey, Tr
     for (number, text) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
         let Ok(line) = serde_json::from_slice::<JournalLine>(text) else { continue };
         let holds = chain.holds(text);
-        let state = states.entry((line.case, line.harness, line.model, line.trial)).or_default();
+        let state = states
+            .entry(TrialId { case: line.case, harness: line.harness, arm: line.model, trial: line.trial })
+            .or_default();
         if line.event == JournalEvent::Started && state.is_done() {
             state.errored = 0;
         }

@@ -6,7 +6,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::{RunError, write_whole};
+use super::RunError;
+use crate::whole_file::write_whole;
 
 /// So many links are followed, as many as the system follows itself.
 const LINKS: usize = 40;
@@ -18,7 +19,7 @@ const LINKS: usize = 40;
 /// The file system refused. Of a regular file nothing half written is left.
 pub fn write_named(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), RunError> {
     match target(path) {
-        Target::Regular(path) => write_whole(&path, write),
+        Target::Regular(path) => Ok(write_whole(&path, write)?),
         Target::Output => into(path, io::stdout().lock(), write),
         Target::Errors => into(path, io::stderr().lock(), write),
         Target::Stream => {

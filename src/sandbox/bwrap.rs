@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use super::packages::{self, Parts};
 use super::{Mount, Network, Places, SandboxError};
-use crate::environment::TEMPORARY;
 use crate::process::{self, Launch, descriptors};
+use crate::sandbox::TEMPORARY;
 
 /// The program.
 const PROGRAM: &str = "bwrap";

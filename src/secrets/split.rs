@@ -10,15 +10,16 @@ use serde::de::IgnoredAny;
 
 use super::Masker;
 use super::escapes;
-use crate::run::{RunError, write_whole};
+use crate::whole_file::FileError;
+use crate::whole_file::write_whole;
 use crate::wire::{Dir, Reader, WireLine};
 
 /// Writes a wire log anew with every secret masked that is whole only over several lines.
 ///
 /// # Errors
 /// The log could not be read or written; it stays as it was.
-pub fn mask_wire(path: &Path, masker: &Masker) -> Result<(), RunError> {
-    let io = |doing, source| RunError::Io { doing, path: path.to_owned(), source };
+pub fn mask_wire(path: &Path, masker: &Masker) -> Result<(), FileError> {
+    let io = |doing, source| FileError::Io { doing, path: path.to_owned(), source };
     let open = || Ok(Reader::new(BufReader::new(File::open(path)?)));
     let mut reader = open().map_err(|error| io("read", error))?;
     let mut streams = Streams::default();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{DEFAULT_TIME, End, Session};
-use crate::case::Dollars;
+use crate::limits::Dollars;
 use crate::tolerance;
 use crate::wire::EngineLine;
 

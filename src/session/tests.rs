@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::*;
-use crate::adapter::Adapter;
-use crate::adapter::acp::drive::drive;
-use crate::adapter::drive::Task;
+use crate::driver::Task;
+use crate::driver::acp::drive;
+use crate::harness::Adapter;
 use crate::harness::Manifest;
 use crate::interaction::{Interaction, Policy};
 use crate::trace::{Body, Header, Seen, StopReason};

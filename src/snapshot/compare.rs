@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Shape;
 use super::differ::Difference;
 use super::set::{Accepted, Belongs, Several};
-use crate::case::SnapshotText;
+use crate::snapshot::settings::SnapshotText;
 
 /// How a cell stands to its snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

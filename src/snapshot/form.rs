@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::set::{Accepted, Several};
 use super::{Body, Call, Item, Range, Shape, value};
-use crate::case::SnapshotText;
+use crate::snapshot::settings::SnapshotText;
 
 mod read;
 

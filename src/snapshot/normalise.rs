@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::provenance::{Form, Id, Moment, Provenance, is_generated};
 use super::redactions::{Numbering, Redactions};
 use super::{Body, Call, Item, Range, Shape, value};
-use crate::case::{SnapshotSettings, SnapshotText};
+use crate::snapshot::settings::{SnapshotSettings, SnapshotText};
 use crate::trace::amount::Amount;
 use crate::trace::usage::UsageTotal;
 use crate::trace::view;

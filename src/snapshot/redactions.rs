@@ -8,7 +8,7 @@ use regex::{Captures, Regex};
 
 use self::folders::Folders;
 use super::provenance::{Form, Numbers, Provenance};
-use crate::case::Normalise;
+use crate::snapshot::settings::Normalise;
 use crate::trace::Header;
 
 mod folders;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::differ::{Found, Sign, differences};
 use super::{Body, Item, Shape, align};
-use crate::case::SnapshotText;
+use crate::snapshot::settings::SnapshotText;
 
 /// What is accepted for a cell.
 #[derive(Debug, Clone, Default, PartialEq)]

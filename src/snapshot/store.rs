@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use super::form;
 use super::set::Accepted;
 use crate::regular;
-use crate::run::names::folder_name;
-use crate::run::{RunError, write_whole};
+use crate::whole_file::FileError;
+use crate::whole_file::{folder_name, write_whole};
 
 /// What the folder of a case's snapshots ends in.
 const FOLDER: &str = "snapshots";
@@ -26,7 +26,7 @@ pub fn folder(case: &Path) -> PathBuf {
 ///
 /// # Errors
 /// A name in it cannot be the name of a file.
-pub fn file(folder: &Path, harness: &str, model: Option<&str>) -> Result<PathBuf, RunError> {
+pub fn file(folder: &Path, harness: &str, model: Option<&str>) -> Result<PathBuf, FileError> {
     let mut name = folder_name(harness)?;
     if let Some(model) = model {
         // No name holds a bare `@`: it would be written `%40`.
@@ -79,9 +79,9 @@ pub fn read(path: &Path) -> Result<Option<Accepted>, StoreError> {
 ///
 /// # Errors
 /// The file system refused.
-pub fn write(path: &Path, accepted: &Accepted) -> Result<(), RunError> {
+pub fn write(path: &Path, accepted: &Accepted) -> Result<(), FileError> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(RunError::io("make the folder", folder))?;
+        fs::create_dir_all(folder).map_err(FileError::io("make the folder", folder))?;
     }
     let text = form::write(accepted);
     write_whole(path, |out| out.write_all(text.as_bytes()))

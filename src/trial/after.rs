@@ -7,8 +7,9 @@ use super::ready::Ready;
 use super::{Attempt, Folders, TrialError, aside, io, protected};
 use crate::case::Case;
 use crate::result::Warning;
-use crate::run::{Part, write_part};
 use crate::secrets::Masker;
+use crate::whole_file::PartFile;
+use crate::whole_file::write_part;
 use crate::workspace::change::{Change, compare};
 use crate::workspace::hidden;
 use crate::workspace::make_ready::make_ready;
@@ -19,7 +20,7 @@ pub(super) struct After {
     /// What the agent changed.
     pub change: Change,
     /// How, in a file that is not yet in its place.
-    pub patch: Part,
+    pub patch: PartFile,
     /// Whether protected files had to be put back.
     pub touched: bool,
     /// What the user is to know.

@@ -11,9 +11,9 @@ use super::{Attempt, Engine, Folders, Outcome, TrialError, aside, io, lost, prot
 use crate::environment;
 use crate::grade::Outcome as Graded;
 use crate::grader::{Kind, Workspace, unique_names};
+use crate::ids::TrialRecord;
 use crate::regular;
 use crate::result::{TrialResult, Warning, Was};
-use crate::run::TrialRecord;
 use crate::secrets::Masker;
 use crate::shell::Shell;
 use crate::trace::ErrorCategory;

@@ -54,7 +54,7 @@ fn flags(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapter::Adapter;
+    use crate::harness::Adapter;
     use crate::harness::{ServersRoute, ServersVia, SystemPromptRoute, SystemPromptVia};
 
     fn of(command: &[&str], flag: Option<&str>, model: Option<&str>) -> Vec<String> {

@@ -11,7 +11,7 @@ use super::play::Played;
 use super::ready::Ready;
 use super::{Attempt, Ended, Engine, Folders, Outcome, aside, io, kept, unless_interrupted};
 use crate::result::TrialResult;
-use crate::run::{put_in_place, sync_folder};
+use crate::whole_file::{put_in_place, sync_folder};
 
 /// Judges it, and writes down everything that comes of it.
 pub(super) async fn conclude(

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::outside::Outside;
 use super::scripted::Relay;
 use super::{Attempt, Engine, Folders, TrialError, io};
-use crate::adapter::drive::Task;
 use crate::case::Case;
+use crate::driver::Task;
 use crate::environment::{self, Placeholders};
 use crate::process;
 use crate::sandbox::{Inside, Places, Sandbox, SandboxError};
@@ -79,7 +79,7 @@ pub(super) fn graders_shell(shell: &Shell, folders: &Folders, case: &Case) -> Re
         // An agent that is not confined may have put something in its place.
         remove(&new).map_err(io("make a scratch folder"))?;
         fs::create_dir_all(&new).map_err(io("make a scratch folder"))?;
-        for name in environment::TEMPORARY {
+        for name in crate::sandbox::TEMPORARY {
             // A folder that the case itself names stays.
             if let Some(folder) = shell.env.get_mut(name).filter(|folder| Path::new(folder.as_str()) == old) {
                 *folder = new.to_string_lossy().into_owned();

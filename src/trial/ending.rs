@@ -5,16 +5,18 @@ use super::limits;
 use super::metrics::Observed;
 use super::task::model_asked;
 use super::{Attempt, Outcome, TrialError};
-use crate::case::OnLimit;
 use crate::harness::Manifest;
 use crate::interaction::Interaction;
+use crate::limits::OnLimit;
 use crate::models;
 use crate::result::{ErrorRecord, TrialResult, Warning};
-use crate::run::{Part, RunError, put_in_place, sync_folder, write_part};
 use crate::secrets::Masker;
 use crate::session::Left;
 use crate::trace::{ErrorCategory, Model, Stop, StopReason};
 use crate::verdict::{self, Verdict};
+use crate::whole_file::FileError;
+use crate::whole_file::PartFile;
+use crate::whole_file::{put_in_place, sync_folder, write_part};
 
 /// The end of standard error, where the session did not end well.
 pub(super) fn tail_worth_keeping(left: &Left, stop: &Stop) -> Option<String> {
@@ -113,7 +115,7 @@ pub(super) fn mask_result(result: &mut TrialResult, masker: &Masker) {
     }
 }
 
-pub(super) fn write_result(attempt: &Attempt, result: &mut TrialResult) -> Result<Part, RunError> {
+pub(super) fn write_result(attempt: &Attempt, result: &mut TrialResult) -> Result<PartFile, FileError> {
     result.earlier_attempts = earlier::sum(&attempt.folder, attempt.attempt);
     write_part(&attempt.folder.join("result.json"), |out| {
         serde_json::to_writer_pretty(&mut *out, result)?;

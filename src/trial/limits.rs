@@ -1,7 +1,7 @@
 //! Which limits of a Case a Trial exceeded, and which of them nothing shows to be kept.
 
 use super::metrics::Observed;
-use crate::case::{Dollars, Limits};
+use crate::limits::{Dollars, Limits};
 use crate::result::{LimitGap, Metrics, Warning};
 use crate::tolerance;
 use crate::trace::amount::Amount;

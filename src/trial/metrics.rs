@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::quiet::Quiet;
-use crate::adapter::Adapter;
+use crate::harness::Adapter;
 use crate::result::{Metrics, PermissionCounts, Warning};
 use crate::trace::amount::Amount;
 use crate::trace::recorder::Finished;

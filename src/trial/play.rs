@@ -9,16 +9,16 @@ use super::ready::Ready;
 use super::task::{header_of, trace_of_recording};
 use super::trace_file::TraceFile;
 use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, io, scripted};
-use crate::adapter::drive::{Task, drive};
-use crate::adapter::{Adapter, Translation, replay};
-use crate::embedded;
+use crate::adapter::{Translation, replay};
+use crate::driver::{Task, drive};
 use crate::grader::Grading;
+use crate::harness::Adapter;
 use crate::price;
-use crate::run::Part;
 use crate::secrets;
 use crate::session::{self, Left, Session, Setup};
 use crate::trace::recorder::{Finished, Recorder};
 use crate::trace::{ErrorCategory, Event, Header};
+use crate::whole_file::PartFile;
 use crate::wire::EngineLine;
 
 /// A session that is over.
@@ -32,7 +32,7 @@ pub(super) struct Played {
     /// Its graders.
     pub grading: Grading,
     /// Its Trace, in a file that is not yet in its place.
-    pub trace: Part,
+    pub trace: PartFile,
     /// What is known of the model that a script played.
     pub model: Option<scripted::Ended>,
 }
@@ -149,7 +149,7 @@ async fn run_session(
     };
     // What the lines of a stream are is said by the manifest of the agent that it was recorded with.
     let recorded_with = recorded.and_then(|recorded| recorded.harness).filter(|_| attempt.manifest.stream.is_empty());
-    let manifest = recorded_with.and_then(|name| embedded::manifests().iter().find(|known| known.name == name));
+    let manifest = recorded_with.and_then(|name| crate::harness::built_in().iter().find(|known| known.name == name));
     let manifest = manifest.unwrap_or(&*attempt.manifest);
     let masker = setup.masker.clone();
     let translation = Translation::new(adapter, manifest, header.clone());

@@ -8,7 +8,7 @@ use super::confined::{confine, inside, shell};
 use super::scripted::{self, ScriptedModel};
 use super::task::{attach, missing_env, placeholders, shown_as, task_of, warnings_before};
 use super::{Attempt, Ended, Engine, Folders, Outcome, io, masker_before, unless_interrupted, version};
-use crate::adapter::drive::Task;
+use crate::driver::Task;
 use crate::environment;
 use crate::judge::adviser::OfTrial;
 use crate::result::Warning;

@@ -11,9 +11,11 @@ use crate::gateway::play::What;
 use crate::gateway::script::Script;
 use crate::gateway::server::{self, Running};
 use crate::result::Warning;
-use crate::run::{Part, RunError, write_part};
+use crate::run::RunError;
 use crate::sandbox::{Inside, Network, Sandbox};
 use crate::secrets::Masker;
+use crate::whole_file::PartFile;
+use crate::whole_file::write_part;
 
 /// The server of a trial.
 pub(super) struct ScriptedModel {
@@ -102,7 +104,7 @@ impl ScriptedModel {
 /// What is known of a scripted model when its trial is over.
 pub(super) struct Ended {
     /// Every request, and what it got.
-    pub(super) part: Part,
+    pub(super) part: PartFile,
     /// A turn that this agent could not be given: then this was another case, and it is not judged.
     pub(super) not_played: Option<String>,
     /// What the user should know.

@@ -5,17 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Attempt, Engine, Folders, TrialError, command, io, servers};
-use crate::adapter::drive::Task;
-use crate::adapter::{Adapter, claude_stream, replay};
+use crate::adapter::replay;
 use crate::attachment;
 use crate::case::{Case, SessionSettings};
+use crate::driver::Task;
 use crate::environment::{self, Placeholders};
+use crate::harness::Adapter;
 use crate::harness::{Home, HomeName, Manifest, PromptVia, ServersVia, SystemPromptVia};
+use crate::ids::TrialRecord;
 use crate::interaction::Policy;
 use crate::process;
 use crate::resources::Exhausted;
 use crate::result::Warning;
-use crate::run::TrialRecord;
 use crate::secrets::{self, Masker};
 use crate::shell::Shell;
 use crate::trace::{Header, Model};
@@ -125,7 +126,7 @@ pub(super) fn attach(task: &mut Task, attempt: &Attempt, folders: &Folders) -> R
         Err(error) => return Ok(Err(format!("an attachment could not be copied: {error}"))),
     };
     if adapter == Adapter::ClaudeCodeControl
-        && let Err(why) = claude_stream::drive::takes(&attached)
+        && let Err(why) = crate::driver::claude_control::takes(&attached)
     {
         return Ok(Err(why));
     }
@@ -136,7 +137,7 @@ pub(super) fn attach(task: &mut Task, attempt: &Attempt, folders: &Folders) -> R
 /// The trial as a person is told of it.
 pub(super) fn shown_as(attempt: &Attempt) -> String {
     let TrialRecord { case, harness, arm, trial, .. } = &attempt.trial;
-    format!("{case}  {}  trial {trial}", crate::report::cells::column_name(harness, arm))
+    format!("{case}  {}  trial {trial}", crate::ids::column_name(harness, arm))
 }
 
 pub(super) fn header_of(attempt: &Attempt, workspace: &Path) -> Header {

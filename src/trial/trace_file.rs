@@ -6,9 +6,11 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::run::{Part, RunError, write_part};
 use crate::secrets::Masker;
 use crate::trace::{Event, Header, jsonl};
+use crate::whole_file::FileError;
+use crate::whole_file::PartFile;
+use crate::whole_file::write_part;
 
 /// Bytes of events that are kept in memory; more go to a temporary file.
 const IN_MEMORY: usize = 1 << 20;
@@ -79,9 +81,9 @@ impl TraceFile {
     ///
     /// # Errors
     /// The file system refused, now or before.
-    pub fn write(mut self, path: &Path, header: &Header) -> Result<Part, RunError> {
+    pub fn write(mut self, path: &Path, header: &Header) -> Result<PartFile, FileError> {
         if let Some(source) = self.failed.take() {
-            return Err(RunError::Io { doing: "write", path: path.to_owned(), source });
+            return Err(FileError::Io { doing: "write", path: path.to_owned(), source });
         }
         let masker = self.masker.clone();
         write_part(path, |out| {

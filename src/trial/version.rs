@@ -10,8 +10,8 @@ use regex::Regex;
 use tokio::sync::OnceCell;
 
 use super::{Attempt, Engine};
-use crate::adapter::Adapter;
 use crate::environment::{self, Placeholders};
+use crate::harness::Adapter;
 use crate::harness::Manifest;
 use crate::run::temporary::Vanishing;
 use crate::sandbox::{self, Inside};

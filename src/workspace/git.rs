@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::copy_folder;
 use super::remove::remove;
-use crate::case::{GitRepository, GitSource};
 use crate::secrets::Masker;
 use crate::secrets::urls::UrlSecret;
 use crate::shell::{Command, Shell};
+use crate::workspace::git_source::{GitRepository, GitSource};
 
 /// How long one git command may take.
 const TIME: Duration = Duration::from_secs(600);

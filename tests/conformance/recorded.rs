@@ -9,8 +9,8 @@ use evals::conformance::judge::{About, judge};
 use evals::conformance::observed::Observed;
 use evals::conformance::probes::Probe;
 use evals::conformance::{ModelSource, Outcome};
+use evals::ids::TrialRecord;
 use evals::result::TrialResult;
-use evals::run::TrialRecord;
 use evals::sandbox;
 use evals::wire::{Reader, WireLine};
 
@@ -41,7 +41,7 @@ fn recorded_checks_are_judged_as_they_were() {
     let mut all = String::new();
     for path in &files {
         let name = path.file_name().unwrap().to_str().unwrap().strip_suffix(".wire.jsonl").unwrap();
-        let manifest = evals::embedded::manifests().iter().find(|manifest| manifest.name == name).unwrap();
+        let manifest = evals::harness::built_in().iter().find(|manifest| manifest.name == name).unwrap();
         let session = Observed::new(Probe::Session, manifest, lines(path), no_result(name));
         let about = About { manifest, model: ModelSource::None, printed: None, not_started: None };
         let judged = judge(&about, &[session]);

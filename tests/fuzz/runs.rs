@@ -4,13 +4,15 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
+use evals::ids::TrialId;
+use evals::ids::TrialRecord;
 use evals::report::format::{self, Format};
 use evals::report::text::Look;
 use evals::report::{Report, show};
 use evals::result::TrialResult;
 use evals::run::folder::RunFolder;
-use evals::run::journal::{self, Journal, JournalEvent, JournalLine, TrialKey, TrialState};
-use evals::run::{RunError, RunRecord, TrialRecord, read_json};
+use evals::run::journal::{self, Journal, JournalEvent, JournalLine, TrialState};
+use evals::run::{RunError, RunRecord, read_json};
 use evals::runner;
 use evals::verdict::Verdict;
 
@@ -19,7 +21,7 @@ use crate::hunt::{Took, hunt};
 use crate::mutate::{Form, count_lines};
 use crate::rng::Rng;
 
-type States = HashMap<TrialKey, TrialState>;
+type States = HashMap<TrialId, TrialState>;
 
 fn states(path: &Path, bytes: &[u8]) -> Result<States, String> {
     put(path, bytes);
@@ -38,10 +40,10 @@ fn forgets_nothing(before: &States, after: &States) -> Result<(), String> {
 }
 
 /// The trial that a line finishes.
-fn finished(line: &[u8]) -> Option<TrialKey> {
+fn finished(line: &[u8]) -> Option<TrialId> {
     let line: JournalLine = serde_json::from_slice(line).ok()?;
     let says = line.event == JournalEvent::Finished && line.verdict.is_some();
-    says.then_some((line.case, line.harness, line.model, line.trial))
+    says.then_some(TrialId { case: line.case, harness: line.harness, arm: line.model, trial: line.trial })
 }
 
 #[test]
@@ -55,7 +57,7 @@ fn journal() {
         let all = states(&path, input)?;
         // Nothing that is done is run again.
         let waiting = runner::waiting(&folder, &record.trials, &HashSet::new()).map_err(|error| error.to_string())?;
-        let done = |trial: &TrialRecord| all.get(&trial.key()).is_some_and(TrialState::is_done);
+        let done = |trial: &TrialRecord| all.get(&trial.id()).is_some_and(TrialState::is_done);
         if waiting.len() + record.trials.iter().filter(|trial| done(trial)).count() != record.trials.len() {
             return Err("a trial is both done and to be run, or neither".to_owned());
         }
@@ -103,7 +105,7 @@ fn goes_on(path: &Path, input: &[u8], before: &States) -> Result<(), String> {
     Journal::open(path).and_then(|journal| journal.write(&more)).map_err(|error| error.to_string())?;
     let after = journal::read(path).map_err(|error| error.to_string())?;
     forgets_nothing(before, &after)?;
-    let key = ("more".to_owned(), "demo".to_owned(), "default".to_owned(), 1);
+    let key = TrialId { case: "more".to_owned(), harness: "demo".to_owned(), arm: "default".to_owned(), trial: 1 };
     match after.get(&key) {
         Some(state) if state.is_done() => Ok(()),
         state => Err(format!("the line that was added is read as {state:?}")),

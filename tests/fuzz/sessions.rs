@@ -2,8 +2,9 @@
 
 use std::io::Cursor;
 
-use evals::adapter::{Adapter, Translation, import, replay};
+use evals::adapter::{Translation, import, replay};
 use evals::embedded;
+use evals::harness::Adapter;
 use evals::harness::Manifest;
 use evals::harness::catalog::Catalog;
 use evals::report::show;

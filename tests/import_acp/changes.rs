@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use evals::adapter::{Adapter, Translation};
+use evals::adapter::Translation;
+use evals::harness::Adapter;
 use evals::harness::Manifest;
 use evals::trace::Header;
 use evals::trace::recorder::Finished;

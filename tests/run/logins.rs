@@ -174,7 +174,7 @@ fn a_check_says_what_a_login_needs_and_what_of_it_is_there() {
 fn every_shipped_agent_with_an_account_says_how_it_logs_in() {
     // These need no account: the demo, an example, and one that runs its model on this machine.
     let without = ["demo", "demo-stream", "demo-text", "command", "sigit"];
-    for manifest in evals::embedded::manifests() {
+    for manifest in evals::harness::built_in() {
         let mut login = evals::harness::login::Login::of(manifest, &std::collections::BTreeMap::new());
         let noted = login.evidence.take().and_then(|evidence| evidence.note).is_some_and(|note| note.contains("login"));
         let told = manifest.quirks.iter().any(|quirk| quirk.contains("login"));

@@ -1,10 +1,10 @@
 //! What differs by chance is no difference, what is written is read back, and what differs is all that is told.
 
-use evals::case::{SnapshotSettings, SnapshotText};
 use evals::snapshot::compare::Cell;
 use evals::snapshot::differ::{Sign, differences};
 use evals::snapshot::normalise::Watching;
 use evals::snapshot::set::Several;
+use evals::snapshot::settings::{SnapshotSettings, SnapshotText};
 use evals::snapshot::{Body as Did, Item, Shape, align, form};
 use evals::trace::{
     Agent, Body, CallStatus, Event, Header, Message, PermissionOption, PermissionOutcome, PermissionRequest,

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
-use evals::case::{Normalise, SnapshotSettings, SnapshotText};
 use evals::snapshot::Shape;
 use evals::snapshot::form;
 use evals::snapshot::normalise::Watching;
 use evals::snapshot::set::{Accepted, Known};
+use evals::snapshot::settings::{Normalise, SnapshotSettings, SnapshotText};
 use evals::trace::{
     Body, CallStatus, Event, Header, Message, Role, Seen, Stop, StopReason, ToolCall, ToolKind, ToolResult,
 };

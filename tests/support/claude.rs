@@ -1,6 +1,7 @@
 //! Claude Code's recordings, and what becomes of them when they are imported.
 
-use evals::adapter::{Adapter, import};
+use evals::adapter::import;
+use evals::harness::Adapter;
 use evals::harness::Manifest;
 use evals::trace::jsonl::{write_event, write_header};
 

@@ -12,7 +12,7 @@ use crate::trace::{ErrorCategory, StopReason};
 /// The version of the protocol that this program speaks.
 const VERSION: i64 = 1;
 /// The protocol's code for a login that is missing.
-pub(super) const AUTH_REQUIRED: i64 = -32000;
+pub(crate) const AUTH_REQUIRED: i64 = -32000;
 /// The protocol's code for a request that was cancelled.
 const REQUEST_CANCELLED: i64 = -32800;
 

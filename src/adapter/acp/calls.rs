@@ -328,7 +328,7 @@ fn name_in(update: &Map<String, Value>, meta: &Value) -> Option<String> {
 }
 
 /// What the `toolCall` of a permission request says by itself.
-pub(super) fn said_in(call: &Value, known_name: Option<&str>, conventions: &Conventions) -> CallSaid {
+pub(crate) fn said_in(call: &Value, known_name: Option<&str>, conventions: &Conventions) -> CallSaid {
     let Value::Object(map) = call else { return CallSaid::default() };
     let name = name_in(map, call.get("_meta").unwrap_or(&Value::Null));
     let word = map.get("kind").and_then(Value::as_str);

@@ -1,7 +1,6 @@
 //! What the manifest says of an agent's reports, and the manifests of agents that introduce themselves by name.
 
-use crate::adapter::Adapter;
-use crate::embedded;
+use crate::harness::Adapter;
 use crate::harness::{self, Manifest, ToolKinds, UsageConvention, UsageOf};
 use crate::trace::{ToolKind, UsageScope};
 use crate::values::{NameGlob, Pattern};
@@ -97,7 +96,7 @@ impl Conventions {
 
 /// The built-in manifest of the agent that introduces itself by this name.
 pub fn by_agent_info(name: &str) -> Option<&'static Manifest> {
-    embedded::manifests().iter().find(|manifest| manifest.agent_info.as_deref() == Some(name))
+    crate::harness::built_in().iter().find(|manifest| manifest.agent_info.as_deref() == Some(name))
 }
 
 #[cfg(test)]
@@ -106,7 +105,7 @@ mod tests {
 
     #[test]
     fn agents_that_introduce_themselves_are_known_by_one_name_each() {
-        let acp = embedded::manifests().iter().filter(|manifest| manifest.agent_info.is_some());
+        let acp = crate::harness::built_in().iter().filter(|manifest| manifest.agent_info.is_some());
         for manifest in acp {
             assert_eq!(manifest.adapter, Adapter::Acp, "{}", manifest.name);
             let info = manifest.agent_info.as_deref().unwrap_or_default();

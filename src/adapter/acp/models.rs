@@ -153,7 +153,7 @@ impl Translator {
 }
 
 /// The config option by which a model is chosen: the one that offers it, where there are several.
-pub(super) fn option_for<'a>(opened: &'a Value, model: &str) -> Option<&'a Value> {
+pub(crate) fn option_for<'a>(opened: &'a Value, model: &str) -> Option<&'a Value> {
     let options = opened.get("configOptions")?.as_array()?;
     let choices: Vec<&Value> =
         options.iter().filter(|option| is_choice(option) && option.get("id").is_some()).collect();

@@ -157,7 +157,7 @@ impl Translator {
 }
 
 /// What is offered as an answer.
-pub(super) fn options(options: Option<&Value>) -> Vec<PermissionOption> {
+pub(crate) fn options(options: Option<&Value>) -> Vec<PermissionOption> {
     let options = options.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let option = |option: &Value| {
         Some(PermissionOption {

@@ -9,7 +9,7 @@ use crate::trace::recorder::{Answered, CallSaid, Recorder, ResultSaid, Said};
 use crate::trace::{PermissionOption, PermissionOutcome, ToolKind};
 
 /// The method, which is the name of the call.
-pub(super) const METHOD: &str = "elicitation/create";
+pub(crate) const METHOD: &str = "elicitation/create";
 
 /// A question that is not answered yet.
 #[derive(Debug)]

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::adapter::{Adapter, Translation};
+use crate::adapter::Translation;
+use crate::harness::Adapter;
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::{
     Body, CallStatus, ErrorCategory, Event, Header, Message as Said, PermissionOutcome, Role, Stop, StopReason,

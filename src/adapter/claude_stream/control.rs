@@ -14,30 +14,30 @@ use crate::trace::{PermissionOption, PermissionOutcome, ToolKind};
 const MAX_PENDING: usize = 100_000;
 
 /// What an answer chooses. The protocol has words for them and no list of options.
-pub(super) const ALLOW: &str = "allow";
+pub(crate) const ALLOW: &str = "allow";
 /// The same for the session: the rules that the program suggests are sent along.
-pub(super) const ALLOW_ALWAYS: &str = "allow_always";
+pub(crate) const ALLOW_ALWAYS: &str = "allow_always";
 /// The refusal.
-pub(super) const DENY: &str = "deny";
+pub(crate) const DENY: &str = "deny";
 
 /// A request to use a tool.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct CanUseTool {
+pub(crate) struct CanUseTool {
     /// The program's id of the request.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// The tool.
-    pub(super) tool: String,
+    pub(crate) tool: String,
     /// Its arguments.
-    pub(super) input: Value,
+    pub(crate) input: Value,
     /// The call it is about.
-    pub(super) call: String,
+    pub(crate) call: String,
     /// Rules that the program would add to its own if it is always allowed.
-    pub(super) suggestions: Vec<Value>,
+    pub(crate) suggestions: Vec<Value>,
 }
 
 impl CanUseTool {
     /// Reads a line; nothing where it is another.
-    pub(super) fn of(line: &Value) -> Option<Self> {
+    pub(crate) fn of(line: &Value) -> Option<Self> {
         let request =
             line.get("request").filter(|it| it.get("subtype").and_then(Value::as_str) == Some("can_use_tool"))?;
         let text = |key: &str| request.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -51,7 +51,7 @@ impl CanUseTool {
     }
 
     /// What the request says of its call.
-    pub(super) fn said(&self, input: Value, kind: ToolKind) -> CallSaid {
+    pub(crate) fn said(&self, input: Value, kind: ToolKind) -> CallSaid {
         let is_named = !self.tool.is_empty();
         CallSaid {
             kind: is_named.then_some(kind),
@@ -63,7 +63,7 @@ impl CanUseTool {
     }
 
     /// What it may be answered.
-    pub(super) fn options(&self) -> Vec<PermissionOption> {
+    pub(crate) fn options(&self) -> Vec<PermissionOption> {
         let option = |option: &str, kind: &str, label: &str| PermissionOption {
             option: option.to_owned(),
             kind: kind.to_owned(),
@@ -80,7 +80,7 @@ impl CanUseTool {
 
 /// What was asked and not answered yet.
 #[derive(Debug, Default)]
-pub(super) struct Requests {
+pub(crate) struct Requests {
     pending: HashMap<String, Pending>,
     decisions: Decisions,
 }
@@ -95,14 +95,14 @@ struct Pending {
 
 impl Requests {
     /// The policy decided; the answer follows.
-    pub(super) fn decided(&mut self, id: &str, decision: Decision) {
+    pub(crate) fn decided(&mut self, id: &str, decision: Decision) {
         self.decisions.put(id.to_owned(), decision);
     }
 }
 
 impl Translator {
     /// A line of the control protocol from the program.
-    pub(super) fn control_line(&mut self, text: &str, recorder: &mut Recorder) {
+    pub(crate) fn control_line(&mut self, text: &str, recorder: &mut Recorder) {
         if self.control.is_none() {
             return;
         }
@@ -159,7 +159,7 @@ impl Translator {
     }
 
     /// Our answer to the program.
-    pub(super) fn control_answer(&mut self, text: &str, recorder: &mut Recorder) {
+    pub(crate) fn control_answer(&mut self, text: &str, recorder: &mut Recorder) {
         let line: Value = serde_json::from_str(text).unwrap_or_default();
         let response = line.get("response").unwrap_or(&Value::Null);
         let id = response.get("request_id").and_then(Value::as_str).unwrap_or_default();

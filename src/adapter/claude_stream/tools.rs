@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use crate::adapter::exit_text::exit_code_in;
-use crate::embedded;
 use crate::harness::{Manifest, ToolKinds};
 use crate::trace::recorder::{ResultSaid, Said};
 use crate::trace::{Attachment, FileDiff, Location, PlanEntry, ToolKind};
@@ -17,12 +16,13 @@ use super::lines::{Block, Line, ResultMeta, ToolUseResult};
 /// The manifest of Claude Code that is built in. Its table of tools is the only one there is.
 #[expect(clippy::unwrap_used, reason = "the file is part of the program, and a test reads it")]
 pub(crate) static BUILT_IN: LazyLock<&Manifest> =
-    LazyLock::new(|| embedded::manifests().iter().find(|manifest| manifest.name == "claude-code-stream").unwrap());
+    LazyLock::new(|| crate::harness::built_in().iter().find(|manifest| manifest.name == "claude-code-stream").unwrap());
 
 /// The manifest of Claude Code as it asks for permission.
 #[expect(clippy::unwrap_used, reason = "the file is part of the program, and a test reads it")]
-pub(crate) static BOTH_WAYS: LazyLock<&Manifest> =
-    LazyLock::new(|| embedded::manifests().iter().find(|manifest| manifest.name == "claude-code-control").unwrap());
+pub(crate) static BOTH_WAYS: LazyLock<&Manifest> = LazyLock::new(|| {
+    crate::harness::built_in().iter().find(|manifest| manifest.name == "claude-code-control").unwrap()
+});
 
 /// Tool names to kinds: the manifest's own, then what is built in.
 pub(crate) struct Kinds {
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_built_in_table_knows_claudes_tools() {
-        let mut kinds = Kinds::new(&Manifest::bare(crate::adapter::Adapter::ClaudeCodeStream));
+        let mut kinds = Kinds::new(&Manifest::bare(crate::harness::Adapter::ClaudeCodeStream));
         for (name, kind) in [
             ("Read", ToolKind::Read),
             ("NotebookRead", ToolKind::Read),
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_manifests_own_kinds_come_first() {
-        let mut manifest = Manifest::bare(crate::adapter::Adapter::ClaudeCodeStream);
+        let mut manifest = Manifest::bare(crate::harness::Adapter::ClaudeCodeStream);
         manifest.tool_kinds = ToolKinds(vec![("mcp__files__*".parse().unwrap(), ToolKind::Read)]);
         let mut kinds = Kinds::new(&manifest);
         assert_eq!(kinds.of("mcp__files__Read"), ToolKind::Read);
@@ -228,9 +228,9 @@ mod tests {
     #[test]
     fn the_manifests_agree() {
         assert_eq!(BUILT_IN.name, "claude-code-stream");
-        assert_eq!(BUILT_IN.adapter, crate::adapter::Adapter::ClaudeCodeStream);
-        let other = embedded::manifests().iter().find(|manifest| manifest.name == "claude-code").unwrap();
-        assert_eq!(other.adapter, crate::adapter::Adapter::OutputOnly);
+        assert_eq!(BUILT_IN.adapter, crate::harness::Adapter::ClaudeCodeStream);
+        let other = crate::harness::built_in().iter().find(|manifest| manifest.name == "claude-code").unwrap();
+        assert_eq!(other.adapter, crate::harness::Adapter::OutputOnly);
         assert_eq!((&other.env, &other.home, &other.error_text), (&BUILT_IN.env, &BUILT_IN.home, &BUILT_IN.error_text));
     }
 

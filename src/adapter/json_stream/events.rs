@@ -14,7 +14,7 @@ use crate::trace::recorder::{Answered, CallSaid, MAX_TEXT, Part, Recorder, Resul
 use crate::trace::{Agent, ErrorCategory, PermissionOutcome, StopReason, ToolKind, UsageScope};
 use crate::values::Pattern;
 
-use super::compile::category_of;
+use crate::harness::stream::compile::category_of;
 
 /// What the events of a session have said so far, as far as later ones depend on it.
 pub(super) struct Session {

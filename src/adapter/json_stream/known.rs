@@ -4,14 +4,13 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::embedded;
 use crate::expression::{Expression, Scope, Work};
 use crate::harness::Manifest;
 
 /// Harnesses that know their recordings.
 pub struct Knowing(Vec<(String, Expression)>);
 
-static BUILT_IN: LazyLock<Knowing> = LazyLock::new(|| Knowing::of(embedded::manifests()));
+static BUILT_IN: LazyLock<Knowing> = LazyLock::new(|| Knowing::of(crate::harness::built_in()));
 
 impl Knowing {
     /// Those of these manifests that do.

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use super::CliError;
 use super::labels::Word;
 use crate::cli::inputs;
+use crate::grade::judge_record::{CriterionVerdict, PairOutcome};
 use crate::grader::{Calibrated, Common, GraderEntry, PAIR, Use, What, expand};
 use crate::judge::Judges;
 use crate::judge::calibration::Wanted;
-use crate::judge::criteria::Said;
-use crate::judge::pair::{Outcome, Pair};
+use crate::judge::pair::Pair;
 use crate::judge::rubric::Rubric;
 use crate::judge::view::{Shown, View};
 use crate::model_client::ModelName;
@@ -43,11 +43,11 @@ pub struct Judged {
     /// The model that made it.
     pub model: String,
     /// What they say, of each criterion.
-    pub said: Vec<(String, Said)>,
+    pub said: Vec<(String, CriterionVerdict)>,
     /// What they say of a pair.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<PairOutcome>,
     /// What each of them says of it in each order.
-    pub orders: Vec<[Outcome; 2]>,
+    pub orders: Vec<[PairOutcome; 2]>,
     /// Why some say nothing.
     pub failed: Vec<String>,
 }
@@ -160,18 +160,18 @@ impl Calibrated {
             (Calibrated::Pairwise(pairwise), Asked::Pair(pair)) => {
                 // Nobody is asked about an answer that is none.
                 let outcome = if pair.candidate.trim().is_empty() {
-                    Outcome::Worse
+                    PairOutcome::Worse
                 } else {
                     let compared = pair.compare(judges, names).await;
                     judged.orders = compared.said.iter().map(|both| both.orders).collect();
                     let decided = compared.decided(names.len());
                     judged.failed = compared.failed;
-                    decided.unwrap_or(Outcome::Unknown)
+                    decided.unwrap_or(PairOutcome::Unknown)
                 };
                 let said = match pairwise.passes(outcome) {
-                    Some(true) => Said::Pass,
-                    Some(false) => Said::Fail,
-                    None => Said::Unknown,
+                    Some(true) => CriterionVerdict::Pass,
+                    Some(false) => CriterionVerdict::Fail,
+                    None => CriterionVerdict::Unknown,
                 };
                 (judged.outcome, judged.said) = (Some(outcome), vec![(PAIR.to_owned(), said)]);
             }

@@ -99,7 +99,7 @@ fn traces(named: &[String], runs: &RunsFolder) -> Result<Vec<PathBuf>, CliError>
         let run = folder::find(&runs.runs, name)?;
         let (record, states) = (run.record()?, run.states()?);
         for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
-            let state = states.get(&trial.key()).filter(|state| state.finished.is_some());
+            let state = states.get(&trial.id()).filter(|state| state.finished.is_some());
             let at = state.map_or_else(|| run.trial_of(trial), |state| run.counting_attempt(trial, state))?;
             let trace = at.join("trace.jsonl");
             if let Some(result) = state.and_then(|state| run.result_of(trial, state).ok()) {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::CliError;
 use super::graded::Labelled;
+use crate::grade::judge_record::PairOutcome;
 use crate::grader::Calibrated;
-use crate::judge::pair::Outcome;
 use crate::regular;
 
 /// A line as it is written.
@@ -63,11 +63,11 @@ impl Word {
     }
 
     /// What it says of a pair.
-    pub fn outcome(self) -> Option<Outcome> {
+    pub fn outcome(self) -> Option<PairOutcome> {
         match self {
-            Word::Better => Some(Outcome::Better),
-            Word::Worse => Some(Outcome::Worse),
-            Word::Tie => Some(Outcome::Tie),
+            Word::Better => Some(PairOutcome::Better),
+            Word::Worse => Some(PairOutcome::Worse),
+            Word::Tie => Some(PairOutcome::Tie),
             Word::Pass | Word::Fail => None,
         }
     }

@@ -7,19 +7,18 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use crate::adapter::Adapter;
 use crate::audit::vandal::{self, Way};
 use crate::audit::{Agent, Audited, Tried, not_shown_by_folder, shown_by_folder};
 use crate::case::{Case, Oracle};
 use crate::cli::door::{self, Content};
 use crate::cli::stop::{INTERRUPTED, on_interrupt};
 use crate::cli::{CliError, engine, terminal};
-use crate::embedded;
 use crate::grader::unique_names;
+use crate::harness::Adapter;
 use crate::harness::Manifest;
+use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::report::audit as report;
-use crate::run::TrialRecord;
 use crate::sandbox;
 use crate::trial::audited::{Played, play};
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
@@ -189,7 +188,7 @@ async fn copied(engine: &Engine, case: &Arc<Case>, manifest: Manifest, folder: &
 
 /// The demo agent plays the script, as it would in a run.
 async fn played(engine: &Engine, case: &Arc<Case>, script: &Path, number: usize) -> Option<Tried> {
-    let Some(demo) = embedded::manifests().iter().find(|manifest| manifest.name == "demo") else {
+    let Some(demo) = crate::harness::built_in().iter().find(|manifest| manifest.name == "demo") else {
         return Some(Tried::impossible(Agent::Oracle, None, "the demo agent is not built in".to_owned()));
     };
     let mut with = case.as_ref().clone();

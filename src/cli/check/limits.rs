@@ -1,7 +1,7 @@
 //! Limits of cases that a harness can never show to be kept.
 
-use crate::adapter::Adapter;
 use crate::case::Case;
+use crate::harness::Adapter;
 use crate::harness::catalog::Catalog;
 use crate::harness::{Manifest, UsageConvention};
 

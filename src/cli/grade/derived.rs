@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use super::{Plan, Work};
 use crate::cli::CliError;
 use crate::result::TrialResult;
+use crate::run::RunError;
 use crate::run::folder::RunFolder;
 use crate::run::integrity;
 use crate::run::journal::{Journal, JournalEvent, JournalLine};
-use crate::run::{RunError, put_in_place, sync_folder, write_part};
+use crate::whole_file::{put_in_place, sync_folder, write_part};
 
 /// What of a trial a derived run has, too.
 const SAME: [&str; 5] = ["trace.jsonl", "wire.jsonl", "model.jsonl", "stderr.log", "workspace.patch"];
@@ -49,12 +50,12 @@ fn write_in(folder: &RunFolder, plan: &Plan, judged: Vec<TrialResult>) -> Result
     named.iter().try_for_each(|folder| sync_folder(folder))?;
     Journal::open(&folder.journal())?.write_all(&lines)?;
     let mut judged =
-        plan.works.iter().map(|work| work.trial.key()).zip(judged).collect::<Vec<_>>().into_iter().peekable();
+        plan.works.iter().map(|work| work.trial.id()).zip(judged).collect::<Vec<_>>().into_iter().peekable();
     let mut results = Vec::new();
     for trial in &plan.record.trials {
         match &trial.skip {
             Some(reason) => results.push(TrialResult::skipped(trial, reason)),
-            None => results.extend(judged.next_if(|(key, _)| *key == trial.key()).map(|(_, result)| result)),
+            None => results.extend(judged.next_if(|(key, _)| *key == trial.id()).map(|(_, result)| result)),
         }
     }
     folder.write_results(&results)?;

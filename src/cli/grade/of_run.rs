@@ -9,9 +9,10 @@ use crate::case::{Case, WorkspaceSource, load_all, load_known};
 use crate::cli::run::{commits, override_limits, record, resume};
 use crate::cli::{CliError, DEFAULT_RUNS, inputs};
 use crate::harness::Manifest;
+use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::run::folder::{self, RunFolder};
-use crate::run::{CaseRecord, RunError, RunRecord, TrialRecord, integrity};
+use crate::run::{CaseRecord, RunError, RunRecord, integrity};
 use crate::trial::Attempt;
 use crate::trial::again::Left;
 
@@ -38,7 +39,7 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     }
     let mut works = Vec::new();
     for trial in source.trials.iter().filter(|trial| trial.skip.is_none()) {
-        let Some(state) = states.get(&trial.key()).filter(|state| state.finished.is_some()) else { continue };
+        let Some(state) = states.get(&trial.id()).filter(|state| state.finished.is_some()) else { continue };
         let at = run.counting_attempt(trial, state)?;
         let case = cases.get(&trial.case);
         let left = left(&at, trial, &origins, sources.get(&trial.case).cloned().unwrap_or_default())?;
@@ -180,7 +181,7 @@ fn left(at: &Path, trial: &TrialRecord, origins: &[RunFolder], (no_source, doubt
     let mut kept = Some(at.join("workspace")).filter(|path| path.is_dir());
     for origin in origins {
         let states = origin.states()?;
-        let Some(state) = states.get(&trial.key()) else { continue };
+        let Some(state) = states.get(&trial.id()) else { continue };
         let there = origin.counting_attempt(trial, state)?.join("workspace");
         kept = kept.or(Some(there).filter(|path| path.is_dir()));
     }

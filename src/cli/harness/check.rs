@@ -5,19 +5,20 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::is_installed;
-use crate::adapter::Adapter;
 use crate::case::{Case, LoadContext, load_all};
 use crate::cli::door::{self, Content};
 use crate::cli::stop::{INTERRUPTED, on_interrupt};
 use crate::cli::{CliError, engine, inputs, list, terminal};
 use crate::conformance::carry_out::{Check, CheckError, carry_out};
 use crate::conformance::{Checks, Report, exit_code, probes};
+use crate::harness::Adapter;
 use crate::harness::catalog::{Catalog, Entry};
 use crate::report::conformance;
 use crate::run::folder::write_gitignore;
-use crate::run::names::{folder_name, new_run_id};
+use crate::run::names::new_run_id;
 use crate::run::temporary::Temporary;
 use crate::values::Time;
+use crate::whole_file::folder_name;
 
 /// Where the evidence of checks goes.
 const CHECKS: &str = ".evals/checks";

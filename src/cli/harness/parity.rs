@@ -15,9 +15,9 @@ use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
 use crate::parity::{ParityError, ParityReport, compare, exit_code, outside};
 use crate::report::parity as report;
-use crate::run::names::case_folder;
 use crate::run::temporary::Temporary;
 use crate::values::Time;
+use crate::whole_file::case_folder;
 
 /// Where the evidence goes.
 const PARITY: &str = ".evals/parity";

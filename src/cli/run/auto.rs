@@ -12,8 +12,9 @@ use crate::cli::{CliError, terminal};
 use crate::compare::MARGIN;
 use crate::compare::arm::{Side, Words};
 use crate::compare::looks::{self, LOOKS};
+use crate::ids::TrialRecord;
 use crate::report::text::plural;
-use crate::run::{RunRecord, TrialRecord};
+use crate::run::RunRecord;
 use crate::runner::Ran;
 use crate::values::Time;
 
@@ -149,7 +150,7 @@ fn out_of_budget(prepared: &mut Prepared, mut ran: Ran) -> Result<Ran, CliError>
     let states = prepared.folder.states()?;
     let first = LOOKS.first().copied().unwrap_or(1);
     let before = prepared.record.trials.len();
-    let done = |trial: &TrialRecord| states.get(&trial.key()).is_some_and(|state| state.finished.is_some());
+    let done = |trial: &TrialRecord| states.get(&trial.id()).is_some_and(|state| state.finished.is_some());
     prepared.record.trials.retain(|trial| trial.trial <= first || done(trial));
     if prepared.record.trials.len() < before {
         prepared.folder.write_record(&prepared.record)?;

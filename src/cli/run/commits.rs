@@ -3,8 +3,9 @@
 use crate::case::{Case, WorkspaceSource};
 use crate::cli::{CliError, engine};
 use crate::environment;
+use crate::ids::TrialRecord;
 use crate::process;
-use crate::run::{Resolved, RunRecord, TrialRecord};
+use crate::run::{Resolved, RunRecord};
 use crate::shell::Shell;
 use crate::workspace::git;
 

@@ -6,8 +6,8 @@ use std::io::Write;
 use crate::cli::door::{self, Content};
 use crate::cli::{CliError, harness};
 use crate::harness::Manifest;
-use crate::report::cells::column_name;
-use crate::run::TrialRecord;
+use crate::ids::TrialRecord;
+use crate::ids::column_name;
 
 /// Prints a plan.
 pub fn print_plan<'a>(manifests: impl Iterator<Item = &'a Manifest>, trials: &[&TrialRecord]) -> Result<(), CliError> {

@@ -11,9 +11,10 @@ use crate::cli::CliError;
 use crate::cli::engine::default_jobs;
 use crate::cli::inputs::Inputs;
 use crate::cli::snapshot::of_run::Mode;
+use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::judge::Chosen;
-use crate::run::{CaseRecord, HarnessRecord, PriceRecord, RunOptions, RunRecord, TrialRecord, names};
+use crate::run::{CaseRecord, HarnessRecord, PriceRecord, RunOptions, RunRecord, names};
 use crate::secrets::Masker;
 
 /// The policy that asks a person, as its word stands in the record.

@@ -9,13 +9,15 @@ use super::record::{case_record, is_judged_by_others, mask, record_judged_by};
 use super::{Prepared, RunArgs, commits, override_limits, ready};
 use crate::case::{Case, WorkspaceSource};
 use crate::cli::{CliError, inputs, judges, terminal};
+use crate::ids::TrialId;
+use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::judge::{Chosen, joined};
 use crate::model_client::ModelName;
 use crate::result::TrialResult;
 use crate::run::folder::{self, RunFolder};
-use crate::run::journal::{TrialKey, TrialState};
-use crate::run::{PriceRecord, RunOptions, RunRecord, TrialRecord};
+use crate::run::journal::TrialState;
+use crate::run::{PriceRecord, RunOptions, RunRecord};
 use crate::runner::Ran;
 use crate::verdict::Verdict;
 
@@ -68,14 +70,14 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
         super::sandboxes::check(&inputs, &record.trials, &record.options)?;
     }
     let states = run.states()?;
-    let mut redo: HashSet<TrialKey> = HashSet::new();
+    let mut redo: HashSet<TrialId> = HashSet::new();
     let prices = PriceRecord::now();
     let other_prices = record.prices.as_ref().is_some_and(|known| *known != prices);
     match (changed.is_empty() && !other_prices, args.changed) {
         (true, _) | (false, Some(Changed::Keep)) => {}
         (false, Some(Changed::Rerun)) => {
             let affected = |trial: &&TrialRecord| changed.contains(&trial.case) || changed.contains(&trial.harness);
-            redo.extend(record.trials.iter().filter(affected).map(TrialRecord::key));
+            redo.extend(record.trials.iter().filter(affected).map(TrialRecord::id));
         }
         (false, None) => {
             let mut names: Vec<String> = changed.iter().map(|name| format!("`{name}`")).collect();
@@ -99,7 +101,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
             let pick = |now: Vec<ModelName>, before| if now.is_empty() { before } else { now };
             let otherwise = pick(before.otherwise, now.otherwise);
             record.options.judges = Chosen { over: pick(now.over, before.over), otherwise };
-            redo.extend(record.trials.iter().map(TrialRecord::key));
+            redo.extend(record.trials.iter().map(TrialRecord::id));
             let folder = if args.dry_run { run } else { RunFolder::create(&args.folder.runs, &record)? };
             return Ok(ready(folder, record, inputs, interaction, redo));
         }
@@ -110,12 +112,12 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     let again = states.iter().filter(|(_, state)| wanted.is_some() && state.finished == wanted);
     redo.extend(again.map(|(key, _)| key.clone()));
     for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
-        let Some(state) = states.get(&trial.key()).filter(|state| state.finished.is_some()) else { continue };
+        let Some(state) = states.get(&trial.id()).filter(|state| state.finished.is_some()) else { continue };
         // One that cannot be read is found out when its result is needed.
         let Ok(result) = run.result_of(trial, state) else { continue };
         terminal::tell_if_not_as_judged(&result);
         if result.is_not_as_judged() && wanted == Some(Verdict::Errored) {
-            redo.insert(trial.key());
+            redo.insert(trial.id());
         }
     }
     record.prices = record.prices.map(|_| prices);
@@ -159,12 +161,12 @@ fn resolve_again(
 }
 
 /// Who judges from here on: those of the plan. Other ones only where nobody has judged what stays.
-fn same_judges(run: &RunFolder, record: &RunRecord, now: Chosen, redo: &HashSet<TrialKey>) -> Result<Chosen, CliError> {
+fn same_judges(run: &RunFolder, record: &RunRecord, now: Chosen, redo: &HashSet<TrialId>) -> Result<Chosen, CliError> {
     let mut chosen = record.options.judges.clone();
     let are_others = |now: &[ModelName], then: &[ModelName]| !now.is_empty() && sorted(now) != sorted(then);
     if are_others(&now.over, &chosen.over) {
         let was_judged = |result: &TrialResult| {
-            !redo.contains(&(result.case.clone(), result.harness.clone(), result.arm.clone(), result.trial))
+            !redo.contains(&result.id())
                 && result.grades.iter().filter_map(|grade| grade.judge.as_ref()).any(|judge| !judge.judges.is_empty())
         };
         if run.results_of_trials(record)?.iter().any(was_judged) {
@@ -201,11 +203,11 @@ fn failed_again(
     args: &RunArgs,
     record: &RunRecord,
     inputs: &inputs::Inputs,
-    states: &HashMap<TrialKey, TrialState>,
+    states: &HashMap<TrialId, TrialState>,
     interaction: Option<&Interaction>,
 ) -> Result<RunRecord, CliError> {
     let failed = |trial: &&TrialRecord| {
-        states.get(&trial.key()).is_some_and(|state| state.is_done() && state.finished == Some(Verdict::Fail))
+        states.get(&trial.id()).is_some_and(|state| state.is_done() && state.finished == Some(Verdict::Fail))
     };
     let trials: Vec<TrialRecord> = record
         .trials
@@ -238,16 +240,15 @@ fn note_changes(
     record: &mut RunRecord,
     changed: &[String],
     inputs: &inputs::Inputs,
-    (states, redo): (&HashMap<TrialKey, TrialState>, &HashSet<TrialKey>),
+    (states, redo): (&HashMap<TrialId, TrialState>, &HashSet<TrialId>),
     interaction: Option<&Interaction>,
 ) -> Result<(), CliError> {
-    let planned: Vec<TrialKey> =
-        record.trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::key).collect();
-    let done = |key: &&TrialKey| states.get(*key).is_some_and(TrialState::is_done);
-    let (played, waiting): (Vec<&TrialKey>, Vec<&TrialKey>) = planned.iter().partition(done);
-    let met =
-        |keys: &[&TrialKey], name: &String| keys.iter().any(|(case, harness, ..)| case == name || harness == name);
-    let again: Vec<&TrialKey> = redo.iter().collect();
+    let planned: Vec<TrialId> =
+        record.trials.iter().filter(|trial| trial.skip.is_none()).map(TrialRecord::id).collect();
+    let done = |key: &&TrialId| states.get(*key).is_some_and(TrialState::is_done);
+    let (played, waiting): (Vec<&TrialId>, Vec<&TrialId>) = planned.iter().partition(done);
+    let met = |keys: &[&TrialId], name: &String| keys.iter().any(|id| id.case == *name || id.harness == *name);
+    let again: Vec<&TrialId> = redo.iter().collect();
     let goes_on = |name: &String| changed.contains(name) && (met(&waiting, name) || met(&again, name));
     renew(record, inputs, interaction, &goes_on)?;
     for known in record.cases.iter_mut().filter(|known| goes_on(&known.id)) {

@@ -2,7 +2,8 @@
 
 use crate::cli::CliError;
 use crate::cli::inputs::Inputs;
-use crate::run::{RunOptions, TrialRecord};
+use crate::ids::TrialRecord;
+use crate::run::RunOptions;
 use crate::sandbox::{Kind, Sandbox, SandboxError, bwrap};
 
 /// Looks whether every planned trial can have its sandbox.

@@ -4,13 +4,14 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::case::{Case, shown_path};
+use crate::case::Case;
 use crate::cli::CliError;
 use crate::cli::inputs::Inputs;
 use crate::demo::script::Script;
 use crate::gateway::script::Script as ModelScript;
 use crate::harness::Manifest;
-use crate::run::TrialRecord;
+use crate::ids::TrialRecord;
+use crate::paths::shown as shown_path;
 
 /// Reads every script that a planned trial would play.
 ///

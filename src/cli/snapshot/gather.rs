@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::case::{Case, SnapshotSettings};
+use crate::case::Case;
 use crate::cli::grade::of_traces;
 use crate::cli::{CliError, engine, inputs};
 use crate::regular;
@@ -15,6 +15,7 @@ use crate::snapshot::Shape;
 use crate::snapshot::compare::{Cell, Compared, PassedOver, State};
 use crate::snapshot::normalise::{Watching, shows_nothing};
 use crate::snapshot::set::Accepted;
+use crate::snapshot::settings::SnapshotSettings;
 use crate::snapshot::store;
 use crate::trace::jsonl::Reader;
 use crate::trace::{Body, Header, StopReason};
@@ -39,7 +40,7 @@ impl Placed {
 
     /// Compares it. Where what is accepted cannot be read nobody can say that it is the same.
     pub fn compared(&self, asked: bool) -> Compared {
-        let file = crate::case::shown_path(&self.file).display().to_string();
+        let file = crate::paths::shown(&self.file).display().to_string();
         match &self.accepted {
             Ok(accepted) => self.cell.compared(accepted.as_ref(), file, asked),
             Err(error) => {
@@ -90,7 +91,7 @@ pub fn of_run(
         let cell = cell(&mut cells, case, &trial.harness, trial.model.as_deref());
         let second = trial.arm != "default" && Some(&trial.arm) != trial.model.as_ref();
         let name = if second { format!("{} {}", trial.arm, trial.trial) } else { trial.trial.to_string() };
-        let state = states.get(&trial.key());
+        let state = states.get(&trial.id());
         let shape = match state.and_then(|state| Some((state, state.finished?))) {
             None => Err(Unread::of("was not run to its end")),
             Some((_, Verdict::Errored)) => Err(Unread::of("was errored")),

@@ -39,7 +39,7 @@ pub fn of_run(record: &RunRecord, cases: &HashMap<String, Arc<Case>>, placed: &[
     let roots: BTreeSet<PathBuf> =
         cases.values().map(|case| case.cases_root.clone()).chain(gone.map(Path::to_path_buf)).collect();
     let known = Known::new(record, cases);
-    let shown = |path: &PathBuf| crate::case::shown_path(path).display().to_string();
+    let shown = |path: &PathBuf| crate::paths::shown(path).display().to_string();
     let found =
         roots.iter().flat_map(|root| store::unreferenced(root, &|case, accepted| known.why_not(case, accepted)));
     let mut found: Vec<Unreferenced> =

@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use super::{About, end_of, finding, one_way, session};
-use crate::adapter::Adapter;
 use crate::conformance::observed::Observed;
 use crate::conformance::probes::{NO_SUCH_MODEL, Probe};
 use crate::conformance::{Finding, Item, ModelSource, Outcome, Place};
+use crate::harness::Adapter;
 use crate::harness::ModelVia;
 use crate::trace::{Body, ErrorCategory};
 use crate::wire::{Dir, EngineLine};

@@ -14,12 +14,12 @@ use serde_json_path::JsonPath;
 
 use crate::grader::checks::Checks;
 use crate::grader::files::shown_file;
-use crate::grader::lists::said;
 use crate::grader::matcher::same;
 use crate::grader::words;
 use crate::regular;
 use crate::trace::view;
 use crate::values::Pattern;
+use crate::yaml::lists::said;
 
 /// Errors of a schema that a reason shows.
 const SHOWN: usize = 4;

@@ -11,8 +11,8 @@ use super::written::{self, Written};
 use super::written_numbers;
 use crate::decimal::Decimal;
 use crate::grader::checks::Checks;
-use crate::grader::lists::said;
 use crate::grader::words;
+use crate::yaml::lists::said;
 
 /// Numbers of an answer that are looked at, at most.
 const MOST: usize = 100_000;

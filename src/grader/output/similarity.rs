@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::grader::OneOrList;
 use crate::grader::checks::Checks;
 use crate::grader::words;
 use crate::tolerance;
 use crate::values::Fraction;
+use crate::yaml::lists::OneOrList;
 
 /// Characters of a text that are compared, at most: the work grows with the square.
 const LONGEST: usize = 20_000;

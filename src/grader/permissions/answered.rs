@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use crate::grader::beside::{Beside, Split};
 use crate::grader::entry::add_properties;
-use crate::grader::lists::OneOrList;
 use crate::grader::matcher::Matcher;
 use crate::grader::{Subject, words};
 use crate::interaction::Answer;
 use crate::judgement::Judgement;
 use crate::trace::{PermissionOption, PermissionOutcome, PermissionResponse};
 use crate::values::NameGlob;
+use crate::yaml::lists::OneOrList;
 
 /// Every outcome.
 const OUTCOMES: [PermissionOutcome; 3] =

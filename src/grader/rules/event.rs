@@ -11,10 +11,11 @@ use serde_json::Value;
 use crate::grader::beside::{Beside, Split};
 use crate::grader::entry::add_properties;
 use crate::grader::matcher::{Matcher, Speaker};
-use crate::grader::{OneOrList, Subject, words};
+use crate::grader::{Subject, words};
 use crate::judgement::Judgement;
 use crate::trace::{Body, PermissionOutcome, Role};
 use crate::values::Pattern;
+use crate::yaml::lists::OneOrList;
 
 /// Which events are meant. Every key that is said has to fit.
 #[derive(Debug, Clone, Default, PartialEq)]

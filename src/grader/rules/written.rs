@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::event::EventMatcher;
 use super::judge::Near;
-use crate::grader::lists::{filled, said};
 use crate::grader::words;
 use crate::values::{Fraction, Time};
+use crate::yaml::lists::{filled, said};
 
 /// Rules about the events of a Trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]

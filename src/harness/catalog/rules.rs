@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::adapter::Adapter;
-use crate::adapter::json_stream::{At, Fault, compile};
 use crate::expression::place;
+use crate::harness::Adapter;
 use crate::harness::Manifest;
+use crate::harness::stream::compile::{At, Fault, compile};
 use crate::yaml::{LeftOut, Part, Step, YamlError, find};
 
 /// Checks the rules of a manifest, and that it has them where its adapter needs them.

@@ -1,8 +1,8 @@
 //! Reads the text form back, or says which line is none of it and what to do.
 
 use super::VERSION;
-use crate::case::SnapshotText;
 use crate::snapshot::set::{Accepted, Known, Several};
+use crate::snapshot::settings::SnapshotText;
 use crate::snapshot::{Body, Call, Item, Range, Shape, value};
 use crate::trace::ToolKind;
 

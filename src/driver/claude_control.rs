@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use super::control::{ALLOW, ALLOW_ALWAYS, CanUseTool};
-use super::tools;
-use crate::adapter::drive::{Broken, DRAIN, Task, end_unattended};
-use crate::adapter::requested::asked_about;
+use crate::adapter::claude_stream::control::{ALLOW, ALLOW_ALWAYS, CanUseTool};
+use crate::adapter::claude_stream::tools;
 use crate::attachment::{Attached, Content, Kind, MOST_INLINE};
+use crate::driver::requested::asked_about;
+use crate::driver::{Broken, DRAIN, Task, end_unattended};
 use crate::harness::ModelVia;
 use crate::interaction::{Decision, Reply};
 use crate::process::Stdin;
@@ -268,7 +268,7 @@ impl Client<'_> {
             Map::from_iter([("answers".to_owned(), Value::Object(by_question.collect()))])
         });
         let Decision { policy, rule, reason, .. } = decision;
-        let option = if answers.is_some() { ALLOW } else { super::control::DENY };
+        let option = if answers.is_some() { ALLOW } else { crate::adapter::claude_stream::control::DENY };
         Reply {
             option: Some(option.to_owned()),
             policy: policy.to_owned(),

@@ -1,9 +1,7 @@
-//! What stands in a grade about the judges who gave it.
+//! The judge models of a grade: their answers, their calibration and their cost.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::answer::Finding;
 
 /// The judges of a grade, what they were told, and what they cost. What is not known is absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,7 +15,7 @@ pub struct JudgeRecord {
     pub judges: Vec<OneJudge>,
     /// What they came to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub criteria: Vec<Finding>,
+    pub criteria: Vec<CriterionFinding>,
     /// The share of pairs of judges that said the same; absent with one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<f64>,
@@ -78,8 +76,69 @@ pub struct OneJudge {
     pub void: Option<String>,
     /// Its verdicts, in the order of the criteria.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub verdicts: Vec<super::criteria::Said>,
+    pub verdicts: Vec<CriterionVerdict>,
     /// What it says of a pair in each order, of what the agent came to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub orders: Vec<super::pair::Outcome>,
+    pub orders: Vec<PairOutcome>,
+}
+
+/// What a judge says of one criterion, checked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Finding")]
+pub struct CriterionFinding {
+    /// The criterion.
+    pub criterion: String,
+    /// What holds of it; unknown where what the judge said cannot be believed.
+    pub verdict: CriterionVerdict,
+    /// Its points, or its number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// `seq` of the events it rests on.
+    #[serde(default)]
+    pub evidence: Vec<u64>,
+    /// What stands in one of them.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub quote: String,
+    /// Why.
+    pub reason: String,
+    /// Why what the judge said is not believed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub void: Option<String>,
+}
+
+/// What is said of a criterion. Unknown is neither.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CriterionVerdict {
+    /// It holds.
+    Pass,
+    /// It does not.
+    Fail,
+    /// Nobody can tell.
+    Unknown,
+}
+
+impl CriterionVerdict {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            CriterionVerdict::Pass => "pass",
+            CriterionVerdict::Fail => "fail",
+            CriterionVerdict::Unknown => "unknown",
+        }
+    }
+}
+
+/// What one order, or both together, came to, from the candidate's side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PairOutcome {
+    /// It is better than the reference.
+    Better,
+    /// It is worse.
+    Worse,
+    /// One is as good as the other.
+    Tie,
+    /// Nobody can tell.
+    Unknown,
 }

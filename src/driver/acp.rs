@@ -6,19 +6,23 @@ use std::time::{Duration, Instant};
 use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
-use super::blocks;
-use super::calls;
-use super::known::Conventions;
-use super::permissions::options;
-use super::rpc::{self, Message, RpcError};
-use super::services::{Refusal, Waiting};
-use crate::adapter::drive::{Broken, DRAIN, Task, end_unattended};
-use crate::adapter::requested::asked_about;
+use crate::adapter::acp::known::Conventions;
+use crate::adapter::acp::permissions::options;
+use crate::adapter::acp::rpc::{self, Message, RpcError};
+use crate::adapter::acp::{blocks, calls};
+use crate::driver::requested::asked_about;
+use crate::driver::{Broken, DRAIN, Task, end_unattended};
 use crate::interaction::{Answer, Reply, choose};
 use crate::process::Stdin;
 use crate::session::{End, Incoming, Meanwhile, Session};
 use crate::trace::PermissionOption;
 use crate::wire::EngineLine;
+
+mod modes;
+mod opening;
+mod services;
+
+use services::{Refusal, Waiting};
 
 /// By which an agent withdraws a request of its own.
 const CANCEL_REQUEST: &str = "$/cancel_request";
@@ -102,7 +106,7 @@ pub(super) struct Client<'a> {
     /// Every prompt was answered.
     pub(super) over: bool,
     /// Requests that are answered when a terminal's command has ended.
-    pub(super) waiting: Vec<Waiting>,
+    waiting: Vec<Waiting>,
 }
 
 impl Client<'_> {

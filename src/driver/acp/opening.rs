@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::answers::AUTH_REQUIRED;
-use super::drive::{Client, EXIT};
-use super::models;
-use super::rpc::RpcError;
-use crate::adapter::drive::Broken;
+use super::{Client, EXIT};
+use crate::adapter::acp::answers::AUTH_REQUIRED;
+use crate::adapter::acp::models;
+use crate::adapter::acp::rpc::RpcError;
 use crate::adapter::errors;
 use crate::case::BetweenTurns;
+use crate::driver::Broken;
 use crate::harness::ModelVia;
 use crate::process::Stdin;
 use crate::session::Incoming;

@@ -7,15 +7,20 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Adapter, acp, claude_stream, replay};
 use crate::attachment::Attached;
 use crate::case::SessionSettings;
+use crate::harness::Adapter;
 use crate::harness::{Manifest, PromptVia};
 use crate::interaction::Policy;
 use crate::process::{Launch, Stdin};
 use crate::session::{End, Incoming, Session};
 use crate::shell::Shell;
 use crate::wire::EngineLine;
+
+pub mod acp;
+pub mod claude_control;
+pub mod replay;
+mod requested;
 
 /// What an agent is to do, and how it is started.
 pub struct Task {
@@ -54,8 +59,8 @@ pub struct Task {
 /// Drives the session to its end. Answers how long to wait for the process to exit by itself.
 pub async fn drive(session: &mut Session, task: &mut Task) -> Duration {
     match task.manifest.adapter {
-        Adapter::Acp => acp::drive::drive(session, task).await,
-        Adapter::ClaudeCodeControl => claude_stream::drive::drive(session, task).await,
+        Adapter::Acp => acp::drive(session, task).await,
+        Adapter::ClaudeCodeControl => claude_control::drive(session, task).await,
         Adapter::ClaudeCodeStream | Adapter::JsonStream | Adapter::OutputOnly => to_exit(session, task).await,
         Adapter::Replay => replay::play(session, task),
     }

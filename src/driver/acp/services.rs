@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::drive::Client;
-use super::modes::mode_in;
-use super::questions;
-use super::rpc;
+use super::Client;
+use crate::adapter::acp::modes::mode_in;
+use crate::adapter::acp::questions;
+use crate::adapter::acp::rpc;
 use crate::interaction::{Answer, Form};
 use crate::process::find;
 use crate::session::terminals::{Screen, Wanted};

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::trace::view;
 
 /// A path counted from a folder, without `.` and `..`.
-pub(super) fn absolute(folder: &Path, path: &Path) -> PathBuf {
+pub fn absolute(folder: &Path, path: &Path) -> PathBuf {
     let joined = folder.join(path);
     view::normalise(&std::path::absolute(&joined).unwrap_or(joined))
 }
@@ -20,7 +20,7 @@ pub fn shown(path: &Path) -> PathBuf {
 }
 
 /// Why a path does not stay within the folder it is meant for.
-pub(super) fn leaves(path: &Path) -> Option<&'static str> {
+pub fn leaves(path: &Path) -> Option<&'static str> {
     if path.as_os_str().is_empty() {
         return Some("is empty");
     }

@@ -2,40 +2,40 @@
 
 use std::collections::BTreeSet;
 
+use super::{self as stream, Emit, Formula, Kind, On};
 use crate::expression::{Expression, Wrong};
 use crate::harness::Manifest;
-use crate::harness::stream::{self, Emit, Formula, Kind, On};
 use crate::trace::ErrorCategory;
 use crate::yaml::words;
 
 /// The compiled rules of a manifest.
 #[derive(Debug, Default)]
 pub struct Mapping {
-    pub(super) lines: Vec<Rule>,
-    pub(super) texts: Vec<Rule>,
-    pub(super) ends: Vec<Rule>,
+    pub(crate) lines: Vec<Rule>,
+    pub(crate) texts: Vec<Rule>,
+    pub(crate) ends: Vec<Rule>,
     /// Holds for the line by which the agent says that it has started.
-    pub(super) started: Option<Expression>,
+    pub(crate) started: Option<Expression>,
 }
 
 /// A compiled rule.
 #[derive(Debug)]
-pub(super) struct Rule {
-    pub(super) label: String,
-    pub(super) when: Option<Expression>,
-    pub(super) for_each: Option<Expression>,
-    pub(super) keep: Vec<(String, Expression)>,
-    pub(super) emit: Vec<Event>,
-    pub(super) rules: Vec<Rule>,
-    pub(super) go_on: bool,
+pub(crate) struct Rule {
+    pub(crate) label: String,
+    pub(crate) when: Option<Expression>,
+    pub(crate) for_each: Option<Expression>,
+    pub(crate) keep: Vec<(String, Expression)>,
+    pub(crate) emit: Vec<Event>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) go_on: bool,
 }
 
 /// A compiled event.
 #[derive(Debug)]
-pub(super) struct Event {
-    pub(super) kind: Kind,
-    pub(super) when: Option<Expression>,
-    pub(super) fields: Vec<(&'static str, Expression)>,
+pub(crate) struct Event {
+    pub(crate) kind: Kind,
+    pub(crate) when: Option<Expression>,
+    pub(crate) fields: Vec<(&'static str, Expression)>,
 }
 
 /// One step from the top of a manifest to what is wrong in it.
@@ -261,7 +261,7 @@ fn missing(kind: Kind, written: &[(&'static str, &Formula)]) -> Option<(String, 
 }
 
 /// Words of the Trace that stand for themselves in a field.
-pub(super) fn words_of(kind: Kind, field: &str) -> &'static [&'static str] {
+pub(crate) fn words_of(kind: Kind, field: &str) -> &'static [&'static str] {
     match (kind, field) {
         (Kind::Message, "role") => &["agent", "user"],
         (Kind::ToolCall, "kind") => &KINDS,
@@ -281,7 +281,7 @@ const KINDS: [&str; 10] =
 const CATEGORIES: [&str; 4] = ["auth", "rate_limit", "provider", "protocol"];
 
 /// The kind of error that a word names.
-pub(super) fn category_of(word: &str) -> Option<ErrorCategory> {
+pub(crate) fn category_of(word: &str) -> Option<ErrorCategory> {
     [ErrorCategory::Auth, ErrorCategory::RateLimit, ErrorCategory::Provider, ErrorCategory::Protocol]
         .into_iter()
         .find(|category| category.word() == word)

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use super::looks_secret;
-use crate::harness::login::text_of;
-use crate::harness::{Home, Manifest};
+use super::login::text_of;
+use super::{Home, Manifest};
+use crate::secrets::looks_secret;
 
 /// A shorter value in a file may be a setting.
 const SHORTEST: usize = 16;
@@ -86,7 +86,7 @@ static LINE: LazyLock<Regex> = LazyLock::new(|| {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapter::Adapter;
+    use crate::harness::Adapter;
     use crate::harness::PrivateHome;
 
     #[test]

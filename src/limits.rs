@@ -1,0 +1,141 @@
+//! The limits of a trial: time, steps, tool calls, tokens and money.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize};
+
+use crate::values::Time;
+
+/// What a trial may use up. A figure is a limit only where it is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Limits {
+    /// From the start of the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<Time>,
+    /// Without a sign of life.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Time>,
+    /// Rounds of tool calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u64>,
+    /// Tool calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_calls: Option<u64>,
+    /// Tokens in all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Money, in US dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<Dollars>,
+    /// What a limit that was hit means; `fail` where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_limit: Option<OnLimit>,
+}
+
+impl Limits {
+    /// The names of the limits, as they stand in cases and after `--limit`.
+    pub const KEYS: [&str; 7] = ["time", "idle", "steps", "tool-calls", "tokens", "cost-usd", "on-limit"];
+
+    /// Sets one limit from text, as `--limit KEY=VALUE` does.
+    ///
+    /// # Errors
+    /// The key is not known, or the value is none for it.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let whole = || value.parse().map_err(|_| format!("`{value}` is not a whole number, as `{key}` wants"));
+        let time = || match value.parse::<Time>()? {
+            time if time.0.is_zero() => Err(format!("`{key}` must be more than 0")),
+            time => Ok(time),
+        };
+        match key {
+            "time" => self.time = Some(time()?),
+            "idle" => self.idle = Some(time()?),
+            "steps" => self.steps = Some(whole()?),
+            "tool-calls" => self.tool_calls = Some(whole()?),
+            "tokens" => self.tokens = Some(whole()?),
+            "cost-usd" => {
+                let number = value.parse().map_err(|_| format!("`{value}` is not a number, as `{key}` wants"))?;
+                self.cost_usd = Some(Dollars::new(number)?);
+            }
+            "on-limit" => {
+                self.on_limit = Some(match value {
+                    "fail" => OnLimit::Fail,
+                    "grade" => OnLimit::Grade,
+                    other => return Err(format!("`{other}` is not an answer to a limit; known: `fail`, `grade`")),
+                });
+            }
+            other => {
+                let help = crate::yaml::words::known_words(other, &Self::KEYS, "limits");
+                return Err(format!("`{other}` is not a limit; {help}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a limit that was hit means.
+    pub fn on_limit(&self) -> OnLimit {
+        self.on_limit.unwrap_or_default()
+    }
+}
+
+/// What a limit that was hit means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnLimit {
+    /// The trial fails.
+    #[default]
+    Fail,
+    /// The graders judge what was done.
+    Grade,
+}
+
+/// Money: a finite number from 0.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, JsonSchema)]
+pub struct Dollars(#[schemars(range(min = 0))] f64);
+
+impl Dollars {
+    /// An amount, if it is one.
+    ///
+    /// # Errors
+    /// It is negative, or no number.
+    pub fn new(amount: f64) -> Result<Self, String> {
+        if amount.is_finite() && amount >= 0.0 {
+            Ok(Self(amount))
+        } else {
+            Err(format!("`{amount}` is not an amount of money; write a number from 0"))
+        }
+    }
+
+    /// The amount.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Dollars {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Amount;
+        impl Visitor<'_> for Amount {
+            type Value = Dollars;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number from 0")
+            }
+
+            fn visit_f64<E: de::Error>(self, amount: f64) -> Result<Dollars, E> {
+                Dollars::new(amount).map_err(E::custom)
+            }
+
+            fn visit_u64<E: de::Error>(self, amount: u64) -> Result<Dollars, E> {
+                self.visit_f64(amount as f64)
+            }
+
+            fn visit_i64<E: de::Error>(self, amount: i64) -> Result<Dollars, E> {
+                self.visit_f64(amount as f64)
+            }
+        }
+        deserializer.deserialize_any(Amount)
+    }
+}

@@ -1,0 +1,194 @@
+//! Files that appear whole or not at all, and names that are safe as the name of a file or folder.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Why a file could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The file system refused.
+    #[error("could not {doing} {path}: {source}")]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// With which path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A name cannot be a folder.
+    #[error("`{0}` cannot be the name of a folder")]
+    BadName(String),
+}
+
+impl FileError {
+    /// Makes the error of an operation on a path.
+    pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { doing, path, source }
+    }
+}
+
+/// Writes a file whole or not at all: a temporary one beside it, synced, then renamed.
+///
+/// # Errors
+/// The file system refused; nothing half written is left under the name.
+pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), FileError> {
+    put_in_place([write_part(path, write)?])
+}
+
+/// A file that is written, and stands under a name of its own until it is synced and put in its place. One that is
+/// dropped is put in its place too: evidence is not lost because something else failed.
+#[derive(Debug)]
+#[must_use]
+pub struct PartFile {
+    path: PathBuf,
+    part: PathBuf,
+    file: Option<File>,
+    digest: blake3::Hash,
+}
+
+/// Writes a file that is not yet in its place.
+///
+/// # Errors
+/// The file system refused; nothing is left.
+pub fn write_part(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<PartFile, FileError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let written = (|| {
+        let hashing = Hashing { out: File::create(&part)?, hasher: blake3::Hasher::new() };
+        let mut out = io::BufWriter::with_capacity(64 << 10, hashing);
+        write(&mut out)?;
+        out.into_inner().map_err(io::IntoInnerError::into_error)
+    })();
+    match written {
+        Ok(Hashing { out, hasher }) => {
+            Ok(PartFile { path: path.to_owned(), part, file: Some(out), digest: hasher.finalize() })
+        }
+        Err(source) => {
+            let _ = fs::remove_file(&part);
+            Err(FileError::Io { doing: "write", path: path.to_owned(), source })
+        }
+    }
+}
+
+/// Syncs files, and then gives them their names. Together they cost the file system little more than one.
+///
+/// # Errors
+/// The file system refused; nothing half written is left under a name.
+pub fn put_in_place<const N: usize>(mut parts: [PartFile; N]) -> Result<(), FileError> {
+    for part in &mut parts {
+        part.sync()?;
+    }
+    parts.iter().try_for_each(|part| part.name())
+}
+
+/// Takes the digest of what is written.
+struct Hashing {
+    out: File,
+    hasher: blake3::Hasher,
+}
+
+impl Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hasher.update(bytes.get(..written).unwrap_or_default());
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl PartFile {
+    /// The digest of what was written.
+    pub fn digest(&self) -> String {
+        self.digest.to_hex().to_string()
+    }
+
+    /// Where it stands until it is put in its place. It is whole there, too.
+    pub fn written(&self) -> &Path {
+        &self.part
+    }
+
+    fn sync(&mut self) -> Result<(), FileError> {
+        let Some(file) = self.file.take() else { return Ok(()) };
+        file.sync_data().map_err(|source| self.failed(source))
+    }
+
+    fn name(&self) -> Result<(), FileError> {
+        fs::rename(&self.part, &self.path).map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: io::Error) -> FileError {
+        let _ = fs::remove_file(&self.part);
+        FileError::Io { doing: "write", path: self.path.clone(), source }
+    }
+}
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        if self.file.is_some() && self.sync().is_ok() {
+            let _ = self.name();
+        }
+    }
+}
+
+/// Makes the names in a folder durable.
+pub fn sync_folder(folder: &Path) -> Result<(), FileError> {
+    File::open(folder).and_then(|file| file.sync_all()).map_err(FileError::io("sync", folder))
+}
+
+/// A name over this many bytes ends in a digest instead.
+const LONGEST: usize = 200;
+
+/// The folder name of a harness or a model: what is not a letter, digit, `.`, `_` or `-` is percent-encoded.
+///
+/// # Errors
+/// `.` and `..` are no names.
+pub fn folder_name(name: &str) -> Result<String, FileError> {
+    if name.is_empty() || name == "." || name == ".." {
+        return Err(FileError::BadName(name.to_owned()));
+    }
+    let mut folder = String::new();
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-') {
+            folder.push(char::from(byte));
+        } else {
+            folder.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    if folder.len() > LONGEST {
+        let digest = blake3::hash(name.as_bytes()).to_hex();
+        folder.truncate(LONGEST - 17);
+        folder.push('-');
+        folder.push_str(&digest[..16]);
+    }
+    Ok(folder)
+}
+
+/// The folders of a case's id: a `/` in it nests.
+///
+/// # Errors
+/// A part of it is no name.
+pub fn case_folder(id: &str) -> Result<PathBuf, FileError> {
+    id.split('/').map(folder_name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_encoded_nested_and_bounded() {
+        assert_eq!(folder_name("openai/gpt-5 x").unwrap(), "openai%2Fgpt-5%20x");
+        assert_eq!(case_folder("fixing/off-by-one").unwrap(), PathBuf::from("fixing/off-by-one"));
+        assert!(folder_name("..").is_err() && case_folder("a/../b").is_err() && case_folder("a//b").is_err());
+        let long = folder_name(&"é".repeat(300)).unwrap();
+        assert!(long.len() <= LONGEST && long != folder_name(&"é".repeat(301)).unwrap());
+        assert_eq!(folder_name("a#2").unwrap(), "a%232");
+    }
+}

@@ -1,0 +1,19 @@
+//! A part of a value that is well-formed YAML and cannot be used.
+
+use super::{OwnedStep, Step};
+
+/// A part of a grader that cannot be used, and its place in the grader.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WrongPart {
+    /// The path of keys to it. If it leads to nothing, that part is missing.
+    pub at: Vec<OwnedStep>,
+    /// Why. The text continues after the grader's name.
+    pub why: String,
+}
+
+impl WrongPart {
+    /// A wrong part at a place of the grader.
+    pub fn new(at: &[Step<'_>], why: impl Into<String>) -> Self {
+        Self { at: OwnedStep::all(at), why: why.into() }
+    }
+}
