@@ -10,33 +10,12 @@ use serde_json::Value;
 use crate::case::{Case, WorkspaceSource};
 use crate::harness::login::named_in_files;
 use crate::harness::{Home, Manifest, login_secrets};
+use crate::own_environment::is_allowed;
 use crate::sandbox::TEMPORARY;
 use crate::secrets::servers::named_values;
 use crate::secrets::urls::UrlSecret;
 use crate::secrets::{Masker, looks_secret};
 use crate::workspace::git_source::{GitRepository, GitSource};
-
-/// Variables that every agent gets, where the engine has them.
-const ALLOWED: [&str; 4] = ["PATH", "LANG", "TERM", "TZ"];
-
-/// The same, in either case of letters: proxies, and where certificates are.
-const ALLOWED_EITHER: [&str; 15] = [
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-    "CURL_CA_BUNDLE",
-    "GIT_SSL_CAINFO",
-    "AWS_CA_BUNDLE",
-    "PIP_CERT",
-    "CARGO_HTTP_CAINFO",
-    "DENO_CERT",
-    "NIX_SSL_CERT_FILE",
-    "REQUESTS_CA_BUNDLE",
-];
 
 /// What stands for the parts of a command that only a trial knows.
 #[derive(Debug, Clone, Default)]
@@ -106,11 +85,6 @@ impl Placeholders {
 /// The variables of the allow-list that this environment holds.
 pub fn allowed(engine: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     engine.iter().filter(|(name, _)| is_allowed(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
-}
-
-/// Whether a variable is on the allow-list.
-pub fn is_allowed(name: &str) -> bool {
-    ALLOWED.contains(&name) || name.starts_with("LC_") || ALLOWED_EITHER.contains(&name.to_ascii_uppercase().as_str())
 }
 
 /// Whether a variable names a proxy, or what goes without one.

@@ -1,58 +1,84 @@
 //! A trace-grading evaluation engine for coding agents.
-pub mod adapter;
-pub mod attachment;
-pub mod audit;
-pub mod baseline;
-pub mod case;
-pub mod cli;
-pub mod compare;
-pub mod conformance;
-pub mod decimal;
-pub mod demo;
-pub mod driver;
-pub mod embedded;
-pub mod environment;
-pub mod expression;
-pub mod gateway;
-pub mod grade;
-pub mod grader;
-pub mod harness;
-pub mod ids;
-pub mod interaction;
-pub mod judge;
-pub mod judgement;
-pub mod limits;
-pub mod lines;
-pub mod matching;
-pub mod model_client;
-pub mod models;
-mod own_environment;
-pub mod parity;
-pub mod paths;
-pub mod plan;
-pub mod price;
-pub mod process;
-pub mod regular;
-pub mod report;
-pub mod resources;
-pub mod result;
-pub mod rounding;
-pub mod run;
-pub mod runner;
-pub mod sandbox;
-pub mod schema;
-pub mod secrets;
-pub mod session;
-pub mod shell;
-pub mod snapshot;
-pub mod statistics;
-pub mod supervisor;
-pub mod tolerance;
-pub mod trace;
-pub mod trial;
-pub mod values;
-pub mod verdict;
-pub mod whole_file;
-pub mod wire;
-pub mod workspace;
+//!
+//! ```text
+//! case → plan → trial → harness → wire log → trace → grades → verdict → record → report
+//! ```
+//!
+//! The modules stand in that order. `CONTEXT.md` has the words, the layers and where to change what.
+
+// What people write.
 pub mod yaml;
+pub mod values;
+pub mod expression;
+pub mod paths;
+pub mod case;
+pub mod limits;
+pub mod attachment;
+pub mod embedded;
+
+// What is to be done.
+pub mod plan;
+pub mod ids;
+pub mod runner;
+
+// One trial: its workspace, its environment, its processes.
+pub mod trial;
+pub mod workspace;
+pub mod environment;
+mod own_environment;
+pub mod secrets;
+pub mod sandbox;
+pub mod shell;
+pub mod process;
+pub mod supervisor;
+pub mod resources;
+
+// The agent and its model.
+pub mod harness;
+pub mod driver;
+pub mod session;
+pub mod interaction;
+pub mod gateway;
+pub mod models;
+
+// What crossed the process boundary, and the trace that follows from it.
+pub mod wire;
+pub mod lines;
+pub mod adapter;
+pub mod trace;
+pub mod price;
+
+// What it was worth.
+pub mod grader;
+pub mod matching;
+pub mod judgement;
+pub mod snapshot;
+pub mod judge;
+pub mod model_client;
+pub mod grade;
+pub mod verdict;
+pub mod tolerance;
+pub mod decimal;
+
+// What is kept.
+pub mod result;
+pub mod run;
+pub mod whole_file;
+pub mod regular;
+
+// What is made of it.
+pub mod report;
+pub mod compare;
+pub mod baseline;
+pub mod statistics;
+pub mod rounding;
+pub mod schema;
+
+// What checks cases and harnesses.
+pub mod audit;
+pub mod conformance;
+pub mod parity;
+
+// The program, and the agent that is built into it.
+pub mod cli;
+pub mod demo;

@@ -8,6 +8,27 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::OnceLock;
 
+/// Variables that every agent gets, where the engine has them.
+const ALLOWED: [&str; 4] = ["PATH", "LANG", "TERM", "TZ"];
+/// The same, in either case of letters: proxies, and where certificates are.
+const ALLOWED_EITHER: [&str; 15] = [
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "AWS_CA_BUNDLE",
+    "PIP_CERT",
+    "CARGO_HTTP_CAINFO",
+    "DENO_CERT",
+    "NIX_SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+];
+
 /// Everything that the program was started with, if it was started anew without it.
 static WHOLE: OnceLock<Vec<(OsString, OsString)>> = OnceLock::new();
 
@@ -47,11 +68,14 @@ pub fn var(name: &str) -> Option<OsString> {
     all().into_iter().find_map(|(key, value)| (key == name).then_some(value))
 }
 
+/// Returns true if agents get this variable, if it is set.
+pub fn is_allowed(name: &str) -> bool {
+    ALLOWED.contains(&name) || name.starts_with("LC_") || ALLOWED_EITHER.contains(&name.to_ascii_uppercase().as_str())
+}
+
 fn is_kept(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
-    KEPT.contains(&name)
-        || KEPT_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        || crate::environment::is_allowed(name)
+    KEPT.contains(&name) || KEPT_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || is_allowed(name)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -8,6 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use crate::own_environment;
 use crate::process::Launch;
 
 pub mod bwrap;
@@ -189,7 +190,7 @@ impl Sandbox {
 
 /// A path whose `~` is the user's home.
 fn under_home(path: &std::path::Path) -> PathBuf {
-    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
+    match (path.strip_prefix("~"), own_environment::var("HOME")) {
         (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),
         _ => path.to_owned(),
     }

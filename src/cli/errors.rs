@@ -52,7 +52,7 @@ impl CliError {
 
     /// Prints them to standard error.
     pub fn print(&self) {
-        let colour = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let colour = io::stderr().is_terminal() && crate::own_environment::var("NO_COLOR").is_none();
         let theme = match (locale_is_unicode(), colour) {
             (true, true) => GraphicalTheme::unicode(),
             (true, false) => GraphicalTheme::unicode_nocolor(),

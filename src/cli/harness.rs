@@ -137,6 +137,6 @@ pub fn missing_program(manifest: &Manifest) -> Option<String> {
     if program == "{self}" {
         return None;
     }
-    let path = std::env::var("PATH").ok();
+    let path = crate::own_environment::var("PATH").and_then(|path| path.into_string().ok());
     process::find(program, Path::new("."), path.as_deref()).is_none().then(|| program.clone())
 }

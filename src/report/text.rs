@@ -72,7 +72,7 @@ impl Look {
 /// Whether the locale that the user set has signs beyond ASCII; one that is not set forbids none.
 pub fn locale_is_unicode() -> bool {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"];
-    is_unicode(names.map(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())))
+    is_unicode(names.map(|name| crate::own_environment::var(name).map(|value| value.to_string_lossy().into_owned())))
 }
 
 /// The same of the values that decide it: the first one that is there and not empty does.

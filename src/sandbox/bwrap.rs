@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use super::packages::{self, Parts};
 use super::{Mount, Network, Places, SandboxError};
+use crate::own_environment;
 use crate::process::{self, Launch, descriptors};
 use crate::sandbox::TEMPORARY;
 
@@ -38,6 +39,7 @@ const ALWAYS: [&str; 9] = [
 pub fn works() -> Result<(), SandboxError> {
     let mut command = Command::new(PROGRAM);
     command.args(ALWAYS).args(["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]);
+    command.env_clear().envs(own_environment::var("PATH").map(|path| ("PATH", path)));
     let ran = command.stdin(Stdio::null()).output();
     let why = match ran {
         Ok(output) if output.status.success() => return Ok(()),
@@ -158,7 +160,7 @@ fn packages_of(
 ) -> Parts {
     let own = |path: &Path| path.starts_with(&places.workspace) || path.starts_with(&places.home);
     let known = |path: &Path| seen(path) || own(path);
-    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let home = own_environment::var("HOME").map(PathBuf::from);
     let path = env.get("PATH").map(String::as_str);
     let mut parts = packages::of_program(program, path, home.as_deref(), &known);
     parts.mounts.extend(places.reads.iter().flat_map(|file| packages::of_file(file, home.as_deref(), &known)));

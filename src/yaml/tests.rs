@@ -1,3 +1,5 @@
+//! Tests of the YAML door.
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Tests of sums over usage reports.
+
 use std::io::Cursor;
 
 use super::*;

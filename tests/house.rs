@@ -1,0 +1,191 @@
+//! The invariants that CONTEXT.md states about the source: the layers of its modules, and who may do what.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+/// The source files by their path below `src/`, without comments and without tests.
+fn sources() -> BTreeMap<String, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut folders = vec![root.clone()];
+    let mut files = BTreeMap::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path: PathBuf = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+                files.insert(name, fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    assert!(files.len() > 200, "{} source files", files.len());
+    files
+}
+
+/// A source without its tests and comments.
+fn code(text: &str) -> String {
+    let own = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let lines = own.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+fn production() -> BTreeMap<String, String> {
+    let is_test = |name: &str| name.ends_with("tests.rs") || name.contains("/tests/");
+    sources().into_iter().filter(|(name, _)| !is_test(name)).map(|(name, text)| (name, code(&text))).collect()
+}
+
+/// The files whose code matches a pattern.
+fn matching(pattern: &str) -> BTreeSet<String> {
+    let pattern = Regex::new(pattern).unwrap();
+    let files = production();
+    files.into_iter().filter(|(_, text)| pattern.is_match(text)).map(|(name, _)| name).collect()
+}
+
+/// Fails if a file outside these prefixes matches the pattern, or if a prefix is not needed.
+fn only(pattern: &str, allowed: &[&str]) {
+    let found = matching(pattern);
+    let strangers: Vec<&String> =
+        found.iter().filter(|name| !allowed.iter().any(|prefix| name.starts_with(prefix))).collect();
+    assert!(strangers.is_empty(), "`{pattern}` in {strangers:?}, and only {allowed:?} may have it");
+    let idle: Vec<&&str> =
+        allowed.iter().filter(|prefix| !found.iter().any(|name| name.starts_with(**prefix))).collect();
+    assert!(idle.is_empty(), "`{pattern}` is allowed in {idle:?}, which does not have it");
+}
+
+/// The modules of each layer, as CONTEXT.md draws them.
+fn drawn() -> Vec<Vec<String>> {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("CONTEXT.md")).unwrap();
+    let after = text.split("<!-- layers -->").nth(1).unwrap();
+    let block = after.split("```").nth(1).unwrap();
+    let lines = block.lines().filter(|line| !line.trim().is_empty());
+    lines.map(|line| line.split_whitespace().skip(1).map(str::to_owned).collect()).collect()
+}
+
+#[test]
+fn layers() {
+    let order: Vec<String> = drawn().concat();
+    let listed: BTreeSet<&str> = order.iter().map(String::as_str).collect();
+    assert_eq!(listed.len(), order.len(), "a module stands twice in the layers of CONTEXT.md");
+    let sources = sources();
+    let declared = Regex::new(r"(?m)^(?:pub(?:\(crate\))? )?mod (\w+);").unwrap();
+    let modules: BTreeSet<&str> =
+        declared.captures_iter(&sources["lib.rs"]).map(|found| found.get(1).unwrap().as_str()).collect();
+    assert_eq!(modules, listed, "src/lib.rs and the layers of CONTEXT.md list other modules");
+
+    let place = |module: &str| order.iter().position(|it| it == module).unwrap();
+    let path = Regex::new(r"\bcrate::(\w+)").unwrap();
+    let several = Regex::new(r"(?s)\bcrate::\{(.*?)\};").unwrap();
+    let first = Regex::new(r"(?:^|[,{]\s*)(\w+)").unwrap();
+    let mut upward = Vec::new();
+    for (name, text) in production() {
+        let module = name.split(['/', '.']).next().unwrap();
+        if !modules.contains(module) {
+            continue;
+        }
+        let one = path.captures_iter(&text).map(|found| found.get(1).unwrap().as_str());
+        let lists = several.captures_iter(&text).map(|found| found.get(1).unwrap().as_str());
+        let many = lists.flat_map(|list| first.captures_iter(list).map(|found| found.get(1).unwrap().as_str()));
+        for used in one.chain(many).filter(|used| modules.contains(used) && *used != module) {
+            if place(used) > place(module) {
+                upward.push(format!("src/{name} uses crate::{used}"));
+            }
+        }
+    }
+    assert!(upward.is_empty(), "against the layers of CONTEXT.md: {upward:#?}");
+}
+
+#[test]
+fn first_lines() {
+    let silent: Vec<String> =
+        sources().into_iter().filter(|(_, text)| !text.starts_with("//!")).map(|(name, _)| name).collect();
+    assert!(silent.is_empty(), "no `//!` in the first line of {silent:?}");
+}
+
+#[test]
+fn pure_modules() {
+    let impure = Regex::new(
+        r"Instant::now|SystemTime|Timestamp::now|own_environment|env::var|Command::new|thread::spawn|tokio::spawn",
+    )
+    .unwrap();
+    let pure = [
+        "adapter",
+        "compare",
+        "decimal",
+        "grade",
+        "ids",
+        "interaction",
+        "judgement",
+        "matching",
+        "result",
+        "rounding",
+        "statistics",
+        "tolerance",
+        "trace",
+        "verdict",
+        "plan",
+    ];
+    for (name, text) in production() {
+        let module = name.split(['/', '.']).next().unwrap();
+        if pure.contains(&module) {
+            let found = impure.find(&text).map(|found| found.as_str());
+            assert_eq!(found, None, "src/{name} is to be pure");
+        }
+    }
+}
+
+#[test]
+fn who_prints() {
+    only(r"io::stdout\(|io::stderr\(|\be?print(ln)?!\(", &["cli", "demo", "run/named_file.rs"]);
+}
+
+#[test]
+fn who_reads_variables() {
+    only(r"\benv::vars?(_os)?\(", &["own_environment.rs"]);
+}
+
+#[test]
+fn who_starts_programs() {
+    only(
+        r"(\bprocess::|[^:\w])Command::new\(",
+        &["own_environment.rs", "process.rs", "supervisor.rs", "sandbox/bwrap.rs", "demo/tools.rs", "gateway/relay.rs"],
+    );
+}
+
+#[test]
+fn who_opens_sockets() {
+    only(r"TcpListener|TcpStream|\bureq::", &["gateway", "model_client/http.rs"]);
+}
+
+#[test]
+fn one_owner() {
+    only(r"\bserde_yaml::", &["yaml"]);
+    only(r"\bcel::", &["expression", "grader/expr"]);
+    only(r"agent_client_protocol_schema", &["driver/acp.rs"]);
+}
+
+#[test]
+fn no_flatten() {
+    // What programs write, and people do not.
+    only(r"#\[serde\([^\]]*\bflatten", &["baseline.rs", "report", "trace.rs"]);
+}
+
+#[test]
+fn kinds_of_grader() {
+    let words = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/grader.rs")).unwrap();
+    let variant = Regex::new(r"(?m)^    (\w+)\([\w:]+\) = \x22").unwrap();
+    let variants: Vec<&str> = variant.captures_iter(&words).map(|found| found.get(1).unwrap().as_str()).collect();
+    assert!(variants.len() >= 20, "{variants:?}");
+    let of_grader = Regex::new(r"use crate::grader::(\{[^}]*\bKind\b|Kind\b)|grader::Kind::").unwrap();
+    for (name, text) in production() {
+        let is_of_graders = name.starts_with("grader/") && !["grader/aliases.rs"].contains(&name.as_str());
+        if !is_of_graders && !of_grader.is_match(&text) {
+            continue;
+        }
+        let named: Vec<&&str> = variants.iter().filter(|it| text.contains(&format!("Kind::{it}"))).collect();
+        assert!(named.is_empty(), "src/{name} names kinds of grader: {named:?}");
+    }
+}
