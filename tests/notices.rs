@@ -224,7 +224,7 @@ fn each_code_quotes_its_line() {
         for manifest in evals::harness::built_in() {
             let folder = file.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
             if manifest.name == folder || name.contains("-acp/") && manifest.name == "demo" {
-                seen.extend(codes(manifest.adapter, &manifest, &text));
+                seen.extend(codes(manifest.adapter, manifest, &text));
             }
         }
     }
