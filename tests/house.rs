@@ -190,3 +190,15 @@ fn kinds_of_grader() {
         assert!(named.is_empty(), "src/{name} names kinds of grader: {named:?}");
     }
 }
+
+#[test]
+fn the_exercise_of_adding_a_grader_applies() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let patch = "docs/adding-a-grader.patch";
+    let checked =
+        std::process::Command::new("git").args(["apply", "--check", patch]).current_dir(root).output().unwrap();
+    assert!(checked.status.success(), "{patch} does not apply: {}", String::from_utf8_lossy(&checked.stderr));
+    let changed = fs::read_to_string(root.join(patch)).unwrap();
+    let files: Vec<&str> = changed.lines().filter_map(|line| line.strip_prefix("+++ b/")).collect();
+    assert_eq!(files, ["docs/graders/reviewed.md", "src/grader.rs", "src/grader/reviewed.rs"]);
+}
