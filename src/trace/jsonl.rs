@@ -81,7 +81,10 @@ impl<R: BufRead> Reader<R> {
         &self.header
     }
 
-    /// The next event; `None` at the end. Event types that this program does not know are passed over.
+    /// Reads the next event; `None` at the end. An event of a type that this version does not know becomes a notice.
+    ///
+    /// # Errors
+    /// The input cannot be read, or a line is no event.
     pub fn next_event(&mut self) -> Result<Option<Event>, ReadError> {
         loop {
             self.buffer.clear();
@@ -95,13 +98,7 @@ impl<R: BufRead> Reader<R> {
             if self.buffer.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            let raw: RawEvent<'_> =
-                serde_json::from_slice(&self.buffer).map_err(|e| ReadError::Line { line, message: e.to_string() })?;
-            match raw.into_event() {
-                Ok(Some(event)) => return Ok(Some(event)),
-                Ok(None) => {}
-                Err(message) => return Err(ReadError::Line { line, message }),
-            }
+            return read_line(&self.buffer).map(Some).map_err(|message| ReadError::Line { line, message });
         }
     }
 }
@@ -114,10 +111,57 @@ impl<R: BufRead> Iterator for Reader<R> {
     }
 }
 
-/// Reads one event from its line; `None` where it is not one that this program knows.
+/// Reads one event from its line; `None` if the line is no event.
 pub fn read_event(line: &[u8]) -> Option<Event> {
-    serde_json::from_slice::<RawEvent<'_>>(line).ok()?.into_event().ok()?
+    read_line(line).ok()
 }
+
+fn read_line(line: &[u8]) -> Result<Event, String> {
+    let read = serde_json::from_slice::<RawEvent<'_>>(line).map_err(|error| error.to_string());
+    read.and_then(RawEvent::into_event).or_else(|why| unknown(line).ok_or(why))
+}
+
+/// The notice in the place of an event whose type this version does not know; `None` if the type is known.
+fn unknown(line: &[u8]) -> Option<Event> {
+    /// Bytes of the line that the notice quotes.
+    const QUOTED: usize = 200;
+    #[derive(Deserialize)]
+    struct Head {
+        seq: u64,
+        #[serde(default)]
+        at_ms: u64,
+        #[serde(rename = "type")]
+        type_: String,
+    }
+    let Head { seq, at_ms, type_ } = serde_json::from_slice(line).ok()?;
+    if TYPES.contains(&type_.as_str()) {
+        return None;
+    }
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim_end();
+    let quoted = &text[..text.floor_char_boundary(QUOTED)];
+    let more = if quoted.len() < text.len() { "…" } else { "" };
+    let text = format!("an event of type `{type_}`, which this version of evals does not know: {quoted}{more}");
+    let body = Body::Notice { code: UNKNOWN_EVENT.to_owned(), text, line: None };
+    Some(Event { seq, at_ms, body, parent: None, host: true })
+}
+
+/// The code of the notice in the place of an event whose type this version does not know.
+pub const UNKNOWN_EVENT: &str = "unknown_event";
+
+/// The types of events that this version knows.
+const TYPES: [&str; 10] = [
+    "message",
+    "thought",
+    "plan",
+    "tool_call",
+    "permission_request",
+    "permission_response",
+    "tool_result",
+    "usage",
+    "notice",
+    "stop",
+];
 
 /// Writes one event as a line.
 pub fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
@@ -234,7 +278,7 @@ struct RawEvent<'a> {
 }
 
 impl RawEvent<'_> {
-    fn into_event(self) -> Result<Option<Event>, String> {
+    fn into_event(self) -> Result<Event, String> {
         let word = self.kind.clone().into_owned();
         let need = |field: &str| format!("an event of type {word} needs `{field}`");
         let body = match self.kind.as_ref() {
@@ -309,8 +353,8 @@ impl RawEvent<'_> {
                 output: self.output,
                 exit: self.exit,
             }),
-            _ => return Ok(None),
+            _ => return Err(format!("an event of type {word} is unknown")),
         };
-        Ok(Some(Event { seq: self.seq, at_ms: self.at_ms, body, parent: self.parent, host: self.host }))
+        Ok(Event { seq: self.seq, at_ms: self.at_ms, body, parent: self.parent, host: self.host })
     }
 }

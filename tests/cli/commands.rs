@@ -201,7 +201,14 @@ fn a_trace_of_a_newer_program_is_read_as_far_as_it_is_known() {
     let stop = r#"{"seq":2,"at_ms":2,"type":"stop","reason":"end_turn"}"#;
     let text = format!("{header}\n{said}\n{{\"seq\":1,\"at_ms\":1,\"type\":\"hologram\"}}\n{stop}\n");
     project.write("newer.jsonl", &text);
-    project.evals(&["show", "newer.jsonl"]).exits(0).says("hello").says("end_turn");
+    let shown = project.evals(&["show", "newer.jsonl"]).exits(0).says("hello").says("end_turn");
+    // What it does not know is shown, and not left out.
+    shown.says("unknown_event").says("`hologram`");
+    let odd = text.replace("\"hologram\"", "\"hologram\",\"status\":{\"new\":1}");
+    project.write("odd.jsonl", &odd);
+    project.evals(&["show", "odd.jsonl"]).exits(0).says("unknown_event");
+    project.write("wrong.jsonl", &text.replace("\"hologram\"", "\"tool_result\""));
+    project.evals(&["show", "wrong.jsonl"]).exits(2).says("line 3");
 }
 
 #[test]
