@@ -64,6 +64,9 @@ pub struct RunRecord {
     /// Every line of the journal has a digest, and every finished one that of its result. Absent in runs of older versions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub digests: bool,
+    /// The digest of the `run.json` that the engine put this one in the place of; absent where it is the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
 }
 
 /// A case in `run.json`.
@@ -176,6 +179,7 @@ impl RunRecord {
             manual: false,
             graded: false,
             digests: false,
+            replaces: None,
         }
     }
 }
@@ -367,7 +371,11 @@ impl RunError {
 /// # Errors
 /// It is not there, or not what it should be.
 pub fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, RunError> {
-    let bytes = regular::read(path).map_err(RunError::io("read", path))?;
-    serde_json::from_slice(&bytes)
+    parsed(path, &regular::read(path).map_err(RunError::io("read", path))?)
+}
+
+/// Reads the text of a JSON file.
+fn parsed<T: serde::de::DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, RunError> {
+    serde_json::from_slice(text)
         .map_err(|error| RunError::Malformed { path: path.to_owned(), message: error.to_string() })
 }

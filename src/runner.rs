@@ -70,7 +70,7 @@ pub struct Ran {
 /// The run folder could not be written; what had finished is on disk.
 pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, RunError> {
     let mut queue = VecDeque::from(waiting(run.folder, run.trials, run.redo)?);
-    let journal = Arc::new(Journal::open(&run.folder.journal())?);
+    let journal = Arc::new(run.folder.open_journal()?);
     let skipped = run.trials.iter().filter(|trial| trial.skip.is_some()).count();
     tell(RunEvent::Planned { trials: queue.len(), skipped });
     let begun = Instant::now();
@@ -417,6 +417,7 @@ fn line(trial: &TrialRecord, event: JournalEvent, attempt: u32) -> JournalLine {
         verdict: None,
         retry: false,
         digest: None,
+        plan: None,
     }
 }
 

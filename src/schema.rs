@@ -24,7 +24,7 @@ use crate::report::list::{CaseRow, HarnessRow, NamedRow, RunRow};
 use crate::report::standing::Standing;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
-use crate::run::journal::JournalLine;
+use crate::run::journal::{JournalLine, PlanLine};
 use crate::snapshot::compare::Compared;
 use crate::trace::{Event, Header};
 use crate::wire::WireLine;
@@ -163,13 +163,15 @@ fn trace(generator: &mut SchemaGenerator) -> Value {
 
 /// A line as it stands in the file: with the digest over it and the line before.
 fn journal(generator: &mut SchemaGenerator) -> Value {
-    let mut schema = root::<JournalLine>(generator);
+    let mut lines = [root::<JournalLine>(generator), root::<PlanLine>(generator)];
     let chain = json!({"type": "string", "pattern": "^[0-9a-f]{32}$",
         "description": "digest over this line and the `chain` of the line before; absent in runs of older versions"});
-    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-        properties.insert("chain".to_owned(), chain);
+    for line in &mut lines {
+        if let Some(Value::Object(properties)) = line.get_mut("properties") {
+            properties.insert("chain".to_owned(), chain.clone());
+        }
     }
-    schema
+    json!({"anyOf": lines})
 }
 
 /// What `evals check --audit --format json` writes.

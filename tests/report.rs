@@ -102,6 +102,7 @@ fn record(trials: &[(&str, &str, &str, u32)], pass: &str) -> RunRecord {
         manual: false,
         graded: false,
         digests: false,
+        replaces: None,
     }
 }
 

@@ -465,10 +465,6 @@ fn report_on(args: &RunArgs, prepared: &Prepared, ran: &Ran, snapshots: Came) ->
             aside.display()
         ));
     }
-    if prepared.folder.record().ok().as_ref() != Some(&prepared.record) {
-        terminal::note(format_args!("warning: somebody changed run.json while the run went on; it was written again"));
-        prepared.folder.write_record(&prepared.record)?;
-    }
     let results = prepared.folder.results_of_trials(&prepared.record)?;
     prepared.folder.write_results(&results)?;
     let not_run = prepared.record.trials.len() - results.len();

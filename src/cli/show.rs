@@ -31,6 +31,9 @@ pub struct ShowArgs {
 pub fn run(args: &ShowArgs) -> Result<u8, CliError> {
     let path = Path::new(&args.run);
     if args.trial.is_none() && path.is_file() {
+        if let Some(why) = integrity::changed_trace(path) {
+            terminal::note(format_args!("warning: the trace is not the one that was judged: {why}"));
+        }
         return trace(path, None, args.full);
     }
     let folder = folder::find(&args.folder.runs, &args.run)?;

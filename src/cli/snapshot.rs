@@ -240,6 +240,7 @@ fn accept(meant: &Meant, add: bool) -> Result<u8, CliError> {
     if in_ci() {
         return Err(CliError::unreadable("CI is set, so nothing is written; accept snapshots where you review them"));
     }
+    refuse_changed(meant)?;
     let all = compared(meant)?;
     let mut out = door::stdout(Content::Text);
     let mut accepted = 0;
@@ -261,6 +262,21 @@ fn accept(meant: &Meant, add: bool) -> Result<u8, CliError> {
         writeln!(out, "nothing to accept")?;
     }
     Ok(0)
+}
+
+/// Refuses cells with trials that are not what was judged: what somebody wrote afterwards is no snapshot of an agent.
+fn refuse_changed(meant: &Meant) -> Result<(), CliError> {
+    for placed in &meant.placed {
+        if let Some(trial) = placed.cell.passed_over.iter().find(|it| it.changed) {
+            return Err(CliError::unreadable(format!(
+                "{}: {} {}, so nothing is accepted; run the trial again, or choose other cells with --only",
+                placed.cell.name(),
+                trial.name,
+                trial.why
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn reject(meant: &Meant) -> Result<u8, CliError> {

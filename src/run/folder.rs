@@ -5,13 +5,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
 use super::integrity;
-use super::journal::{self, TrialState};
-use super::{RunError, RunRecord, VERSION, read_json};
+use super::journal::{self, Journal, Plan, States, TrialState};
+use super::{RunError, RunRecord, VERSION, parsed};
 use crate::ids::TrialId;
 use crate::ids::TrialRecord;
 use crate::regular;
@@ -30,6 +31,8 @@ pub struct RunFolder {
     /// Its folder.
     pub path: PathBuf,
     lock: Option<File>,
+    /// `run.json` as this process has read or written it. Agents without a sandbox can write to the file, and not to this.
+    record: Mutex<Option<Vec<u8>>>,
 }
 
 impl RunFolder {
@@ -42,16 +45,16 @@ impl RunFolder {
         write_gitignore(runs)?;
         let path = runs.join(&record.run);
         fs::create_dir(&path).map_err(RunError::io("make the folder", &path))?;
-        let mut folder = Self { path, lock: None };
+        let mut folder = Self { path, lock: None, record: Mutex::default() };
         folder.lock()?;
-        folder.write_record(record)?;
+        folder.put_record(&pretty(record))?;
         sync_folder(runs)?;
         Ok(folder)
     }
 
     /// Opens the folder of a run to read it.
     pub fn open(path: &Path) -> Self {
-        Self { path: path.to_owned(), lock: None }
+        Self { path: path.to_owned(), lock: None, record: Mutex::default() }
     }
 
     /// Takes the run for this engine alone.
@@ -74,16 +77,41 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Writes `run.json`.
+    /// Writes `run.json` in the place of the one before, which the record then names: a journal whose lines were written
+    /// under that one is still believed if this process is killed before the journal has a line about the new one.
     ///
     /// # Errors
     /// The file system refused.
-    pub fn write_record(&self, record: &RunRecord) -> Result<(), RunError> {
-        write_whole(&self.path.join("run.json"), |out| {
-            serde_json::to_writer_pretty(&mut *out, record)?;
-            out.write_all(b"\n")
-        })?;
+    pub fn write_record(&self, record: &mut RunRecord) -> Result<(), RunError> {
+        record.replaces = self.known().map(|text| integrity::digest(&text));
+        self.put_record(&pretty(record))?;
+        if self.journal().exists() {
+            self.open_journal()?;
+        }
         Ok(())
+    }
+
+    /// Compares `run.json` with what this process read or wrote, and puts that back if they differ. Returns true if they
+    /// did.
+    ///
+    /// # Errors
+    /// The file system refused.
+    pub fn settle_record(&self) -> Result<bool, RunError> {
+        let Some(text) = self.known() else { return Ok(false) };
+        if regular::read(self.record_file()).is_ok_and(|found| found == text) {
+            return Ok(false);
+        }
+        self.put_record(&text)?;
+        Ok(true)
+    }
+
+    /// Opens the journal, to go on with it under the `run.json` that this process read or wrote.
+    ///
+    /// # Errors
+    /// The file system refused.
+    pub fn open_journal(&self) -> Result<Journal, RunError> {
+        let plan = self.known().map(|text| Plan::of(&text)).unwrap_or_default();
+        Journal::open_under(&self.journal(), plan)
     }
 
     /// Reads `run.json`.
@@ -95,12 +123,29 @@ impl RunFolder {
         struct Head {
             version: u32,
         }
-        let path = self.path.join("run.json");
-        let head: Head = read_json(&path)?;
+        let path = self.record_file();
+        let text = regular::read(&path).map_err(RunError::io("read", &path))?;
+        let head: Head = parsed(&path, &text)?;
         if head.version > VERSION {
             return Err(RunError::Newer { path, version: head.version });
         }
-        read_json(&path)
+        let record = parsed(&path, &text)?;
+        self.record.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+        Ok(record)
+    }
+
+    fn record_file(&self) -> PathBuf {
+        self.path.join("run.json")
+    }
+
+    fn known(&self) -> Option<Vec<u8>> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn put_record(&self, text: &[u8]) -> Result<(), RunError> {
+        write_whole(&self.record_file(), |out| out.write_all(text))?;
+        *self.record.lock().unwrap_or_else(PoisonError::into_inner) = Some(text.to_owned());
+        Ok(())
     }
 
     /// The folder of a trial.
@@ -131,13 +176,12 @@ impl RunFolder {
     /// # Errors
     /// The journal cannot be read.
     pub fn states(&self) -> Result<HashMap<TrialId, TrialState>, RunError> {
-        #[derive(serde::Deserialize)]
-        struct Head {
-            #[serde(default)]
-            digests: bool,
-        }
-        let digests = read_json::<Head>(&self.path.join("run.json")).is_ok_and(|head| head.digests);
-        journal::read_as(&self.journal(), digests)
+        Ok(self.held_states()?.trials)
+    }
+
+    fn held_states(&self) -> Result<States, RunError> {
+        let plan = || regular::read(self.record_file()).map(|text| Plan::of(&text)).unwrap_or_default();
+        journal::read_under(&self.journal(), plan)
     }
 
     /// The results of the trials that finished, in the order of the plan: from `results.jsonl` where it holds just
@@ -228,7 +272,10 @@ impl RunFolder {
     ) -> Result<Stored<T>, RunError> {
         let path = self.path.join("results.jsonl");
         let file = regular::open(&path).map_err(RunError::io("read", &path))?;
-        let states = self.states()?;
+        let States { trials: states, distrust } = self.held_states()?;
+        if distrust.is_some() {
+            return Ok(Stored::Old);
+        }
         let expected = Self::finished(record, &states);
         let count = expected.len();
         let mut folded = begin();
@@ -297,15 +344,24 @@ impl RunFolder {
     /// # Errors
     /// A result is there and cannot be read.
     pub fn results_of_trials(&self, record: &RunRecord) -> Result<Vec<TrialResult>, RunError> {
-        let states = self.states()?;
+        let States { trials: states, distrust } = self.held_states()?;
         let mut results = Vec::new();
         for trial in &record.trials {
             // Only a finished line makes a result count: a file without one belongs to an attempt that was cut short.
             match (states.get(&trial.id()).filter(|state| state.finished.is_some()), &trial.skip) {
                 (Some(state), _) => results.push(self.result_of(trial, state)?),
-                (None, Some(reason)) => results.push(TrialResult::skipped(trial, reason)),
+                (None, Some(reason)) => results.push(match &distrust {
+                    // What says that it is skipped is not believed.
+                    Some(why) => integrity::not_as_judged(trial, &TrialState::default(), why),
+                    None => TrialResult::skipped(trial, reason),
+                }),
                 (None, None) => {}
             }
+        }
+        let was_judged = || states.values().any(|state| state.finished.is_some());
+        if let Some(why) = distrust.filter(|_| results.is_empty() && was_judged()) {
+            let message = format!("{why}, and no trial that was judged is in it; put back a copy of the file");
+            return Err(RunError::Malformed { path: self.record_file(), message });
         }
         Ok(results)
     }
@@ -359,6 +415,13 @@ impl RunFolder {
         })?;
         Ok(())
     }
+}
+
+/// A record as it stands in `run.json`.
+fn pretty(record: &RunRecord) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(record).unwrap_or_default();
+    text.push(b'\n');
+    text
 }
 
 /// What a `results.jsonl` is found to be.

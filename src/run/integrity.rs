@@ -60,6 +60,12 @@ pub(super) fn checked(
     }
     let is_it = (&result.case, &result.harness, &result.arm, result.trial, result.attempt)
         == (&trial.case, &trial.harness, &trial.arm, trial.trial, state.attempt);
+    if state.digest.is_none() && !result.files.is_empty() {
+        // The version that began with the one began with the other.
+        return Ok(Err(
+            "its result.json has digests of files, and its journal line has none: it was changed".to_owned()
+        ));
+    }
     if !is_it {
         return Ok(Err("its result.json is that of another trial or attempt".to_owned()));
     }

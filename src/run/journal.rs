@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
-use super::RunError;
+use super::{RunError, integrity};
 use crate::ids::TrialId;
 use crate::regular;
 use crate::verdict::Verdict;
@@ -41,6 +41,58 @@ pub struct JournalLine {
     /// The digest of `result.json`, when finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// The digest of `run.json` when the line was written; absent in runs of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
+}
+
+/// A line of the journal about `run.json`: the engine itself wrote another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PlanLine {
+    /// When, RFC 3339 in UTC.
+    pub at: String,
+    /// What happened.
+    pub event: PlanEvent,
+    /// The digest of the new `run.json`.
+    pub plan: String,
+    /// The digest of the `run.json` before it.
+    pub replaces: String,
+}
+
+/// What happened to `run.json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanEvent {
+    /// The engine wrote another one.
+    Planned,
+}
+
+/// What `run.json` says that the journal is compared with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub(super) struct Plan {
+    /// The digest of its text; absent where the text is unknown.
+    #[serde(skip)]
+    pub digest: Option<String>,
+    /// The digest of the `run.json` that it replaces.
+    #[serde(default)]
+    pub replaces: Option<String>,
+    /// Every line of the journal has a digest.
+    #[serde(default)]
+    pub digests: bool,
+}
+
+impl Plan {
+    /// Returns what the text of a `run.json` says.
+    pub fn of(text: &[u8]) -> Self {
+        let said: Plan = serde_json::from_slice(text).unwrap_or_default();
+        Self { digest: Some(integrity::digest(text)), ..said }
+    }
+
+    /// Returns true if a line with this digest of `run.json` was written under this one, or under the one before, which
+    /// an engine had replaced when it was killed.
+    fn is(&self, told: &str) -> bool {
+        self.digest.is_none() || [&self.digest, &self.replaces].iter().any(|it| it.as_deref() == Some(told))
+    }
 }
 
 /// What happened to a trial.
@@ -56,6 +108,8 @@ pub enum JournalEvent {
 /// Writes the journal.
 pub struct Journal {
     path: PathBuf,
+    /// The digest of `run.json`, which each line gets.
+    plan: Option<String>,
     inner: Mutex<Inner>,
 }
 
@@ -67,11 +121,20 @@ struct Inner {
 }
 
 impl Journal {
-    /// Opens the journal of a run, to go on with it. A torn last line is closed off.
+    /// Opens a journal, to go on with it. A torn last line is closed off.
     ///
     /// # Errors
     /// The file system refused.
     pub fn open(path: &Path) -> Result<Self, RunError> {
+        Self::open_under(path, Plan::default())
+    }
+
+    /// Opens the journal of a run with this `run.json`. A rewrite of `run.json` that the journal does not have yet is
+    /// written first.
+    ///
+    /// # Errors
+    /// The file system refused.
+    pub(super) fn open_under(path: &Path, plan: Plan) -> Result<Self, RunError> {
         let mut file =
             OpenOptions::new().create(true).append(true).open(path).map_err(RunError::io("open the journal", path))?;
         let mut text = regular::read(path).map_err(RunError::io("read the journal", path))?;
@@ -79,13 +142,21 @@ impl Journal {
             file.write_all(b"\n").map_err(RunError::io("write the journal", path))?;
             text.push(b'\n');
         }
-        let mut chain = Chain::default();
-        for line in text.split(|byte| *byte == b'\n') {
-            if serde_json::from_slice::<JournalLine>(line).is_ok() {
-                chain.holds(line);
-            }
+        let read = Reader::of(&text, &Plan::default());
+        let inner = Mutex::new(Inner { file, text, chain: read.chain });
+        let journal = Self { path: path.to_owned(), plan: plan.digest, inner };
+        if let (Some(known), Some(now)) = (read.plan, &journal.plan)
+            && known != *now
+            && plan.replaces.as_ref() == Some(&known)
+        {
+            let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+            let line = PlanLine { at, event: PlanEvent::Planned, plan: now.clone(), replaces: known };
+            let mut inner = journal.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let line = inner.chain.beside(serde_json::to_vec(&line).unwrap_or_default());
+            inner.append(&journal.path, line)?;
+            drop(inner);
         }
-        Ok(Self { path: path.to_owned(), inner: Mutex::new(Inner { file, text, chain }) })
+        Ok(journal)
     }
 
     /// Writes a line and syncs it.
@@ -104,12 +175,13 @@ impl Journal {
         let mut inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut text = Vec::new();
         for line in lines {
-            text.append(&mut inner.chain.add(serde_json::to_vec(line).unwrap_or_default()));
+            let line = JournalLine { plan: line.plan.clone().or_else(|| self.plan.clone()), ..line.clone() };
+            text.append(&mut inner.chain.add(serde_json::to_vec(&line).unwrap_or_default()));
             text.push(b'\n');
         }
-        inner.text.extend_from_slice(&text);
-        let written = inner.file.write_all(&text).and_then(|()| inner.file.sync_data());
-        written.map_err(RunError::io("write the journal", &self.path))
+        // The last line end is added with the text.
+        text.pop();
+        inner.append(&self.path, text)
     }
 
     /// Compares the file with what was written. If they differ, the file is moved aside and what was written is put in its
@@ -135,6 +207,19 @@ impl Journal {
     }
 }
 
+impl Inner {
+    /// Writes lines, and syncs them.
+    fn append(&mut self, path: &Path, mut lines: Vec<u8>) -> Result<(), RunError> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        lines.push(b'\n');
+        self.text.extend_from_slice(&lines);
+        let written = self.file.write_all(&lines).and_then(|()| self.file.sync_data());
+        written.map_err(RunError::io("write the journal", path))
+    }
+}
+
 /// Digests over the lines of a journal, each with that of the line before.
 #[derive(Debug, Default)]
 struct Chain {
@@ -152,26 +237,28 @@ impl Chain {
     fn add(&mut self, body: Vec<u8>) -> Vec<u8> {
         self.last = self.next(&body);
         self.begun = true;
-        let mut line = body;
-        line.pop();
-        line.extend_from_slice(CHAIN);
-        line.extend_from_slice(self.last.as_bytes());
-        line.extend_from_slice(b"\"}");
-        line
+        with_digest(body, &self.last)
+    }
+
+    /// Adds its digest to a line that no later line rests on: versions that do not know such lines pass over them.
+    fn beside(&self, body: Vec<u8>) -> Vec<u8> {
+        let digest = self.next(&body);
+        with_digest(body, &digest)
     }
 
     /// Goes on with a line that was read. Returns false if it was changed, or if the line before it was removed.
     fn holds(&mut self, line: &[u8]) -> bool {
-        let told = line.strip_suffix(b"\"}").and_then(|line| {
-            let (rest, digits) = line.split_at_checked(line.len().checked_sub(DIGITS)?)?;
-            Some((rest.strip_suffix(CHAIN)?, std::str::from_utf8(digits).ok()?))
-        });
         // Before the first digest a journal is that of an older version.
-        let Some((body, digits)) = told else { return !self.begun };
+        let Some((body, digits)) = without_digest(line) else { return !self.begun };
         let holds = self.next(&[body, b"}"].concat()) == digits;
         digits.clone_into(&mut self.last);
         self.begun = true;
         holds
+    }
+
+    /// Returns false if a line that no later line rests on was changed, or if the line before it was removed.
+    fn holds_beside(&self, line: &[u8]) -> bool {
+        without_digest(line).is_some_and(|(body, digits)| self.next(&[body, b"}"].concat()) == digits)
     }
 
     fn next(&self, body: &[u8]) -> String {
@@ -179,6 +266,21 @@ impl Chain {
         hasher.update(self.last.as_bytes()).update(body);
         hasher.finalize().to_hex().chars().take(DIGITS).collect()
     }
+}
+
+fn with_digest(mut line: Vec<u8>, digest: &str) -> Vec<u8> {
+    line.pop();
+    line.extend_from_slice(CHAIN);
+    line.extend_from_slice(digest.as_bytes());
+    line.extend_from_slice(b"\"}");
+    line
+}
+
+/// Returns a line without its digest and without the brace that ends it, and the digest.
+fn without_digest(line: &[u8]) -> Option<(&[u8], &str)> {
+    let line = line.strip_suffix(b"\"}")?;
+    let (rest, digits) = line.split_at_checked(line.len().checked_sub(DIGITS)?)?;
+    Some((rest.strip_suffix(CHAIN)?, std::str::from_utf8(digits).ok()?))
 }
 
 /// What a journal says of a trial.
@@ -205,10 +307,32 @@ pub struct TrialState {
 }
 
 impl TrialState {
+    /// Believes nothing that was judged so far.
+    fn doubt(&mut self, why: &str) {
+        if self.finished.is_some() {
+            self.finished = Some(Verdict::Errored);
+            self.distrust.get_or_insert_with(|| why.to_owned());
+        }
+    }
+
     /// Whether nothing is left to do: the last attempt that was begun has finished, and none was to follow.
     pub fn is_done(&self) -> bool {
         self.finished.is_some() && self.attempt >= self.attempts && !self.retry
     }
+}
+
+/// Why no verdict of a run counts.
+const PLAN_CHANGED: &str = "run.json was changed after the trial was judged";
+/// The same where the journal shows it.
+const DIGESTS_REMOVED: &str = "digests were removed from journal.jsonl or from run.json";
+
+/// What a journal says, held to `run.json`.
+#[derive(Debug, Default)]
+pub(super) struct States {
+    /// Of each trial.
+    pub trials: HashMap<TrialId, TrialState>,
+    /// Why nothing of the run is believed, if so.
+    pub distrust: Option<String>,
 }
 
 /// Reads a journal of any version. A torn line says nothing, and so does one that finishes a trial without a verdict.
@@ -216,33 +340,92 @@ impl TrialState {
 /// # Errors
 /// The file could not be read; a journal that is not there is empty.
 pub fn read(path: &Path) -> Result<HashMap<TrialId, TrialState>, RunError> {
-    read_as(path, false)
+    Ok(read_under(path, Plan::default)?.trials)
 }
 
-/// The same of a run whose every line is known to have digests.
+/// Reads the journal of a run. `run.json` is read after it: an engine that is at work writes another `run.json` before it
+/// writes the line about it.
 ///
 /// # Errors
 /// The file could not be read; a journal that is not there is empty.
-pub(super) fn read_as(path: &Path, digests: bool) -> Result<HashMap<TrialId, TrialState>, RunError> {
-    let mut states: HashMap<TrialId, TrialState> = HashMap::new();
-    let mut chain = Chain { begun: digests, ..Chain::default() };
+pub(super) fn read_under(path: &Path, plan: impl FnOnce() -> Plan) -> Result<States, RunError> {
     if !path.exists() {
-        return Ok(states);
+        return Ok(States::default());
     }
-    let bytes = regular::read(path).map_err(RunError::io("read the journal", path))?;
-    for (number, text) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
-        let Ok(line) = serde_json::from_slice::<JournalLine>(text) else { continue };
-        let holds = chain.holds(text);
-        let state = states
-            .entry(TrialId { case: line.case, harness: line.harness, arm: line.model, trial: line.trial })
-            .or_default();
+    let text = regular::read(path).map_err(RunError::io("read the journal", path))?;
+    Ok(Reader::of(&text, &plan()).states)
+}
+
+/// Reads a journal line by line.
+struct Reader {
+    states: States,
+    chain: Chain,
+    /// The digest of `run.json` that the last line has.
+    plan: Option<String>,
+}
+
+impl Reader {
+    fn of(text: &[u8], plan: &Plan) -> Self {
+        let chain = Chain { begun: plan.digests, ..Chain::default() };
+        let mut reader = Self { states: States::default(), chain, plan: None };
+        let mut first = true;
+        for (number, text) in (1..).zip(text.split(|byte| *byte == b'\n')) {
+            if let Ok(line) = serde_json::from_slice::<JournalLine>(text) {
+                // Only a version that writes `digests: true`, too, begins a run with such a line.
+                if first
+                    && !plan.digests
+                    && plan.digest.is_some()
+                    && line.plan.is_none()
+                    && without_digest(text).is_some()
+                {
+                    reader.states.distrust = Some(DIGESTS_REMOVED.to_owned());
+                }
+                first = false;
+                reader.line(number, text, line, plan.digests);
+            } else if let Ok(line) = serde_json::from_slice::<PlanLine>(text) {
+                reader.planned(text, line);
+            }
+        }
+        if reader.plan.as_ref().is_some_and(|told| !plan.is(told)) {
+            reader.states.distrust = Some(PLAN_CHANGED.to_owned());
+        }
+        if let Some(why) = &reader.states.distrust {
+            reader.states.trials.values_mut().for_each(|state| state.doubt(why));
+        }
+        reader
+    }
+
+    /// Takes a line about `run.json`. One that does not go on from what is known changes nothing, so that the next line
+    /// shows the difference.
+    fn planned(&mut self, text: &[u8], line: PlanLine) {
+        if self.chain.holds_beside(text) && self.plan.as_ref().is_none_or(|known| *known == line.replaces) {
+            self.plan = Some(line.plan);
+        }
+    }
+
+    fn line(&mut self, number: usize, text: &[u8], line: JournalLine, digests: bool) {
+        let was_begun = self.chain.begun;
+        let holds = self.chain.holds(text);
+        if !holds && !was_begun {
+            // The first line with a digest rests on one that is not there: those before it had some, too.
+            self.states.trials.values_mut().for_each(|state| state.doubt(DIGESTS_REMOVED));
+        }
+        if let Some(plan) = line.plan.as_ref().filter(|_| holds) {
+            if self.plan.as_ref().is_some_and(|known| known != plan) {
+                // What was judged before was judged by another plan, and no engine wrote this one.
+                self.states.trials.values_mut().for_each(|state| state.doubt(PLAN_CHANGED));
+            }
+            self.plan = Some(plan.clone());
+        }
+        let id = TrialId { case: line.case, harness: line.harness, arm: line.model, trial: line.trial };
+        let state = self.states.trials.entry(id).or_default();
         if line.event == JournalEvent::Started && state.is_done() {
             state.errored = 0;
         }
         state.attempts = state.attempts.max(line.attempt);
         if line.event == JournalEvent::Started {
             state.open = true;
-            continue;
+            return;
         }
         let was_open = std::mem::take(&mut state.open);
         let distrust = if !holds {
@@ -259,7 +442,7 @@ pub(super) fn read_as(path: &Path, digests: bool) -> Result<HashMap<TrialId, Tri
             (Some(verdict), None) => verdict,
             // A verdict that was taken out of its line must not bring back an earlier one.
             (None, Some(_)) if line.attempt > state.attempt => Verdict::Errored,
-            (None, _) => continue,
+            (None, _) => return,
         };
         state.finished = Some(verdict);
         state.attempt = line.attempt;
@@ -270,5 +453,4 @@ pub(super) fn read_as(path: &Path, digests: bool) -> Result<HashMap<TrialId, Tri
         }
         (state.digest, state.distrust) = (line.digest, distrust);
     }
-    Ok(states)
 }

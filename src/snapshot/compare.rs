@@ -109,6 +109,8 @@ pub struct PassedOver {
     pub why: String,
     /// Whether that is because there is nothing of it to be seen.
     pub shows_nothing: bool,
+    /// Whether that is because somebody changed what was judged.
+    pub changed: bool,
 }
 
 impl Cell {

@@ -116,6 +116,7 @@ fn a_run_that_names_paths_elsewhere_has_nothing_written_there() {
     let project = Project::new();
     project.case("a", "graders: [{stop: {reason: [end_turn]}}]", "steps: [{say: done}]");
     project.evals(&["run"]).exits(0);
+    project.without_digests(&project.run_folder());
     let elsewhere = tempfile::tempdir().unwrap();
     let cases = elsewhere.path().join("cases");
     std::fs::create_dir(&cases).unwrap();

@@ -101,6 +101,7 @@ fn goes_on(path: &Path, input: &[u8], before: &States) -> Result<(), String> {
         verdict: Some(Verdict::Pass),
         retry: false,
         digest: None,
+        plan: None,
     };
     Journal::open(path).and_then(|journal| journal.write(&more)).map_err(|error| error.to_string())?;
     let after = journal::read(path).map_err(|error| error.to_string())?;

@@ -21,6 +21,15 @@ fn summary(project: &Project) -> Value {
     project.evals(&["report", "--format", "json"]).exits(0).json()
 }
 
+fn rewrite_plan(project: &Project, change: impl Fn(&mut Value)) {
+    let path = format!("{}/run.json", project.run_folder());
+    let mut record: Value = serde_json::from_str(&project.read(&path)).unwrap();
+    change(&mut record);
+    project.write(&path, &record.to_string());
+}
+
+const PLAN: &str = "run.json was changed after the trial was judged";
+
 /// Turns the stored failure into a pass.
 fn forge(project: &Project) -> Value {
     let mut result = project.result(TRIAL);
@@ -156,6 +165,12 @@ fn a_trial_that_run_json_skips_afterwards_is_told() {
     let mut record: Value = serde_json::from_str(&project.read(&path)).unwrap();
     record["trials"][0]["skip"] = json!("not today");
     project.write(&path, &record.to_string());
+    does_not_count(&project, PLAN);
+    // Also in a run of a version whose journal does not name `run.json`.
+    rewrite_plan(&project, |record| _ = record["trials"][0].as_object_mut().unwrap().remove("skip"));
+    project.without_digests(&project.run_folder());
+    assert_eq!(summary(&project)["summary"]["fail"], 1);
+    rewrite_plan(&project, |record| record["trials"][0]["skip"] = json!("not today"));
     does_not_count(&project, "run.json says that it was skipped");
 }
 
@@ -202,11 +217,11 @@ fn a_verdict_that_was_taken_out_of_its_line_brings_back_no_earlier_one() {
     project.case("a", FAILS, "");
     project.evals(&["run", "--resume", "latest", "--changed", "rerun"]).exits(1);
     rewrite_journal(&project, |mut all| {
-        let last = all.last_mut().unwrap();
+        let last = all.iter_mut().rfind(|line| line.contains("finished")).unwrap();
         *last = last.replace(r#","verdict":"fail""#, "");
         all
     });
-    does_not_count(&project, "line 4 of journal.jsonl was changed");
+    does_not_count(&project, "of journal.jsonl was changed");
 }
 
 #[test]
@@ -281,17 +296,7 @@ fn files_that_lie_in_a_trial_before_it_begins_are_no_attempt() {
 fn a_run_without_digests_is_read_and_a_verdict_that_differs_in_it_does_not_count() {
     let project = failed();
     let folder = project.run_folder();
-    let without = |text: &str, keys: &[&str]| {
-        let mut value: Value = serde_json::from_str(text).unwrap();
-        value.as_object_mut().unwrap().retain(|key, _| !keys.contains(&key.as_str()));
-        value.to_string()
-    };
-    rewrite_journal(&project, |all| all.iter().map(|line| without(line, &["chain", "digest"])).collect());
-    for (file, key) in
-        [(format!("{folder}/run.json"), "digests"), (format!("{folder}/trials/{TRIAL}/result.json"), "files")]
-    {
-        project.write(&file, &without(&project.read(&file), &[key]));
-    }
+    project.without_digests(&folder);
     fs::remove_file(project.path(&format!("{folder}/results.jsonl"))).unwrap();
     assert_eq!(summary(&project)["summary"]["fail"], 1);
     fs::remove_file(project.path(&format!("{folder}/results.jsonl"))).unwrap();
@@ -317,4 +322,179 @@ fn a_trace_that_was_changed_is_judged_by_nobody() {
     let again = project.evals(&["grade", "latest", "--format", "json"]).exits(3).json();
     assert_eq!(again["summary"]["ungraded"], 1, "{again}");
     assert!(again["results"][0]["warnings"].to_string().contains("its trace.jsonl was changed"), "{again}");
+}
+
+/// One trial passes and one fails, and the case asks for all.
+fn one_of_two() -> Project {
+    let project = project("true");
+    let mark = project.path("mark").display().to_string();
+    project.write("agent.sh", &format!("if test -e '{mark}'; then echo no; else touch '{mark}'; echo ok; fi\n"));
+    project.case("a", "trials: 2\ngraders: [{output: {equals: ok}}]", "");
+    project.case("b", "requires: {tracing: true}", "");
+    project.evals(&[&RUN[..], &["--jobs", "1"]].concat()).exits(1);
+    assert_eq!(summary(&project)["summary"]["pass"], 1);
+    project
+}
+
+#[track_caller]
+fn all_errored(project: &Project, results: usize) {
+    let report = summary(project);
+    assert_eq!(report["exit_code"], 3, "{report}");
+    assert_eq!(report["summary"]["errored"], results, "{report}");
+    for result in report["results"].as_array().unwrap() {
+        assert_eq!(
+            (&result["error"]["category"], result["warnings"][0]["code"].as_str()),
+            (&json!("internal"), Some("not_as_judged"))
+        );
+        assert!(result["error"]["message"].as_str().unwrap().contains(PLAN), "{result}");
+    }
+}
+
+#[test]
+fn a_plan_that_was_changed_after_its_trials_were_judged_is_not_believed() {
+    type Change = fn(&mut Value);
+    let changes: [(Change, usize); 5] = [
+        (|record| record["cases"][0]["pass"] = json!("any"), 3),
+        (|record| record["cases"][0]["threshold"] = json!(0.0), 3),
+        (|record| _ = record["trials"].as_array_mut().unwrap().remove(1), 2),
+        (|record| record["digests"] = json!(false), 3),
+        (|record| record["replaces"] = json!("0".repeat(64)), 3),
+    ];
+    let project = one_of_two();
+    let path = format!("{}/run.json", project.run_folder());
+    let honest = project.read(&path);
+    assert!(!honest.contains("replaces"), "{honest}");
+    for (change, errored) in changes {
+        rewrite_plan(&project, change);
+        all_errored(&project, errored);
+        let ran = project.evals(&["report", "--format", "json"]).exits(0);
+        assert!(!ran.err.contains("results.jsonl"), "only run.json was changed: {}", ran.err);
+        project.evals(&["show", "latest", "a"]).says(PLAN);
+        project.evals(&["grade", "latest"]).exits(3).says(PLAN);
+        let refused = project.evals(&["baseline", "set"]);
+        assert!(refused.code != 0, "{refused:?}");
+        let accepted = project.evals(&["snapshot", "accept"]);
+        assert!(accepted.code != 0, "{accepted:?}");
+        accepted.says("was changed after it was judged");
+        // White space says nothing.
+        project.write(&path, &serde_json::from_str::<Value>(&honest).unwrap().to_string());
+        project.write(&path, &honest);
+        assert_eq!(summary(&project)["summary"]["pass"], 1);
+        for run in project.runs().into_iter().skip(1) {
+            fs::remove_dir_all(project.path(&format!(".evals/runs/{run}"))).unwrap();
+        }
+    }
+    // Without any trial that was judged there is nothing to show.
+    rewrite_plan(&project, |record| record["trials"] = json!([]));
+    project.evals(&["report"]).exits(2).says("run.json was changed").says("put back a copy");
+}
+
+#[test]
+fn a_changed_plan_stays_unbelieved_when_the_run_goes_on_with_it() {
+    let project = one_of_two();
+    rewrite_plan(&project, |record| {
+        record["cases"][0]["pass"] = json!("any");
+        let mut more = record["trials"][1].clone();
+        more["trial"] = json!(3);
+        record["trials"].as_array_mut().unwrap().insert(2, more);
+    });
+    project.evals(&["run", "--resume", "latest"]).exits(3).says(PLAN);
+    let report = summary(&project);
+    assert_eq!(
+        report["summary"],
+        json!({"pass": 0, "fail": 1, "ungraded": 0, "errored": 2, "skipped": 1, "not_run": 0})
+    );
+    project.evals(&["run", "--resume", "latest", "--fail-under", "0.1"]);
+    assert_eq!(summary(&project)["summary"]["errored"], 2, "an honest rewrite makes it no better");
+    // What is run again is judged by the plan that is there.
+    project.evals(&["run", "--resume", "latest", "--rerun", "errored"]).exits(1);
+    assert_eq!(summary(&project)["summary"]["errored"], 0);
+}
+
+#[test]
+fn a_plan_that_the_engine_wrote_anew_is_believed_and_no_other() {
+    let project = one_of_two();
+    let folder = project.run_folder();
+    let (path, journal) = (format!("{folder}/run.json"), format!("{folder}/journal.jsonl"));
+    let first = project.read(&path);
+    let passed = |project: &Project| summary(project)["summary"]["pass"] == 1;
+    for (number, score) in [(1, "0.9"), (2, "0.8")] {
+        project.evals(&["run", "--resume", "latest", "--fail-under", score]).exits(1);
+        assert!(passed(&project));
+        let planned = project.journal().into_iter().filter(|line| line["event"] == "planned").count();
+        assert_eq!(planned, number, "{}", project.read(&journal));
+        // An engine that was killed between the two has not written the last line.
+        let lines = project.read(&journal);
+        let (before, _) = lines.trim_end().rsplit_once('\n').unwrap();
+        project.write(&journal, &format!("{before}\n"));
+        assert!(passed(&project));
+        project.evals(&["run", "--resume", "latest"]).exits(1);
+        assert_eq!(project.journal().len(), lines.lines().count());
+        assert!(passed(&project));
+        rewrite_plan(&project, |record| record["cases"][0]["pass"] = json!("any"));
+        all_errored(&project, 3);
+        let mut honest: Value = serde_json::from_str(&project.read(&path)).unwrap();
+        honest["cases"][0]["pass"] = json!("all");
+        project.write(&path, &honest.to_string());
+        assert!(passed(&project));
+    }
+    // The plan before is not the one that counts.
+    project.write(&path, &first);
+    all_errored(&project, 3);
+}
+
+#[test]
+fn digests_that_were_taken_away_do_not_make_a_run_an_old_one() {
+    let project = failed();
+    forge(&project);
+    rewrite_journal(&project, |all| {
+        let without = |line: &String| {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            line.as_object_mut().unwrap().retain(|key, _| !["chain", "digest", "plan"].contains(&key.as_str()));
+            if line["event"] == "finished" {
+                line["verdict"] = json!("pass");
+            }
+            line.to_string()
+        };
+        all.iter().map(without).collect()
+    });
+    rewrite_plan(&project, |record| record["digests"] = json!(false));
+    does_not_count(&project, "its journal line has none");
+    // Or from the first lines alone, in a run of a version whose lines do not name `run.json`.
+    let project = one_of_two();
+    rewrite_plan(&project, |record| _ = record.as_object_mut().unwrap().remove("digests"));
+    rewrite_journal(&project, |all| {
+        let mut last = String::new();
+        let mut out = Vec::new();
+        for (number, line) in all.iter().enumerate() {
+            let mut line: serde_json::Map<String, Value> = serde_json::from_str(line).unwrap();
+            line.retain(|key, _| !["chain", "plan"].contains(&key.as_str()));
+            let body = Value::Object(line).to_string();
+            last = blake3::hash(format!("{last}{body}").as_bytes()).to_hex().to_string()[..32].to_owned();
+            let chained = format!("{},\"chain\":\"{last}\"}}", body.strip_suffix('}').unwrap());
+            out.push(if number < 2 { body } else { chained });
+        }
+        out
+    });
+    let report = summary(&project);
+    assert_eq!((&report["summary"]["pass"], &report["summary"]["errored"]), (&json!(0), &json!(1)), "{report}");
+    assert!(report.to_string().contains("digests were removed"), "{report}");
+}
+
+#[test]
+fn a_snapshot_is_not_accepted_from_a_trace_that_was_changed() {
+    let project = failed();
+    let path = format!("{}/trials/{TRIAL}/trace.jsonl", project.run_folder());
+    project.write(&path, &project.read(&path).replace("ok", "no"));
+    for command in ["accept", "check"] {
+        for of in [&["latest"][..], &[&*path, "--case", "cases/a.yaml"]] {
+            let ran = project.evals(&[&["snapshot", command][..], of].concat());
+            assert_eq!(ran.code, if command == "accept" { 2 } else { 3 }, "{ran:?}");
+            ran.says("has a trace that was changed after it was judged");
+        }
+    }
+    project.evals(&["show", &path]).exits(0).says("the trace is not the one that was judged");
+    assert!(!project.path("cases/a.snapshots").exists());
+    // The results stand by themselves.
+    assert_eq!(summary(&project)["summary"]["fail"], 1);
 }

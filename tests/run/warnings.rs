@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::again::{RUN, only, project};
-use crate::project::{Project, lines};
+use crate::project::Project;
 
 const STRICT: &str = "workspace: {copy: fix, protect: [tests/**, build/**], protect-strict: true}\n\
                       graders: [{output: {equals: ok}}]";
@@ -22,20 +22,11 @@ fn strict() -> Project {
 /// Changes the warnings of the stored result, in a run as versions wrote it that kept no digests.
 fn rewrite(project: &Project, change: impl Fn(&mut Value)) {
     let folder = project.run_folder();
+    project.without_digests(&folder);
     let mut result = project.result(TRIAL);
-    result.as_object_mut().unwrap().remove("files");
     result["warnings"].as_array_mut().unwrap().iter_mut().for_each(change);
     project.write(&format!("{folder}/trials/{TRIAL}/result.json"), &result.to_string());
     project.write(&format!("{folder}/results.jsonl"), &format!("{result}\n"));
-    let mut journal = String::new();
-    for mut line in lines(&project.read(&format!("{folder}/journal.jsonl"))) {
-        line.as_object_mut().unwrap().retain(|key, _| key != "digest" && key != "chain");
-        journal.push_str(&format!("{line}\n"));
-    }
-    project.write(&format!("{folder}/journal.jsonl"), &journal);
-    let mut record: Value = serde_json::from_str(&project.read(&format!("{folder}/run.json"))).unwrap();
-    record.as_object_mut().unwrap().remove("digests");
-    project.write(&format!("{folder}/run.json"), &record.to_string());
 }
 
 #[test]

@@ -192,6 +192,27 @@ impl Project {
         lines(&self.of_trial(trial, "trace.jsonl"))
     }
 
+    /// Makes a run one that a version wrote which kept no digests.
+    pub fn without_digests(&self, folder: &str) {
+        let without = |text: &str, keys: &[&str]| {
+            let keep = |mut value: Value| {
+                value.as_object_mut().unwrap().retain(|key, _| !keys.contains(&key.as_str()));
+                format!("{value}\n")
+            };
+            serde_json::Deserializer::from_str(text).into_iter().map(|value| keep(value.unwrap())).collect::<String>()
+        };
+        for path in self.files(folder).into_keys() {
+            let keys: &[&str] = match path.rsplit('/').next() {
+                Some("run.json") => &["digests", "replaces"],
+                Some("journal.jsonl") => &["chain", "digest", "plan"],
+                Some("result.json" | "results.jsonl") => &["files"],
+                _ => continue,
+            };
+            let path = format!("{folder}/{path}");
+            self.write(&path, &without(&self.read(&path), keys));
+        }
+    }
+
     #[track_caller]
     pub fn journal(&self) -> Vec<Value> {
         lines(&self.read(&format!("{}/journal.jsonl", self.run_folder())))

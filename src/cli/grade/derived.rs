@@ -10,7 +10,7 @@ use crate::result::TrialResult;
 use crate::run::RunError;
 use crate::run::folder::RunFolder;
 use crate::run::integrity;
-use crate::run::journal::{Journal, JournalEvent, JournalLine};
+use crate::run::journal::{JournalEvent, JournalLine};
 use crate::whole_file::{put_in_place, sync_folder, write_part};
 
 /// What of a trial a derived run has, too.
@@ -48,7 +48,7 @@ fn write_in(folder: &RunFolder, plan: &Plan, judged: Vec<TrialResult>) -> Result
     }
     // Each folder once, and before the journal says that its trials are done.
     named.iter().try_for_each(|folder| sync_folder(folder))?;
-    Journal::open(&folder.journal())?.write_all(&lines)?;
+    folder.open_journal()?.write_all(&lines)?;
     let mut judged =
         plan.works.iter().map(|work| work.trial.id()).zip(judged).collect::<Vec<_>>().into_iter().peekable();
     let mut results = Vec::new();
@@ -92,5 +92,6 @@ fn line(plan: &Plan, work: &Work, result: &TrialResult, event: JournalEvent) -> 
         verdict: (event == JournalEvent::Finished).then_some(result.verdict),
         retry: false,
         digest: (event == JournalEvent::Finished).then(|| integrity::digest_of(result)),
+        plan: None,
     }
 }

@@ -77,6 +77,11 @@ pub fn carry_out(args: &RunArgs, prepared: &mut Prepared, runtime: &Runtime) -> 
         // The budget is that of all stages together; the runner itself knows what was spent before.
         options.max_time = options.max_time.map(|Time(time)| Time(time.saturating_sub(begun.elapsed())));
         let ran = runtime.block_on(super::carry_out(args, prepared, options, interrupt.clone()))?;
+        if prepared.folder.settle_record().map_err(|error| CliError::from(error).after_the_start())? {
+            terminal::note(format_args!(
+                "warning: somebody changed run.json while the run went on; it was written again"
+            ));
+        }
         if prepared.record.options.looks.is_none() || prepared.record.derived_from.is_some() || ran.interrupted {
             return Ok(ran);
         }
@@ -109,7 +114,7 @@ fn grown(prepared: &mut Prepared) -> Result<bool, CliError> {
     terminal::note(format_args!("--trials auto: not clear after {of_each}; going on to {next}"));
     grow(&mut prepared.record, next);
     prepared.redo.clear();
-    prepared.folder.write_record(&prepared.record)?;
+    prepared.folder.write_record(&mut prepared.record)?;
     Ok(true)
 }
 
@@ -153,7 +158,7 @@ fn out_of_budget(prepared: &mut Prepared, mut ran: Ran) -> Result<Ran, CliError>
     let done = |trial: &TrialRecord| states.get(&trial.id()).is_some_and(|state| state.finished.is_some());
     prepared.record.trials.retain(|trial| trial.trial <= first || done(trial));
     if prepared.record.trials.len() < before {
-        prepared.folder.write_record(&prepared.record)?;
+        prepared.folder.write_record(&mut prepared.record)?;
         let why = ran.why.clone().unwrap_or_else(|| "the budget is spent".to_owned());
         let fewest = plural(fewest(&prepared.record) as usize, "trial");
         terminal::note(format_args!("--trials auto: {why}; it ends with {fewest} or more of each case"));

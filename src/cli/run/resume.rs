@@ -44,6 +44,8 @@ pub enum Rerun {
 /// Opens a run and reads again what it was made from.
 pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
     let mut run = folder::find(&args.folder.runs, name)?;
+    // What another engine is still writing is not what this one goes on with.
+    run.lock()?;
     let mut record = run.record()?;
     if record.graded {
         let from = record.derived_from.as_ref().map(|from| format!("; go on with run {from}, which it was made from"));
@@ -53,7 +55,6 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
             from.unwrap_or_default()
         )));
     }
-    run.lock()?;
     let harnesses: Vec<String> = record.harnesses.iter().map(|harness| harness.origin_or_name()).collect();
     let cases: Vec<_> = record.cases.iter().map(|case| (case.path.clone(), case.id.clone())).collect();
     let mut inputs = inputs::read_again(&cases, &harnesses)?;
@@ -132,7 +133,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     }
     record_judged_by(&mut record, &inputs.cases, args.snapshot)?;
     if record != before && !args.dry_run {
-        run.write_record(&record)?;
+        run.write_record(&mut record)?;
     }
     Ok(ready(run, record, inputs, interaction, redo))
 }

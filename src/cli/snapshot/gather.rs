@@ -21,6 +21,9 @@ use crate::trace::jsonl::Reader;
 use crate::trace::{Body, Header, StopReason};
 use crate::verdict::Verdict;
 
+/// Why a trial has no Shape whose Trace somebody changed.
+const TRACE_CHANGED: &str = "has a trace that was changed after it was judged";
+
 /// A cell, with what is accepted for it.
 pub struct Placed {
     /// The cell.
@@ -94,13 +97,14 @@ pub fn of_run(
         let state = states.get(&trial.id());
         let shape = match state.and_then(|state| Some((state, state.finished?))) {
             None => Err(Unread::of("was not run to its end")),
+            Some((state, _)) if state.distrust.is_some() => Err(Unread::changed("was changed after it was judged")),
             Some((_, Verdict::Errored)) => Err(Unread::of("was errored")),
             Some((state, _)) => {
                 let at = run.counting_attempt(trial, state)?;
                 let result = run.result_of(trial, state)?;
                 match integrity::changed_file(&at, "trace.jsonl", &result) {
-                    _ if result.is_not_as_judged() => Err(Unread::of("was changed after it was judged")),
-                    Some(_) => Err(Unread::of("has a trace that was changed after it was judged")),
+                    _ if result.is_not_as_judged() => Err(Unread::changed("was changed after it was judged")),
+                    Some(_) => Err(Unread::changed(TRACE_CHANGED)),
                     None => read(&at.join("trace.jsonl"), &case.snapshot),
                 }
             }
@@ -143,7 +147,11 @@ pub fn of_traces(
         let own = of_traces::manifest(&header, catalog.as_ref()).name;
         let harness = harness.map_or(own, str::to_owned);
         let cell = cell(&mut cells, case, &harness, header.model.requested.as_deref());
-        match read(&copy, &case.snapshot) {
+        let shape = match from.as_deref().and_then(integrity::changed_trace) {
+            Some(_) => Err(Unread::changed(TRACE_CHANGED)),
+            None => read(&copy, &case.snapshot),
+        };
+        match shape {
             Ok(shape) => cell.shapes.push((shown.to_owned(), shape)),
             Err(unread) => cell.passed_over.push(unread.named(shown.to_owned())),
         }
@@ -167,15 +175,21 @@ fn cell<'a>(cells: &'a mut Vec<Cell>, case: &Case, harness: &str, model: Option<
 struct Unread {
     why: String,
     shows_nothing: bool,
+    changed: bool,
 }
 
 impl Unread {
     fn of(why: &str) -> Self {
-        Self { why: why.to_owned(), shows_nothing: false }
+        Self { why: why.to_owned(), shows_nothing: false, changed: false }
+    }
+
+    /// Of a trial that is not what was judged.
+    fn changed(why: &str) -> Self {
+        Self { changed: true, ..Self::of(why) }
     }
 
     fn named(self, name: String) -> PassedOver {
-        PassedOver { name, why: self.why, shows_nothing: self.shows_nothing }
+        PassedOver { name, why: self.why, shows_nothing: self.shows_nothing, changed: self.changed }
     }
 }
 
@@ -196,7 +210,7 @@ fn read(trace: &Path, settings: &SnapshotSettings) -> Result<Shape, Unread> {
     match (stop, shows_nothing(&header, settings)) {
         (None, _) => Err(Unread::of("has a trace without an end")),
         (Some(StopReason::Error | StopReason::Crashed), _) => Err(Unread::of("ended in an error")),
-        (Some(_), Some(why)) => Err(Unread { why: why.to_owned(), shows_nothing: true }),
+        (Some(_), Some(why)) => Err(Unread { shows_nothing: true, ..Unread::of(why) }),
         (Some(_), None) => Ok(watching.shape(&header, settings)),
     }
 }
