@@ -26,6 +26,8 @@ pub struct Account {
     requests: HashMap<String, usize>,
     /// About how many bytes it holds.
     held: usize,
+    /// Calls that the engine ended, and not the agent.
+    cut: u64,
 }
 
 /// An account that would hold more bytes than this holds nothing: a session without end must not fill the memory.
@@ -35,6 +37,14 @@ impl Account {
     /// Why it cannot be judged by, if it cannot: it would have been too large.
     pub fn too_large(&self) -> Option<String> {
         (self.held > MOST_HELD).then(|| format!("the trace holds more of it than {} MiB", MOST_HELD >> 20))
+    }
+
+    /// Returns why its calls cannot be judged by, if so: how the agent ended some of them is unknown, and the account says
+    /// `unfinished` of each.
+    pub fn unknown_ends(&self) -> Option<String> {
+        let calls = if self.cut == 1 { "call" } else { "calls" };
+        let cut = self.cut;
+        (cut > 0).then(|| format!("because the engine ended {cut} {calls} before the agent said how they ended"))
     }
 
     /// Counts what it holds now. Once there is too much it lets go of everything.
@@ -86,6 +96,7 @@ impl Account {
         if self.held > MOST_HELD {
             return;
         }
+        self.cut += u64::from(call.is_cut);
         let kind = call.call.kind.word();
         let mut told = json!({
             "call": call.call.call, "seq": call.seq, "step": call.call.step, "kind": kind,

@@ -174,6 +174,9 @@ impl ExprJudge {
         if let Some(why) = account.too_large() {
             return Grade::ungraded(format!("{shown} could not be judged: {why}"));
         }
+        if let Some(why) = account.unknown_ends() {
+            return Grade::ungraded(format!("{shown} could not be judged, {why}"));
+        }
         let seen = evidence.header.capabilities;
         let (calls, messages) = (Value::Array(account.calls), Value::Array(account.messages));
         let (permissions, output) = (Value::Array(account.permissions), Value::from(evidence.output));

@@ -115,6 +115,9 @@ impl Script {
         if let Some(why) = account.too_large() {
             return Err(format!("{shown} was not run: {why}"));
         }
+        if let Some(why) = account.unknown_ends() {
+            return Err(format!("{shown} could not be judged, {why}"));
+        }
         let shell = shell_for(evidence, files);
         let input = input(evidence, account).to_string().into_bytes();
         let ran = shell.run(&command, Some(input), self.timeout.0).await;

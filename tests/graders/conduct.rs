@@ -87,6 +87,18 @@ fn calls_that_the_engine_ended_early_are_unknown() {
             ("rules: [eventually: {command: make test}]", Ungraded("did not show")),
             ("rules: [never: {command: make test}]", Fail(0.0, &[0], "")),
             ("trajectory: {mode: in-order, expected: [{command: make test}]}", Ungraded("")),
+            (
+                r#"expr: {cel: "calls.all(call, call.status != 'error' || call.input.command == 'make')"}"#,
+                Ungraded("could not be judged, because the engine ended 1 call before the agent said how"),
+            ),
+            ("expr: {cel: 'size(calls) > 9'}", Ungraded("the engine ended 1 call")),
+            // What does not look at calls is known.
+            ("expr: {cel: 'size(messages) == 0'}", Pass(&[])),
+            ("expr: {cel: \"stop.reason == 'end_turn'\"}", Pass(&[])),
+            (
+                r#"script: {run: ["sh", "-c", "echo '{\"passed\": true}'"]}"#,
+                Ungraded("could not be judged, because the engine ended 1 call before the agent said how"),
+            ),
         ],
     );
 }
