@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::case::{Case, WorkspaceSource};
 use crate::harness::login::named_in_files;
-use crate::harness::{Home, Manifest, login_secrets};
+use crate::harness::login_secrets::{self, Unread};
+use crate::harness::{Home, Manifest};
 use crate::own_environment::is_allowed;
 use crate::sandbox::TEMPORARY;
 use crate::secrets::servers::named_values;
@@ -181,21 +182,36 @@ pub fn isolate_graders(env: &mut BTreeMap<String, String>, home: &Path) {
 
 /// Returns a masker for what is secret in the engine's environment, in the agent's, in what the case gives, and in the login
 /// files that the agent's home gets a copy of.
+///
+/// # Errors
+/// A login file is there and cannot be read, so its secrets would not be masked.
 pub fn masker(
     engine: &BTreeMap<String, String>,
     agent: &BTreeMap<String, String>,
     manifest: &Manifest,
     given: &[(String, String)],
-) -> Masker {
+) -> Result<Masker, Unread> {
+    let (masker, unread) = masker_of_what_is_known(engine, agent, manifest, given);
+    unread.map_or(Ok(masker), Err)
+}
+
+/// Returns the same masker without the secrets of login files that cannot be read, and the first of those files: for what
+/// the engine says where no agent is run.
+pub fn masker_of_what_is_known(
+    engine: &BTreeMap<String, String>,
+    agent: &BTreeMap<String, String>,
+    manifest: &Manifest,
+    given: &[(String, String)],
+) -> (Masker, Option<Unread>) {
     let all = engine.iter().chain(agent).map(|(name, value)| (name.as_str(), value.as_str()));
     let given = given.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let home = user_home(engine);
-    let in_files = login_secrets::in_login_files(manifest, home.as_deref());
-    let in_files = in_files.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let found = login_secrets::in_login_files(manifest, home.as_deref());
+    let in_files = found.secrets.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let mut named = manifest.env.secret.clone();
     named.extend(named_in_files(manifest, home.as_deref()));
     named.extend(in_files.clone().map(|(name, _)| name.to_owned()));
-    Masker::of_env(all.chain(given).chain(in_files), &named)
+    (Masker::of_env(all.chain(given).chain(in_files), &named), found.unread)
 }
 
 /// Returns the named values that a case holds beside its environment: what its MCP servers get, and the credentials in the
@@ -307,7 +323,10 @@ mod tests {
             ("OTHER", "x"),
         ]);
         assert_eq!(env, expected);
-        assert_eq!(masker(&engine, &env, &manifest, &[]).mask("a secret-value b"), "a [redacted:MY_API_KEY] b");
+        assert_eq!(
+            masker(&engine, &env, &manifest, &[]).unwrap().mask("a secret-value b"),
+            "a [redacted:MY_API_KEY] b"
+        );
     }
 
     #[test]

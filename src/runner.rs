@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -154,7 +155,9 @@ fn spent_before(run: &Run<'_>) -> Result<f64, RunError> {
     let mut spent = 0.0;
     for trial in run.trials {
         let folder = run.folder.trial_of(trial)?;
-        let earlier = fs::read_dir(folder.join("attempts")).into_iter().flatten().flatten().map(|entry| entry.path());
+        let attempts = folder.join("attempts");
+        // What a link leads to is no attempt.
+        let earlier = if attempts.is_symlink() { Vec::new() } else { entries(&attempts)? };
         for folder in std::iter::once(folder).chain(earlier) {
             let result = read_json::<TrialResult>(&folder.join("result.json"));
             if let Ok(result) = result {
@@ -321,15 +324,16 @@ fn keep_earlier_attempt(folder: &Path, number: u32) -> Result<Option<Warning>, R
     if attempts.is_symlink() || earlier == 0 {
         foreign.take(&attempts)?;
     }
-    for path in entries(&attempts) {
+    let has_result = entries(folder)?.iter().any(|it| is_result(it));
+    for path in entries(&attempts)? {
         // One that was put aside before its follower was begun lies there already.
-        let again = path == attempts.join(earlier.to_string()) && entries(folder).iter().any(|it| is_result(it));
+        let again = path == attempts.join(earlier.to_string()) && has_result;
         if !is_attempt(&path) || again {
             foreign.take(&path)?;
         }
     }
     let left: Vec<_> =
-        entries(folder).into_iter().filter(|path| !path.ends_with("attempts") && !is_aside(path)).collect();
+        entries(folder)?.into_iter().filter(|path| !path.ends_with("attempts") && !is_aside(path)).collect();
     let kept = attempts.join(earlier.to_string());
     for path in left {
         if earlier == 0 {
@@ -347,10 +351,15 @@ fn keep_earlier_attempt(folder: &Path, number: u32) -> Result<Option<Warning>, R
     Ok(foreign.warning())
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let mut entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+/// The paths in a folder, sorted; none where there is no such folder.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, RunError> {
+    let found = match fs::read_dir(folder) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+        found => found.and_then(|found| found.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()),
+    };
+    let mut entries = found.map_err(RunError::io("list", folder))?;
     entries.sort();
-    entries
+    Ok(entries)
 }
 
 fn is_result(path: &Path) -> bool {
@@ -485,6 +494,14 @@ impl Budget<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn attempts_that_cannot_be_listed_are_not_taken_for_none() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(entries(&root.path().join("gone")).unwrap().is_empty());
+        let error = entries(&root.path().join("x".repeat(300))).unwrap_err().to_string();
+        assert!(error.starts_with("could not list "), "{error}");
+    }
 
     #[tokio::test]
     async fn a_mistake_of_the_engine_ends_one_trial() {

@@ -266,7 +266,8 @@ pub fn internal_error(engine: &Engine, attempt: &Attempt, error: &TrialError) ->
 /// What is masked before the agent's environment is known.
 fn masker_before(engine: &Engine, attempt: &Attempt) -> Masker {
     let case = &attempt.case;
-    environment::masker(&engine.env, &case.env, &attempt.manifest, &environment::given_by(case))
+    let given = environment::given_by(case);
+    environment::masker_of_what_is_known(&engine.env, &case.env, &attempt.manifest, &given).0
 }
 
 /// Makes a folder and whatever is missing above it, and syncs each folder that got a new name.

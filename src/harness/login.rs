@@ -2,6 +2,8 @@
 //! and what of it is there.
 
 use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -102,7 +104,7 @@ pub fn named_in_files(manifest: &Manifest, user_home: Option<&Path>) -> Vec<Stri
     let Some(user_home) = user_home else { return Vec::new() };
     let mut names: Vec<String> = Vec::new();
     for NamedIn { file, regex } in &manifest.env.named_in {
-        let Some(text) = text_of(&user_home.join(file)) else { continue };
+        let Ok(Some(text)) = text_of(&user_home.join(file)) else { continue };
         let found = regex.0.captures_iter(&text).filter_map(|found| Some(found.get(1)?.as_str().to_owned()));
         names.extend(found.filter(|name| is_variable(name)));
     }
@@ -111,10 +113,28 @@ pub fn named_in_files(manifest: &Manifest, user_home: Option<&Path>) -> Vec<Stri
     names
 }
 
-/// The text of a file that is small enough to be a configuration.
-pub fn text_of(path: &Path) -> Option<String> {
-    let is_small = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= MOST);
-    is_small.then(|| std::fs::read(path).ok()).flatten().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+/// Returns the text of a file that is small enough to be a configuration; nothing for another one, or where none is.
+///
+/// # Errors
+/// The file is there and cannot be read.
+pub fn text_of(path: &Path) -> io::Result<Option<String>> {
+    let small = |meta: Metadata| meta.is_file() && meta.len() <= MOST;
+    if !if_there(path.metadata())?.is_some_and(small) {
+        return Ok(None);
+    }
+    Ok(if_there(std::fs::read(path))?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Returns nothing where the error says that there is no such path.
+///
+/// # Errors
+/// The path is there, or may be.
+pub fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns true if a text can be the name of a variable.

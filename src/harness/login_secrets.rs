@@ -1,12 +1,13 @@
 //! Secrets in the login files that an agent's private home gets a copy of: they are masked like those of variables.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::Value;
 
-use super::login::text_of;
+use super::login::{if_there, text_of};
 use super::{Home, Manifest};
 use crate::secrets::looks_secret;
 
@@ -17,10 +18,27 @@ const MOST: (usize, u32) = (200, 3);
 /// Keys whose values are tokens though their names do not say so.
 const KEYS: [&str; 5] = ["access", "refresh", "bearer", "jwt", "session"];
 
-/// The secrets in the files that are copied from this home: the key in the file, and the value.
-pub fn in_login_files(manifest: &Manifest, user_home: Option<&Path>) -> Vec<(String, String)> {
-    let (Home::Private(private), Some(home)) = (&manifest.home, user_home) else { return Vec::new() };
-    let mut found = Vec::new();
+/// A login file that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("the login file {path} cannot be read, so its secrets could not be masked: {source}")]
+pub struct Unread {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// What was found in the files that are copied from a home.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The secrets: the key in the file, and the value.
+    pub secrets: Vec<(String, String)>,
+    /// The first file that is there and could not be read.
+    pub unread: Option<Unread>,
+}
+
+/// Returns the secrets in the files that are copied from this home.
+pub fn in_login_files(manifest: &Manifest, user_home: Option<&Path>) -> Found {
+    let mut found = Found::default();
+    let (Home::Private(private), Some(home)) = (&manifest.home, user_home) else { return found };
     let mut left = MOST.0;
     for name in &private.copy {
         look(&home.join(name), MOST.1, &mut left, &mut found);
@@ -28,23 +46,29 @@ pub fn in_login_files(manifest: &Manifest, user_home: Option<&Path>) -> Vec<(Str
     found
 }
 
-fn look(path: &Path, depth: u32, left: &mut usize, found: &mut Vec<(String, String)>) {
-    if path.is_dir() && depth > 0 {
-        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-        for entry in entries {
-            look(&entry.path(), depth - 1, left, found);
+fn look(path: &Path, depth: u32, left: &mut usize, found: &mut Found) {
+    if let Err(source) = read(path, depth, left, found) {
+        found.unread.get_or_insert(Unread { path: path.to_owned(), source });
+    }
+}
+
+fn read(path: &Path, depth: u32, left: &mut usize, found: &mut Found) -> io::Result<()> {
+    if depth > 0 && if_there(path.metadata())?.is_some_and(|meta| meta.is_dir()) {
+        for entry in if_there(std::fs::read_dir(path))?.into_iter().flatten() {
+            look(&entry?.path(), depth - 1, left, found);
         }
-        return;
+        return Ok(());
     }
     if *left == 0 {
-        return;
+        return Ok(());
     }
     *left -= 1;
-    let Some(text) = text_of(path) else { return };
+    let Some(text) = text_of(path)? else { return Ok(()) };
     match serde_json::from_str::<Value>(&text) {
-        Ok(value) => in_json(&value, found),
-        Err(_) => in_lines(&text, found),
+        Ok(value) => in_json(&value, &mut found.secrets),
+        Err(_) => in_lines(&text, &mut found.secrets),
     }
+    Ok(())
 }
 
 fn in_json(value: &Value, found: &mut Vec<(String, String)>) {
@@ -109,12 +133,17 @@ mod tests {
         let mut manifest = Manifest::bare(Adapter::Acp);
         let copy = ["a", "c.toml", ".env", "y.yaml", "gone"].map(Into::into).to_vec();
         manifest.home = Home::Private(PrivateHome { copy });
-        let mut found: Vec<String> =
-            in_login_files(&manifest, Some(home.path())).into_iter().map(|(_, value)| value).collect();
+        let all = in_login_files(&manifest, Some(home.path()));
+        assert!(all.unread.is_none(), "{:?}", all.unread);
+        let mut found: Vec<String> = all.secrets.into_iter().map(|(_, value)| value).collect();
         found.sort();
         let wanted =
             ["mistral-0123456789", "refresh-0123456789", "token-0123456789", "toml-0123456789ab", "yaml-0123456789ab"];
         assert_eq!(found, wanted);
-        assert!(in_login_files(&manifest, None).is_empty());
+        assert!(in_login_files(&manifest, None).secrets.is_empty());
+        // A link to itself is there, and no user can read it.
+        std::os::unix::fs::symlink("loop.json", home.path().join("a/deep/loop.json")).unwrap();
+        let unread = in_login_files(&manifest, Some(home.path())).unread.unwrap().to_string();
+        assert!(unread.contains("a/deep/loop.json cannot be read"), "{unread}");
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn after_the_agent(
     let mut warnings = Vec::new();
     let ready = make_ready(workspace).map_err(io("make the workspace ready"))?;
     warnings.extend(ready.warnings());
-    let ignore = Ignore::of(before, &case.workspace.ignore);
+    let ignore = Ignore::of(before, &case.workspace.ignore).map_err(io("read what is ignored"))?;
     let old = Tree::read(before, &ignore).map_err(io("read the state before"))?;
     let new = Tree::read(workspace, &ignore).map_err(io("read the workspace"))?;
     let hide = |bytes: &[u8]| match masker.mask_bytes(bytes) {

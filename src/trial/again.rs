@@ -50,7 +50,11 @@ pub struct Left {
 /// The engine itself failed.
 pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Outcome, TrialError> {
     let case = &attempt.case;
-    let masker = environment::masker(&engine.env, &case.env, &attempt.manifest, &environment::given_by(case));
+    let given = environment::given_by(case);
+    let (masker, unread) = environment::masker_of_what_is_known(&engine.env, &case.env, &attempt.manifest, &given);
+    if let Some(unread) = unread {
+        return Ok(done(without_trace(attempt, left, &unread.to_string()), left, &masker));
+    }
     let Some(trace) = &left.trace else {
         return Ok(done(without_trace(attempt, left, "its trace is gone"), left, &masker));
     };
@@ -389,7 +393,7 @@ async fn rebuilt(
                 Ok(unknown) => unknown,
                 Err(error) => return Ok(Err(error.to_string())),
             };
-            let ignore = Ignore::of(&before, &case.workspace.ignore);
+            let ignore = Ignore::of(&before, &case.workspace.ignore).map_err(io("read what is ignored"))?;
             let now = Tree::read(&workspace, &ignore).map_err(io("read the workspace"))?;
             let put_back = lay_over(&case, &before, &workspace, &now)?;
             Ok(Ok((unknown, put_back, now.ignored_bytes)))

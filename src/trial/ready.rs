@@ -52,7 +52,8 @@ pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Fol
     if scripted.is_some() {
         env = scripted::environment(env, attempt, &placeholders);
     }
-    let masker = Arc::new(environment::masker(&engine.env, &env, &attempt.manifest, &environment::given_by(case)));
+    let masker = environment::masker(&engine.env, &env, &attempt.manifest, &environment::given_by(case));
+    let masker = Arc::new(masker.map_err(|unread| setup(unread.to_string()))?);
     let no_agent = |category, why| Ended::without_agent(attempt, &masker, category, why);
     let before = match unless_interrupted(engine, set_up(engine, attempt, folders, &shell)).await {
         Some(Ok(made)) => made,

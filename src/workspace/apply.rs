@@ -152,7 +152,7 @@ mod tests {
         before(&old);
         copy_folder(&old, &new, false).unwrap();
         after(&new);
-        let ignore = Ignore::of(&old, &[]);
+        let ignore = Ignore::of(&old, &[]).unwrap();
         let tree = |path: &Path| Tree::read(path, &ignore).unwrap();
         let Compared { change: truth, patch, .. } = compare(&tree(&old), &tree(&new), &|_| None).unwrap();
         let pieces = read(&patch).unwrap_or_else(|error| panic!("{error}\n{}", String::from_utf8_lossy(&patch)));

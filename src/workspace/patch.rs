@@ -215,7 +215,7 @@ mod tests {
         before(&old);
         copy_folder(&old, &new, false).unwrap();
         after(&new);
-        let ignore = Ignore::of(&old, &[]);
+        let ignore = Ignore::of(&old, &[]).unwrap();
         let (tree_old, tree_new) = (Tree::read(&old, &ignore).unwrap(), Tree::read(&new, &ignore).unwrap());
         let Compared { change, patch, .. } = compare(&tree_old, &tree_new, &|_| None).unwrap();
         if !patch.is_empty() {
@@ -279,7 +279,7 @@ mod tests {
         sparse(old.join("same"), LARGEST + 1);
         sparse(new.join("same"), LARGEST + 1);
         sparse(new.join("huge"), 1 << 42);
-        let ignore = Ignore::of(&old, &[]);
+        let ignore = Ignore::of(&old, &[]).unwrap();
         let compared =
             compare(&Tree::read(&old, &ignore).unwrap(), &Tree::read(&new, &ignore).unwrap(), &|_| None).unwrap();
         assert_eq!(compared.change.created, ["huge"]);
@@ -314,7 +314,7 @@ mod tests {
         fs::write(dir.join(".gitignore"), "target/\n*.log\n!keep.log\n").unwrap();
         fs::create_dir_all(dir.join("sub/build")).unwrap();
         fs::write(dir.join("sub/.gitignore"), "/build\n").unwrap();
-        let ignore = Ignore::of(dir, &["cache/**".to_owned()]);
+        let ignore = Ignore::of(dir, &["cache/**".to_owned()]).unwrap();
         fs::create_dir_all(dir.join("target")).unwrap();
         fs::create_dir_all(dir.join("cache")).unwrap();
         fs::create_dir_all(dir.join(".git")).unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -47,32 +47,53 @@ pub struct Ignore {
 
 impl Ignore {
     /// The rules of the original folder's own `.gitignore` files, and further globs in the same form.
-    pub fn of(original: &Path, globs: &[String]) -> Self {
+    ///
+    /// # Errors
+    /// A `.gitignore` is there and cannot be read: what it ignores is unknown.
+    pub fn of(original: &Path, globs: &[String]) -> io::Result<Self> {
         let mut builder = GitignoreBuilder::new(original);
         let mut folders = vec![original.to_owned()];
         while let Some(folder) = folders.pop() {
             let file = folder.join(".gitignore");
-            if file.is_file() && folder == original {
-                builder.add(file);
-            } else if let Ok(text) = regular::read_to_string(&file) {
-                let below = folder.strip_prefix(original).unwrap_or(Path::new("")).to_string_lossy().into_owned();
-                for line in text.lines() {
-                    let _ = builder.add_line(None, &below_folder(line, &below));
-                }
+            let text = match regular::read(&file) {
+                Ok(text) => text,
+                // Git takes a folder of that name for no rules; and a tree leaves out a folder that may not be entered.
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => Vec::new(),
+                Err(_) if is_closed(&folder) => Vec::new(),
+                Err(error) => return Err(named(&file, &error)),
+            };
+            let text = String::from_utf8_lossy(&text);
+            let below = folder.strip_prefix(original).unwrap_or(Path::new("")).to_string_lossy().into_owned();
+            for line in text.trim_start_matches('\u{feff}').lines() {
+                let rule = if below.is_empty() { line.to_owned() } else { below_folder(line, &below) };
+                let _ = builder.add_line(None, &rule);
             }
-            let Ok(entries) = fs::read_dir(&folder) else { continue };
+            let entries = match fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => continue,
+                Err(error) => return Err(named(&folder, &error)),
+            };
             let inner = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
             folders.extend(inner.map(|entry| entry.path()).filter(|path| !path.ends_with(".git")));
         }
         for glob in globs {
             let _ = builder.add_line(None, glob);
         }
-        Self { rules: builder.build().unwrap_or_else(|_| Gitignore::empty()) }
+        Ok(Self { rules: builder.build().unwrap_or_else(|_| Gitignore::empty()) })
     }
 
     fn covers(&self, path: &Path, is_folder: bool) -> bool {
         path.file_name().is_some_and(|name| name == ".git") || self.rules.matched(path, is_folder).is_ignore()
     }
+}
+
+/// Returns true if a folder may not be entered.
+fn is_closed(folder: &Path) -> bool {
+    fs::read_dir(folder).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// A line of a `.gitignore` below the root, said from the root.
@@ -182,4 +203,26 @@ fn size_of(folder: &Path) -> u64 {
         Next::Enter
     });
     size
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_that_cannot_be_read_are_no_empty_rules() {
+        let root = tempfile::tempdir().unwrap();
+        let inner = root.path().join("a/b");
+        fs::create_dir_all(&inner).unwrap();
+        fs::write(root.path().join(".gitignore"), "\u{feff}top\n").unwrap();
+        fs::write(inner.join(".gitignore"), b"low\n\xff\n").unwrap();
+        let ignore = Ignore::of(root.path(), &[]).unwrap();
+        for (path, covered) in [("top", true), ("a/top", true), ("a/b/low", true), ("low", false)] {
+            assert_eq!(ignore.covers(Path::new(path), false), covered, "{path}");
+        }
+        // A link to itself is there, and no user can read it.
+        std::os::unix::fs::symlink(".gitignore", root.path().join("a/.gitignore")).unwrap();
+        let error = Ignore::of(root.path(), &[]).err().unwrap();
+        assert!(error.to_string().contains("a/.gitignore: "), "{error}");
+    }
 }

@@ -193,3 +193,27 @@ fn every_shipped_agent_with_an_account_says_how_it_logs_in() {
         }
     }
 }
+
+#[test]
+fn no_agent_runs_while_a_login_file_cannot_be_read_whose_secrets_are_to_be_masked() {
+    let project = Project::new();
+    project
+        .harness("sh", "adapter: output-only\ncommand: [sh, -c, 'echo done']\nhome: {copy: [.agent/auth.json, .gone]}");
+    project.case("a", "graders: [{output: {contains: done}}]", "");
+    let file = project.home().join(".agent/auth.json");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, r#"{"token": "token-0123456789"}"#).unwrap();
+    project.evals(&["run", "--harness", "sh", "--label", "before"]).exits(0);
+    // A link to itself is there, and no user can read it.
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink("auth.json", &file).unwrap();
+    project.evals(&["run", "--harness", "sh", "--label", "after"]).exits(3).says(".agent/auth.json cannot be read");
+    let folder = project.run_named("after");
+    let result: Value =
+        serde_json::from_str(&project.read(&format!("{folder}/trials/a/sh/default/1/result.json"))).unwrap();
+    assert_eq!((&result["verdict"], &result["error"]["category"]), (&json!("errored"), &json!("setup")), "{result}");
+    assert!(!project.path(&format!("{folder}/trials/a/sh/default/1/trace.jsonl")).exists() || result["stop"].is_null());
+    // What was judged before is not judged again, either.
+    let again = project.evals(&["grade", &project.run_named("before").replace(".evals/runs/", "")]);
+    again.exits(3).says("auth.json cannot be read");
+}

@@ -164,13 +164,17 @@ pub fn masker(
     env: &BTreeMap<String, String>,
     header: Option<&Header>,
     catalog: Option<&Catalog>,
-) -> Masker {
+) -> io::Result<Masker> {
     let manifest = header.map_or_else(|| Manifest::bare(Adapter::OutputOnly), |header| manifest(header, catalog));
-    environment::masker(env, &case.env, &manifest, &environment::given_by(case))
+    environment::masker(env, &case.env, &manifest, &environment::given_by(case)).map_err(io::Error::other)
 }
 
 /// Copies a trace, line by line and masked, by what its first line says of its harness.
-pub fn copied(from: Option<&Path>, to: &Path, masker: impl FnOnce(Option<&Header>) -> Masker) -> io::Result<()> {
+pub fn copied(
+    from: Option<&Path>,
+    to: &Path,
+    masker: impl FnOnce(Option<&Header>) -> io::Result<Masker>,
+) -> io::Result<()> {
     const PIECE: usize = 256 << 10;
     let input: Box<dyn Read> = match from {
         Some(path) => Box::new(regular::open(path)?),
@@ -179,7 +183,7 @@ pub fn copied(from: Option<&Path>, to: &Path, masker: impl FnOnce(Option<&Header
     let mut input = BufReader::with_capacity(PIECE, input);
     let mut line = Vec::new();
     input.read_until(b'\n', &mut line)?;
-    let masker = masker(Reader::new(&line[..]).ok().as_ref().map(Reader::header));
+    let masker = masker(Reader::new(&line[..]).ok().as_ref().map(Reader::header))?;
     let mut out = BufWriter::with_capacity(PIECE, File::create(to)?);
     if masker.is_empty() {
         out.write_all(&line)?;
