@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::compare::arm::{Arm, CaseFacts, CaseTrials, Made, Side};
+use crate::compare::side::{Arm, CaseFacts, CaseTrials, Made, Side};
 use crate::ids::column_name;
-use crate::run::named_file::write_named;
+use crate::run::user_file::write_named;
 use crate::run::{RunError, RunRecord};
 
 /// The version of the file that this program writes; it refuses to read a higher one.

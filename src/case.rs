@@ -23,13 +23,13 @@ mod check;
 pub mod digest;
 pub mod find;
 mod graders;
-mod judges;
-pub mod layer;
+mod check_judges;
+pub mod file;
 mod load;
 pub mod seal;
 
+pub use check_judges::{check_judges, check_named_judges, unfit};
 pub use graders::{GraderFolder, GraderPlace, WrittenGrader};
-pub use judges::{check_judges, check_named_judges, unfit};
 pub use load::{LoadContext, LoadError, Loaded, case_files, check_harnesses, load, load_all, load_known};
 
 /// A Case.
@@ -66,7 +66,7 @@ pub struct Case {
     /// Added to the agent's environment.
     pub env: BTreeMap<String, String>,
     /// What judges it: those of its suites first.
-    pub graders: Vec<WrittenGrader>,
+    pub written_graders: Vec<WrittenGrader>,
     /// When it passes.
     pub pass: Pass,
     /// A reference solution.
@@ -104,7 +104,7 @@ pub struct Case {
     /// Name and text of the policy in `policies/` that it names.
     pub named_policy: Option<(String, String)>,
     /// What judges it, with every named grader in its place.
-    pub judges: Vec<Arc<Grader>>,
+    pub graders: Vec<Arc<Grader>>,
 }
 
 impl Case {
@@ -115,7 +115,7 @@ impl Case {
 
     /// Returns true if requests for permission are evidence in this case, whatever the policy answers.
     pub fn wants_requests(&self) -> bool {
-        self.requires.interaction == Some(true) || self.judges.iter().any(|judge| judge.kind.needs().interaction)
+        self.requires.interaction == Some(true) || self.graders.iter().any(|judge| judge.kind.needs().interaction)
     }
 
     /// The file name of a script of the demo agent: `<case>.demo.yaml`, or `<case>.<variant>.demo.yaml`.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub mod arm;
+pub mod side;
 pub mod behaviour;
 pub mod cases;
 pub mod coverage;
@@ -11,8 +11,8 @@ pub mod doubts;
 pub mod effect;
 pub mod gate;
 pub mod join;
-pub mod looks;
-pub mod not_worse;
+pub mod sequential;
+pub mod non_inferiority;
 mod one_case;
 pub mod power;
 pub mod summary;
@@ -21,7 +21,6 @@ use crate::statistics::gates::GateVerdict;
 use crate::statistics::random::Generator;
 use crate::statistics::tables::{self, Table};
 use crate::statistics::{Interval, LEVEL, means, paired, permutation, several};
-use arm::{Arm, CaseTrials, Known, Side, Words};
 use behaviour::Behaviour;
 use cases::{CaseRow, Slice};
 use coverage::RestsOn;
@@ -30,6 +29,7 @@ use effect::{Counts, Effect, Method, Verdict};
 use gate::Gate;
 use join::{Joined, Paired, Unpaired, join};
 use power::Power;
+use side::{Arm, CaseTrials, Known, Side, Words};
 use summary::{ArmSummary, summaries};
 
 /// The version of the comparison's JSON form.
@@ -263,7 +263,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
             refused = refused.or_else(|| Some(why_nothing((old_side, old), (new_side, new), &joined)));
             not_compared.push(NotCompared::of(old, new, &joined));
         }
-        let level = looks::level_of(old_side, new_side);
+        let level = sequential::level_of(old_side, new_side);
         let effect = effect::effect(&joined.cases, level);
         gates.extend(gate::of_pair(&options.gates, (old_side, old), (new_side, new), &joined, effect.as_ref()));
         evidence.push(gate::evidence::of_cases(options.gates.cases(), old, new, &joined));

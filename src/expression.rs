@@ -12,12 +12,12 @@ use serde_json::Value;
 
 mod functions;
 mod names;
-pub mod place;
-mod quick;
-mod told;
+pub mod span;
+mod fast_path;
+mod explain;
 mod value;
 
-pub use told::Untrue;
+pub use explain::Untrue;
 use value::Json;
 pub use value::Work;
 
@@ -32,9 +32,9 @@ pub struct Expression {
     text: Arc<str>,
     program: Arc<Program>,
     /// What it cannot hold without, and whether that is all of it.
-    musts: Arc<[quick::Must]>,
+    musts: Arc<[fast_path::Must]>,
     only_musts: bool,
-    path: Option<quick::Path>,
+    path: Option<fast_path::Path>,
 }
 
 /// What is wrong with an expression, and where in it.
@@ -76,8 +76,8 @@ impl Expression {
         }
         let program = functions::env().compile(text).map_err(|errors| syntax(text, &errors))?;
         names::check(text, &program, variables, MAX_DEPTH)?;
-        let (musts, only_musts) = quick::musts(program.expression());
-        let path = quick::path(program.expression());
+        let (musts, only_musts) = fast_path::musts(program.expression());
+        let path = fast_path::path(program.expression());
         Ok(Self { text: text.into(), program: Arc::new(program), musts: musts.into(), only_musts, path })
     }
 

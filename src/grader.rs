@@ -8,11 +8,11 @@ use std::path::Path;
 use crate::model_client::ModelName;
 use crate::yaml::wrong_part::WrongPart;
 
-mod account;
+mod trial_json;
 mod aliases;
 mod arguments;
 mod assign;
-mod beside;
+mod shared_keys;
 mod checks;
 mod entry;
 mod evidence;
@@ -23,7 +23,7 @@ mod needs;
 mod observer;
 mod sequence;
 mod spec;
-mod words;
+mod text;
 
 mod budget;
 mod command;

@@ -18,7 +18,7 @@ pub mod events;
 pub mod folder;
 pub mod integrity;
 pub mod journal;
-pub mod named_file;
+pub mod user_file;
 pub mod names;
 pub mod temporary;
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::adapter::explain::Explained;
 use crate::audit::Audited;
 use crate::baseline::Baseline;
-use crate::case::layer::{CASE_ONLY, Layer};
+use crate::case::file::{CASE_ONLY, Layer};
 use crate::compare::Comparison;
 use crate::compare::gate::Gate;
 use crate::conformance::Checks;

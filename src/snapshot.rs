@@ -9,7 +9,7 @@ use crate::trace::ToolKind;
 
 pub mod align;
 pub mod compare;
-pub mod differ;
+pub mod diff;
 pub mod form;
 pub mod normalise;
 mod provenance;

@@ -24,39 +24,39 @@ use crate::trace::ErrorCategory;
 use crate::whole_file::FileError;
 use crate::whole_file::sync_folder;
 
-mod after;
-pub mod again;
+mod measure;
+pub mod regrade;
 pub mod audited;
-mod before;
+mod prepare_workspace;
 pub mod command;
-mod conclude;
-mod confined;
-mod earlier;
+mod finish;
+mod sandboxing;
+mod previous_attempts;
 mod ending;
-pub mod in_place_of_model;
+pub mod agent_as_model;
 mod inputs;
-mod judging;
-pub mod kept;
+mod grade_trial;
+pub mod keep_workspace;
 mod limits;
-mod lost;
+mod workspace_gaps;
 pub mod metrics;
-mod outside;
+mod read_outside;
 mod play;
 mod protected;
 mod quiet;
-mod ready;
+mod prepare;
 mod scripted;
-mod servers;
-mod stored;
+mod mcp_config;
+mod grade_stored;
 mod task;
 pub mod trace_file;
 pub mod version;
 
-use after::measure;
-use conclude::conclude;
 use ending::finish_without_agent;
+use finish::conclude;
+use measure::measure;
 use play::play;
-use ready::make_ready;
+use prepare::make_ready;
 
 /// What every trial of a run shares.
 pub struct Engine {

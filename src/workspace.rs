@@ -9,14 +9,14 @@ use std::path::{Component, Path, PathBuf};
 use walk::{DEEPEST, LONGEST, Next, Unread, walk};
 
 pub mod apply;
-pub mod beneath;
+pub mod openat;
 pub mod change;
 pub mod git;
 pub mod git_source;
 pub mod hidden;
 pub mod make_ready;
 pub mod patch;
-pub mod reach;
+pub mod agent_fs;
 pub mod remove;
 pub mod restore;
 pub mod tree;

@@ -11,15 +11,15 @@ use crate::regular;
 use crate::values::is_hidden;
 
 mod check;
-mod left_out;
+mod recovered;
 pub mod lists;
 mod locate;
-mod read_on;
+mod recover;
 pub mod words;
 pub mod wrong_part;
 
-pub use left_out::{LeftOut, OwnedStep};
 pub use locate::{Part, Step, find};
+pub use recovered::{LeftOut, OwnedStep};
 
 /// Files longer than this are refused unread: nobody writes them by hand, and the parser's time grows with them.
 const MAX_BYTES: usize = 4 << 20;
@@ -54,8 +54,8 @@ pub fn parse_all<T: DeserializeOwned>(path: &Path, text: &str) -> Parsed<T> {
         return parsed;
     }
     loop {
-        let reading = read_on::Reading::new(&parsed.left_out);
-        let deserializer = read_on::At { inner: serde_yaml::Deserializer::from_str(text), reading: &reading };
+        let reading = recover::Reading::new(&parsed.left_out);
+        let deserializer = recover::At { inner: serde_yaml::Deserializer::from_str(text), reading: &reading };
         let error = match serde_yaml::with::singleton_map_recursive::deserialize(deserializer) {
             Ok(value) => {
                 parsed.value = Some(value);

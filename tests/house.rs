@@ -140,7 +140,7 @@ fn pure_modules() {
 
 #[test]
 fn who_prints() {
-    only(r"io::stdout\(|io::stderr\(|\be?print(ln)?!\(", &["cli", "demo", "run/named_file.rs"]);
+    only(r"io::stdout\(|io::stderr\(|\be?print(ln)?!\(", &["cli", "demo", "run/user_file.rs"]);
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn every_key_of_a_case_is_read() {
     assert_eq!(case.limits.on_limit(), OnLimit::Grade);
     assert_eq!((case.trials, case.env["LEVEL"].as_str()), (3, "2"));
     assert_eq!(case.graders.len(), 4);
-    assert_eq!(case.graders[3].named(), Some("mine"));
+    assert_eq!(case.written_graders[3].named(), Some("mine"));
     assert!(case.named_graders.values().next().unwrap().starts_with("description: mine"));
     assert!(matches!(case.pass.trials, PassTrials::Share(share) if share.get() == 0.8));
     assert_eq!(case.oracle, Some(case::Oracle::Copy(folder.join("off-by-one.oracle"))));
@@ -212,7 +212,7 @@ fn a_case_lies_over_its_suites() {
     let Interaction::Scripted(scripted) = &case.interaction else { panic!() };
     assert_eq!(scripted.rules[0].answer, evals::interaction::Answer::RejectOnce);
     assert_eq!(scripted.default, Some(evals::interaction::DefaultAnswer::Cancel));
-    let from: Vec<PathBuf> = case.graders.iter().map(|grader| grader.source.file.clone()).collect();
+    let from: Vec<PathBuf> = case.written_graders.iter().map(|grader| grader.source.file.clone()).collect();
     assert_eq!(
         from,
         [files.path("cases/suite.yaml"), files.path("cases/in/suite.yaml"), files.path("cases/in/c.yaml")]

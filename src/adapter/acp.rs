@@ -19,7 +19,7 @@ pub(crate) mod blocks;
 pub(crate) mod calls;
 pub mod content;
 pub mod exchanges;
-pub mod known;
+pub mod conventions;
 pub(crate) mod models;
 pub(crate) mod modes;
 pub(crate) mod permissions;
@@ -31,11 +31,11 @@ mod terminals;
 mod updates;
 pub mod usage;
 
-pub use known::by_agent_info;
+pub use conventions::by_agent_info;
 
 use answers::Asked;
 use calls::Calls;
-use known::Conventions;
+use conventions::Conventions;
 use models::ModelSeen;
 use modes::ModeSeen;
 use permissions::Requests;

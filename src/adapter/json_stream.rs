@@ -16,11 +16,11 @@ use crate::values::Pattern;
 use crate::wire::{EngineLine, WireLine};
 
 mod events;
-mod known;
+mod detect;
 mod texts;
 mod values;
 
-pub use known::Knowing;
+pub use detect::Knowing;
 
 use crate::harness::stream::compile::{self, Event, Mapping, Rule, compile};
 use events::Session;

@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::Source;
-use super::layer::{CASE_ONLY, GitLayer, Layer, WorkspaceLayer};
+use super::file::{CASE_ONLY, GitLayer, Layer, WorkspaceLayer};
 use crate::interaction::Interaction;
 use crate::paths;
 use crate::values::{Fraction, PathGlob};

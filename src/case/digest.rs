@@ -113,12 +113,12 @@ impl Case {
 
     /// Returns true if a grader judges by this file of [`Self::judged_by`], and not the run alone.
     pub fn is_graded_by(&self, file: &Path) -> bool {
-        let by_snapshots = self.judges.iter().any(|grader| grader.kind.needs().snapshots);
+        let by_snapshots = self.graders.iter().any(|grader| grader.kind.needs().snapshots);
         by_snapshots || self.calibrations().any(|calibration| calibration == file)
     }
 
     fn calibrations(&self) -> impl Iterator<Item = PathBuf> {
-        let named = self.judges.iter().filter_map(|grader| grader.kind.calibration());
+        let named = self.graders.iter().filter_map(|grader| grader.kind.calibration());
         named.map(|file| view::normalise(&self.folder().join(file)))
     }
 
@@ -155,7 +155,7 @@ impl Case {
     }
 
     fn files_of_graders(&self) -> impl Iterator<Item = PathBuf> {
-        self.judges.iter().flat_map(|grader| grader.named_files()).map(|named| self.folder().join(named))
+        self.graders.iter().flat_map(|grader| grader.named_files()).map(|named| self.folder().join(named))
     }
 }
 

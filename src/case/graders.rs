@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Case, Source};
 use crate::embedded;
-use crate::expression::place;
+use crate::expression::span;
 use crate::grader::{GraderEntry, Library, NamedGrader, What, unique_names};
 use crate::paths;
 use crate::yaml::wrong_part::WrongPart;
@@ -42,8 +42,8 @@ pub struct GraderPlace {
 impl Case {
     /// Where each of its judges is written; those of a named grader stand where it is used.
     pub fn grader_places(&self) -> Vec<GraderPlace> {
-        let names = unique_names(self.judges.iter().map(AsRef::as_ref));
-        let written = self.graders.iter().flat_map(|grader| {
+        let names = unique_names(self.graders.iter().map(AsRef::as_ref));
+        let written = self.written_graders.iter().flat_map(|grader| {
             let line = grader.line();
             std::iter::repeat_n((grader.source.file.clone(), line), grader.judges)
         });
@@ -70,7 +70,7 @@ impl WrittenGrader {
         let found = self.entry.wrong_expression()?;
         let steps = [Step::Key("graders"), Step::Item(self.number), Step::Key(self.entry.word()), Step::Key(found.key)];
         let Source { shown, text, .. } = &*self.source;
-        Some(place::error(shown, text, &steps, found.text, found.wrong))
+        Some(span::error(shown, text, &steps, found.text, found.wrong))
     }
 
     /// What is wrong with a part of it, shown at that part.

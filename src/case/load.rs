@@ -7,7 +7,7 @@ use std::sync::Arc;
 use miette::Diagnostic;
 use serde_json::Value;
 
-use super::layer::Layer;
+use super::file::Layer;
 use super::{
     Case, GraderFolder, Oracle, Pass, Retries, Source, Workspace, WorkspaceSource, WrittenGrader, check, find,
 };
@@ -329,7 +329,7 @@ impl Files {
         }
         let mut case = ready(merged, id, candidate, graders, sources, named_graders);
         let snapshots = crate::snapshot::store::folder(&case.file);
-        case.judges = judges
+        case.graders = judges
             .into_iter()
             .map(|mut judge| {
                 judge.belongs_to(&CaseOf { id: &case.id, snapshots: &snapshots, settings: &case.snapshot });
@@ -481,7 +481,7 @@ fn ready(
         setup_time: layer.timeouts.and_then(|timeouts| timeouts.setup),
         trials: layer.trials.map_or(1, std::num::NonZero::get),
         env: layer.env.unwrap_or_default(),
-        graders,
+        written_graders: graders,
         pass: Pass { threshold: pass.threshold.unwrap_or(Fraction::ONE), trials: pass.trials.unwrap_or_default() },
         oracle,
         model_script: layer.model.map(|model| model.script),
@@ -502,7 +502,7 @@ fn ready(
         cases_root: find::outermost(&file, &candidate.given),
         sources,
         named_graders,
-        judges: Vec::new(),
+        graders: Vec::new(),
         named_policy: None,
         file,
     }

@@ -8,7 +8,7 @@ use super::door::{self, Content};
 use super::inside::refuse_elsewhere;
 use super::{CliError, RunsFolder};
 use crate::baseline::{self, Baseline};
-use crate::compare::arm::Words;
+use crate::compare::side::Words;
 use crate::report::compare::baseline_table;
 use crate::report::some_of;
 use crate::report::text::plural;

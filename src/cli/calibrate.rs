@@ -14,18 +14,18 @@ use super::{CliError, RunsFolder, engine, inputs, terminal};
 use crate::grade::judge_record::CriterionVerdict;
 use crate::judge::Judges;
 use crate::judge::calibration::{Calibration, Counts, Measured};
-use crate::judge::paired::Pairs;
+use crate::judge::pairwise_calibration::Pairs;
 use crate::model_client::ModelName;
 use crate::report::calibration as report;
 use crate::run::integrity;
-use crate::run::named_file::write_named;
+use crate::run::user_file::write_named;
 
-mod graded;
+mod calibrated;
 mod label;
 mod labels;
 
 use crate::grader::Calibrated;
-use graded::{Judged, Session};
+use calibrated::{Judged, Session};
 use labels::{Label, Labels, Word};
 
 #[derive(Debug, clap::Args)]

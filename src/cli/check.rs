@@ -41,7 +41,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     wrong.extend(library.iter().filter_map(|(_, grader)| grader.read().err()).flatten());
     let named = library.iter().filter_map(|(_, grader)| Some((grader, grader.read().ok()?)));
     wrong.extend(named.flat_map(|(grader, file)| grader.missing_files(&file)));
-    let graders = inputs.iter().flat_map(|inputs| &inputs.cases).flat_map(|case| &case.graders);
+    let graders = inputs.iter().flat_map(|inputs| &inputs.cases).flat_map(|case| &case.written_graders);
     for missing in graders.filter_map(WrittenGrader::missing_file) {
         // A grader of a suite is one of each of its cases.
         if !wrong.iter().any(|known| known.to_string() == missing.to_string()) {

@@ -4,18 +4,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::door::{self, Content};
-use super::grade::of_run::origins;
+use super::grade::stored_run::origins;
 use super::{CliError, RunsFolder};
 use crate::baseline::{self, Baseline};
-use crate::compare::arm::{Arm, Side, Words};
 use crate::compare::gate::{Asked, Demand, NO_REGRESSIONS};
+use crate::compare::side::{Arm, Side, Words};
 use crate::compare::{ArmPair, MARGIN, Options, Unmatched, compare};
 use crate::report::commands::run_word;
 use crate::report::compare::{Format, write};
 use crate::report::text::{Look, plural};
 use crate::run::RunRecord;
 use crate::run::folder::{self, RunFolder};
-use crate::run::named_file::write_named;
+use crate::run::user_file::write_named;
 use crate::values::Fraction;
 
 /// The seed where nobody names one.
@@ -81,7 +81,7 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
     let sides = old.iter_mut().chain(std::iter::once(&mut new));
     if args.errors == Errors::Fail {
         let cases = sides.flat_map(|side| &mut side.arms).flat_map(|arm| arm.cases.values_mut());
-        cases.for_each(crate::compare::arm::CaseTrials::count_errors);
+        cases.for_each(crate::compare::side::CaseTrials::count_errors);
     }
     let options = Options {
         margin: args.margin.or(gates.margin).unwrap_or(MARGIN),

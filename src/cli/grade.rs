@@ -14,12 +14,12 @@ use crate::report::{self, Report};
 use crate::result::{TrialResult, Warning};
 use crate::run::RunRecord;
 use crate::sandbox::{self, Sandbox, bwrap};
-use crate::trial::again::{self, Left};
+use crate::trial::regrade::{self, Left};
 use crate::trial::{Attempt, Engine, Outcome};
 
-mod derived;
-pub(super) mod of_run;
-pub(super) mod of_traces;
+mod derived_run;
+pub(super) mod stored_run;
+pub(super) mod stored_traces;
 
 #[derive(Debug, clap::Args)]
 pub struct GradeArgs {
@@ -76,10 +76,10 @@ struct Work {
 pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     super::report::check_places(&args.reporters, args.label.as_deref())?;
     let temporary = engine::temporary()?;
-    let mut plan = if of_traces::are_meant(&args.stored)? {
-        of_traces::plan(args, temporary.path())?
+    let mut plan = if stored_traces::are_meant(&args.stored)? {
+        stored_traces::plan(args, temporary.path())?
     } else {
-        of_run::plan(args)?
+        stored_run::plan(args)?
     };
     check_sandboxes(&plan)?;
     let cases = plan.works.iter().filter_map(|work| work.with.as_ref().ok()).map(|attempt| attempt.case.clone());
@@ -102,7 +102,7 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
         terminal::note(format_args!("interrupted; nothing was written"));
         return Ok(INTERRUPTED);
     };
-    let (folder, results) = derived::write(&args.folder.runs, &plan, results)?;
+    let (folder, results) = derived_run::write(&args.folder.runs, &plan, results)?;
     tell_what_is_missing(&results);
     let not_run = plan.record.trials.len() - results.len();
     let report = Report::new(&plan.record, results, not_run, &folder.path);
@@ -116,7 +116,7 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
 fn check_sandboxes(plan: &Plan) -> Result<(), CliError> {
     let mut confined = false;
     for attempt in plan.works.iter().filter_map(|work| work.with.as_ref().ok()) {
-        if !attempt.case.judges.iter().any(|judge| judge.kind.needs().reads_files()) {
+        if !attempt.case.graders.iter().any(|judge| judge.kind.needs().reads_files()) {
             continue;
         }
         let (case, manifest) = (&attempt.case, &attempt.manifest);
@@ -141,16 +141,16 @@ async fn judge_all(plan: &Plan, engine: &Arc<Engine>, jobs: usize) -> Result<Opt
             let single = work.folder.is_none().then(|| work.shown.clone());
             running.spawn(async move {
                 let result = match with {
-                    Ok(attempt) => match again::grade(&engine, &attempt, &left).await {
+                    Ok(attempt) => match regrade::grade(&engine, &attempt, &left).await {
                         Ok(Outcome::Done(result)) => Ok(Some(*result)),
                         Ok(Outcome::Interrupted) => Ok(None),
                         Err(error) => match single {
                             // The user has just named it.
                             Some(shown) => Err(format!("{shown}: {error}")),
-                            None => Ok(Some(again::ungraded(&trial, count, &left, &error.to_string()))),
+                            None => Ok(Some(regrade::ungraded(&trial, count, &left, &error.to_string()))),
                         },
                     },
-                    Err(why) => Ok(Some(again::without_case(&trial, count, &left, &why))),
+                    Err(why) => Ok(Some(regrade::without_case(&trial, count, &left, &why))),
                 };
                 (number, result)
             });

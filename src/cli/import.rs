@@ -223,7 +223,7 @@ fn again<R: BufRead>(mut trace: jsonl::Reader<R>, output: Option<&Path>) -> Resu
 
 fn write(output: Option<&Path>, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<u8, CliError> {
     match output {
-        Some(path) => crate::run::named_file::write_named(path, write)?,
+        Some(path) => crate::run::user_file::write_named(path, write)?,
         None => {
             let mut out = door::stdout(Content::Json);
             ignore_closed_pipe(write(&mut out).and_then(|()| out.flush()))?;

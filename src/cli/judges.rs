@@ -16,7 +16,7 @@ use crate::run::Keep;
 use crate::run::folder::write_gitignore;
 use crate::secrets::Masker;
 use crate::trial::Engine;
-use crate::trial::in_place_of_model::InPlaceOfModel;
+use crate::trial::agent_as_model::InPlaceOfModel;
 use crate::trial::version::Versions;
 use crate::values::Time;
 

@@ -89,7 +89,7 @@ fn cases(paths: &[PathBuf], format: OutputFormat) -> Result<u8, CliError> {
             tags: case.tags.clone(),
             harnesses: case.harnesses.clone(),
             trials: case.trials,
-            graders: crate::grader::unique_names(case.judges.iter().map(AsRef::as_ref)),
+            graders: crate::grader::unique_names(case.graders.iter().map(AsRef::as_ref)),
         })
         .collect();
     for notice in &loaded.notices {

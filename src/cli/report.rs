@@ -12,7 +12,7 @@ use crate::report::format::{self, Format, ReporterArg};
 use crate::report::text::Look;
 use crate::report::{Report, benchmark, github, markdown};
 use crate::run::folder;
-use crate::run::named_file::{is_regular, leads_to, write_named};
+use crate::run::user_file::{is_regular, leads_to, write_named};
 
 #[derive(Debug, clap::Args)]
 pub struct ReportArgs {

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::inputs::{self, Inputs};
 use super::judges::{self, JudgeArgs};
-use super::snapshot::of_run::Came;
+use super::snapshot::during_run::Came;
 use super::stop::INTERRUPTED;
 use super::{CliError, RunsFolder, ask, engine, snapshot, terminal};
 use crate::case::Case;
@@ -120,7 +120,7 @@ pub struct RunArgs {
     allow_mounts: bool,
     /// Compare with the accepted snapshots, or accept what is new or changed (default: compare where there is one)
     #[arg(long, value_enum, value_name = "HOW")]
-    snapshot: Option<snapshot::of_run::Mode>,
+    snapshot: Option<snapshot::during_run::Mode>,
     /// Print the plan and start nothing
     #[arg(long)]
     dry_run: bool,
@@ -194,7 +194,7 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
         return Ok(0);
     }
     make_places(&args, prepared.record.label.as_deref())?;
-    snapshot::of_run::tell(args.snapshot, &mut prepared.cases);
+    snapshot::during_run::tell(args.snapshot, &mut prepared.cases);
     let runtime = engine::runtime()?;
     let done = auto::carry_out(&args, &mut prepared, &runtime);
     // What an agent's process left running in the background of the runtime must not hold the program.
@@ -202,7 +202,8 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     let ran = done?;
     resume::settle(&args, &mut prepared, &ran).map_err(CliError::after_the_start)?;
     let whole = ran.not_run == 0 && !ran.interrupted;
-    let compared = snapshot::of_run::after(args.snapshot, &prepared.folder, &prepared.record, &prepared.cases, whole);
+    let compared =
+        snapshot::during_run::after(args.snapshot, &prepared.folder, &prepared.record, &prepared.cases, whole);
     // What was done is reported, whatever becomes of snapshots.
     let (snapshots, failed) = compared.map_or_else(|error| (Came::default(), Err(error)), |came| (came, Ok(())));
     let code = report_on(&args, &prepared, &ran, snapshots).map_err(CliError::after_the_start)?;

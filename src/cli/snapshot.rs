@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
 use super::door::{self, Content};
-use super::grade::{of_run as graded, of_traces};
+use super::grade::{stored_run, stored_traces};
 use super::inside::refuse_elsewhere;
 use super::{CliError, RunsFolder, engine, terminal};
 use crate::report::snapshots;
@@ -18,12 +18,12 @@ use crate::snapshot::compare::{Compared, State, name};
 use crate::values::NameGlob;
 use crate::whole_file::write_whole;
 
-mod gather;
-pub mod of_run;
+mod trials;
+pub mod during_run;
 mod review;
 mod unreferenced;
 
-use gather::Placed;
+use trials::Placed;
 use unreferenced::Unreferenced;
 
 /// What a run folder holds of the comparison.
@@ -134,7 +134,7 @@ pub fn kept(run: &RunFolder) -> Result<Vec<Compared>, CliError> {
 }
 
 fn meant(chosen: &Chosen) -> Result<Meant, CliError> {
-    let mut meant = if of_traces::are_meant(&chosen.stored)? { in_traces(chosen)? } else { in_run(chosen)? };
+    let mut meant = if stored_traces::are_meant(&chosen.stored)? { in_traces(chosen)? } else { in_run(chosen)? };
     if !chosen.only.is_empty() {
         meant.placed.retain(|it| chosen.only.iter().any(|glob| glob.is_match(&it.cell.name())));
         meant.unreferenced.clear();
@@ -146,9 +146,9 @@ fn meant(chosen: &Chosen) -> Result<Meant, CliError> {
 }
 
 fn in_traces(chosen: &Chosen) -> Result<Meant, CliError> {
-    let case = of_traces::case(&chosen.cases)?;
+    let case = stored_traces::case(&chosen.cases)?;
     let private = engine::temporary()?;
-    let placed = gather::of_traces(&chosen.stored, &case, chosen.harness.as_deref(), private.path())?;
+    let placed = trials::of_traces(&chosen.stored, &case, chosen.harness.as_deref(), private.path())?;
     Ok(Meant { placed, run: None, notes: Vec::new(), unreferenced: Vec::new(), named: chosen.cases.clone() })
 }
 
@@ -163,8 +163,8 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
     }
     let run = folder::find(&chosen.folder.runs, name)?;
     let record = run.record()?;
-    let cases = graded::cases(&chosen.cases, &record)?;
-    let (placed, notes) = gather::of_run(&run, &record, &cases, true)?;
+    let cases = stored_run::cases(&chosen.cases, &record)?;
+    let (placed, notes) = trials::of_run(&run, &record, &cases, true)?;
     let unreferenced = unreferenced::of_run(&record, &cases, &placed);
     Ok(Meant { placed, run: Some(run), notes, unreferenced, named: chosen.cases.clone() })
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::arm::{Arm, Broken, Told, Words};
 use super::join::Paired;
+use super::side::{Arm, Broken, Told, Words};
 use crate::statistics::consistency::edit_distance;
 use crate::trace::ToolKind;
 

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::arm::CaseTrials;
 use super::effect::Verdict as Overall;
 use super::join::Paired;
+use super::side::CaseTrials;
 use crate::case::CaseKind;
 use crate::statistics::{several, tables};
 use crate::verdict::Verdict;

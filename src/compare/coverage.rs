@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::arm::{Arm, CaseTrials};
 use super::join::{Joined, Reason};
+use super::side::{Arm, CaseTrials};
 
 /// How much a comparison of two arms rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]

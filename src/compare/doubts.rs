@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::arm::{Arm, CaseFacts, CaseTrials, Side};
 use super::join::{Joined, Reason};
+use super::side::{Arm, CaseFacts, CaseTrials, Side};
 
 /// What a reader has to know of a comparison that can be made.
 pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Vec<Doubt> {

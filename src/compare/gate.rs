@@ -4,10 +4,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::arm::{Arm, CaseTrials, Known, Side};
 use super::effect::Effect;
 use super::join::{Joined, Paired, Reason};
-use super::not_worse::not_worse_than;
+use super::non_inferiority::not_worse_than;
+use super::side::{Arm, CaseTrials, Known, Side};
 use super::summary::ArmSummary;
 use crate::rounding::{percent, percent_beside, points_figure};
 use crate::statistics::gates::GateVerdict;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::arm::{Arm, CaseFacts, CaseTrials, Side};
+use super::side::{Arm, CaseFacts, CaseTrials, Side};
 
 /// The policy under which a person answers: no two runs of it are alike.
 const MANUAL: &str = "manual";

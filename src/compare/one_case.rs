@@ -2,7 +2,7 @@
 
 use super::effect::{Effect, Method};
 use super::join::Paired;
-use super::not_worse::NotWorse;
+use super::non_inferiority::NotWorse;
 use crate::statistics::distributions::t_above;
 use crate::statistics::gates::{GateVerdict, not_worse};
 use crate::statistics::means::{Welch, welch};

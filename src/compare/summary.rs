@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::arm::{Arm, CaseTrials, Known};
+use super::side::{Arm, CaseTrials, Known};
 use crate::statistics::means::{IntervalMethod, mean, score_interval};
 use crate::statistics::{Interval, LEVEL, attempts, figures};
 

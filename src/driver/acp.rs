@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
-use crate::adapter::acp::known::Conventions;
+use crate::adapter::acp::conventions::Conventions;
 use crate::adapter::acp::permissions::options;
 use crate::adapter::acp::rpc::{self, Message, RpcError};
 use crate::adapter::acp::{blocks, calls};

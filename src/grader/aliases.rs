@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 
 use super::Kind;
 use super::arguments::MatchArgs;
-use super::beside::{Beside, Split};
 use super::entry::Common;
 use super::matcher::{Matcher, Speaker};
+use super::shared_keys::{Beside, Split};
 use super::tool_calls::{Count, ToolCalls, Wanted};
 use super::trajectory::{Item, Mode, Trajectory};
 use crate::values::NameGlob;

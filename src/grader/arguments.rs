@@ -14,7 +14,7 @@ use crate::trace::facts::is_cut;
 use crate::trace::view;
 use crate::values::{NameGlob, PathGlob, Pattern};
 
-mod written;
+mod spec;
 
 /// The key for everything that no other key names.
 const REST: &str = "*";

@@ -15,7 +15,7 @@ use super::checks::Checks;
 use crate::yaml::lists::said;
 use async_trait::async_trait;
 
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, text};
 use crate::grade::Grade;
 use crate::tolerance;
 use crate::trace::amount::Amount;
@@ -306,7 +306,7 @@ impl BudgetJudge {
                         None => String::new(),
                     };
                     let share = limit.share_of_money(cost.value());
-                    let money = words::money(cost.value());
+                    let money = text::money(cost.value());
                     let money = if cost.is_exact() { money } else { format!(">= {money}") };
                     let reason = format!("it cost {money} USD{by}, {} {limit}", word(share));
                     hold(&mut checks, cost.is_exact(), share, reason, usage_at);

@@ -1,6 +1,6 @@
 //! Adds the checks of one grader up to its Grade: the share that held, and the reason of what did not.
 
-use super::words;
+use super::text;
 use crate::grade::{Grade, Score};
 use crate::tolerance;
 use crate::values::Fraction;
@@ -112,9 +112,9 @@ impl Checks {
 
 fn told<'a>(reasons: impl Iterator<Item = &'a str>) -> String {
     let mut reasons = reasons;
-    let told: Vec<String> = reasons.by_ref().take(REASONS).map(|reason| words::short(reason, LENGTH)).collect();
+    let told: Vec<String> = reasons.by_ref().take(REASONS).map(|reason| text::short(reason, LENGTH)).collect();
     match reasons.count() {
         0 => told.join("; "),
-        more => format!("{}; and {}", told.join("; "), words::count(more as u64, "more check")),
+        more => format!("{}; and {}", told.join("; "), text::count(more as u64, "more check")),
     }
 }

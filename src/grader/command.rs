@@ -11,7 +11,7 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
 use crate::shell::{Command, KEPT, Ran};
 use crate::trace::Exit;
@@ -172,7 +172,7 @@ impl RunCommand {
     /// Runs the command and judges how it ended.
     async fn grade(&self, evidence: &Evidence<'_>) -> Grade {
         let command = self.run.command();
-        let shown = format!("`{}`", words::short(&self.run.to_string(), 200));
+        let shown = format!("`{}`", text::short(&self.run.to_string(), 200));
         match evidence.shell.run(&command, None, self.timeout.0).await {
             Err(error) => Grade::ungraded(format!("{shown} could not be started: {error}")),
             Ok(ran) => self.judge_run(&shown, &command, &ran, evidence),
@@ -213,7 +213,7 @@ impl RunCommand {
             }
         };
         for text in self.stdout_contains.iter().flat_map(OneOrList::iter) {
-            expect(stdout.contains(text.as_str()), format!("contains `{}`", words::short(text, 100)));
+            expect(stdout.contains(text.as_str()), format!("contains `{}`", text::short(text, 100)));
         }
         for pattern in self.stdout_regex.iter().flat_map(OneOrList::iter) {
             expect(pattern.is_match(&stdout), format!("matches /{pattern}/"));

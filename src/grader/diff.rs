@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
 use crate::values::PathGlob;
 use crate::yaml::lists::filled;
@@ -72,9 +72,8 @@ impl DiffJudge {
         };
         let Diff { only, created, changed, deleted, none } = self.0;
         let mut checks = Checks::default();
-        let told = |paths: &[(&str, &str)]| {
-            words::first_few(paths.iter().map(|(path, what)| format!("`{path}` ({what})")), 10)
-        };
+        let told =
+            |paths: &[(&str, &str)]| text::first_few(paths.iter().map(|(path, what)| format!("`{path}` ({what})")), 10);
         let all: Vec<(&str, &str)> = change.all().collect();
         if none {
             let reason = if all.is_empty() {
@@ -87,7 +86,7 @@ impl DiffJudge {
         if !only.is_empty() {
             let outside: Vec<(&str, &str)> =
                 all.iter().copied().filter(|(path, _)| !only.iter().any(|glob| glob.is_match(path))).collect();
-            let allowed = words::any_of(only.iter().map(|glob| format!("`{glob}`")));
+            let allowed = text::any_of(only.iter().map(|glob| format!("`{glob}`")));
             let reason = if outside.is_empty() {
                 format!("nothing outside of {allowed} changed")
             } else {

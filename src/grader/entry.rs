@@ -10,7 +10,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::beside::{Beside, Split};
+use super::shared_keys::{Beside, Split};
 use super::{Kind, aliases};
 use crate::yaml::wrong_part::WrongPart;
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::matcher::CUT;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::trace::{CallStatus, ToolKind};
 use crate::yaml::lists::said;
@@ -131,13 +131,13 @@ impl ErrorsJudge {
         let told = |failures: &[&Failure]| {
             let told: Vec<String> =
                 failures.iter().map(|failure| format!("{} (event {})", failure.label, failure.result_seq)).collect();
-            words::first_few_long(&told, 5)
+            text::first_few_long(&told, 5)
         };
         let mut checks = Checks::default();
         if let Some(max) = self.wanted.max {
-            let failed = words::count(self.count, "call");
+            let failed = text::count(self.count, "call");
             if self.count <= max && self.unknown > max - self.count {
-                let unknown = words::count(self.unknown, "call");
+                let unknown = text::count(self.unknown, "call");
                 checks.unknown(format!("{failed} failed, and how {unknown} ended is unknown: {CUT}"));
             } else if self.count <= max {
                 checks.held(format!("{failed} failed, at most {max} allowed"), []);
@@ -153,7 +153,7 @@ impl ErrorsJudge {
             let mut open: Vec<&Failure> = open.collect();
             open.sort_by_key(|failure| failure.seq);
             if open.is_empty() && self.unknown > 0 {
-                let unknown = words::count(self.unknown, "call");
+                let unknown = text::count(self.unknown, "call");
                 checks
                     .unknown(format!("whether each failure was followed by a success is unknown for {unknown}: {CUT}"));
             } else if open.is_empty() {

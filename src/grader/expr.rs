@@ -12,11 +12,11 @@ use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use super::account::{self, Account};
+use super::trial_json::{self, Account};
 use crate::yaml::lists::said;
 use async_trait::async_trait;
 
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, WrongExpression, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, WrongExpression, text};
 use bounds::LowerBounds;
 
 use crate::expression::{Expression, Failed, Scope, Untrue, Work, Wrong};
@@ -166,7 +166,7 @@ impl Observer for ExprJudge {
 impl ExprJudge {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let Self { wanted: Expr { cel, min }, account, .. } = self;
-        let shown = format!("`{}`", words::short(&cel.text, 300));
+        let shown = format!("`{}`", text::short(&cel.text, 300));
         let expression = match cel.compiled {
             Ok(expression) => expression,
             Err(wrong) => return Grade::ungraded(format!("{shown} could not be judged: {wrong}")),
@@ -180,8 +180,8 @@ impl ExprJudge {
         let seen = evidence.header.capabilities;
         let (calls, messages) = (Value::Array(account.calls), Value::Array(account.messages));
         let (permissions, output) = (Value::Array(account.permissions), Value::from(evidence.output));
-        let (stop, files) = (account::stop(evidence.stop), account::files(evidence));
-        let (usage, metrics) = (account::usage(evidence.usage), account::metrics(evidence));
+        let (stop, files) = (trial_json::stop(evidence.stop), trial_json::files(evidence));
+        let (usage, metrics) = (trial_json::usage(evidence.usage), trial_json::metrics(evidence));
         let is_change_known = evidence.change.is_some();
         in_time(&shown.clone(), move || {
             let work = Work::default();
@@ -281,8 +281,8 @@ fn why_untrue(parts: &[Untrue], whole: &str) -> (String, Vec<u64>) {
         match (alone, why.is_empty()) {
             (true, true) => {}
             (true, false) => told.push(why),
-            (false, true) => told.push(format!("`{}` is false", words::short(&part.text, 200))),
-            (false, false) => told.push(format!("`{}` is false ({why})", words::short(&part.text, 200))),
+            (false, true) => told.push(format!("`{}` is false", text::short(&part.text, 200))),
+            (false, false) => told.push(format!("`{}` is false ({why})", text::short(&part.text, 200))),
         }
     }
     let told = if told.is_empty() { String::new() } else { format!(": {}", told.join("; ")) };
@@ -294,8 +294,8 @@ fn member(value: &Value) -> String {
     let seq = value["seq"].as_u64().map(|seq| format!(" (event {seq})"));
     let name = ["name", "role", "kind"].iter().find_map(|key| value[*key].as_str());
     match (name, seq) {
-        (Some(name), Some(seq)) => format!("{}{seq}", words::short(name, 80)),
-        _ => words::short(&value.to_string(), 120),
+        (Some(name), Some(seq)) => format!("{}{seq}", text::short(name, 80)),
+        _ => text::short(&value.to_string(), 120),
     }
 }
 

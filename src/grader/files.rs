@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
 use crate::regular;
 use crate::values::{PathGlob, Pattern};
@@ -139,7 +139,7 @@ impl FilesJudge {
                 let Some(content) = &content else { continue };
                 let holds = holds_bytes(content, text);
                 let word = if holds { "contains" } else { "does not contain" };
-                checks.either(holds, format!("`{path}` {word} `{}`", words::short(text, 200)), []);
+                checks.either(holds, format!("`{path}` {word} `{}`", text::short(text, 200)), []);
             }
         }
         for (path, patterns) in &self.0.matches {

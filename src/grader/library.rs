@@ -1,6 +1,6 @@
 //! Named graders from `graders/`, and how `use` takes them from there.
 
-use crate::expression::place;
+use crate::expression::span;
 use crate::regular;
 use crate::yaml::wrong_part::WrongPart;
 use crate::yaml::{self, OwnedStep, Part, Step, YamlError};
@@ -162,7 +162,7 @@ impl NamedGrader {
                 let all = fronts(n).map(|front| [front, body.to_vec()].concat());
                 let is_there = |steps: &&Vec<Step<'_>>| yaml::find(&self.text, steps, Part::Value).is_some();
                 let steps = all.iter().find(is_there).map(Vec::as_slice).unwrap_or_default();
-                place::error(path, &self.text, steps, found.text, found.wrong)
+                span::error(path, &self.text, steps, found.text, found.wrong)
             })
             .collect()
     }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::trace::ToolKind;
@@ -198,7 +198,7 @@ impl LoopsJudge {
             }
             Some(Worst { times, block, events }) => {
                 let what = block.join(", then ");
-                let calls = words::count(block.len() as u64, "call");
+                let calls = text::count(block.len() as u64, "call");
                 let reason = format!(
                     "a block of {calls} follows itself at once {times} times, at most {max} allowed: {what} (from event {})",
                     events.first().copied().unwrap_or_default()

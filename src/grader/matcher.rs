@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::arguments::{Compiled, MatchArgs};
-use super::words;
+use super::text;
 use crate::decimal::Decimal;
 use crate::judgement::Judgement;
 use crate::matching::{command_fits, name_fits, within_command};
@@ -229,11 +229,11 @@ impl<'a> Subject<'a> {
     pub fn label(&self) -> String {
         let kind = self.call.kind;
         if let Some(command) = self.command().seen() {
-            format!("{kind} `{}`", words::short(command, 60))
+            format!("{kind} `{}`", text::short(command, 60))
         } else if let Some(path) = self.known_paths().first() {
-            format!("{kind} {}", words::short(path, 60))
+            format!("{kind} {}", text::short(path, 60))
         } else if let Some(name) = self.call.name.as_ref().or(self.call.title.as_ref()) {
-            format!("{kind} ({})", words::short(name, 60))
+            format!("{kind} ({})", text::short(name, 60))
         } else {
             kind.to_string()
         }
@@ -385,14 +385,14 @@ impl fmt::Display for Matcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, name, path, input, command, args, match_args: _, status, agent, compiled: _ } = self;
         let mut parts: Vec<String> = Vec::new();
-        parts.extend(kind.as_ref().map(|kinds| words::any_of(kinds.iter().map(ToString::to_string))));
+        parts.extend(kind.as_ref().map(|kinds| text::any_of(kinds.iter().map(ToString::to_string))));
         parts.extend(name.as_ref().map(|glob| format!("name {glob}")));
         parts.extend(path.as_ref().map(ToString::to_string));
         parts.extend(command.as_ref().map(|pattern| format!("command /{pattern}/")));
         parts.extend(input.as_ref().map(|pattern| format!("input /{pattern}/")));
         let args = args.as_ref().map(|args| view::canonical(&Value::Object(args.clone())));
-        parts.extend(args.map(|args| format!("args {}", words::short(&args, 80))));
-        let status = status.as_ref().map(|list| words::any_of(list.iter().map(|status| status.word().to_owned())));
+        parts.extend(args.map(|args| format!("args {}", text::short(&args, 80))));
+        let status = status.as_ref().map(|list| text::any_of(list.iter().map(|status| status.word().to_owned())));
         parts.extend(status.map(|status| format!("status {status}")));
         parts.extend(agent.map(|agent| match agent {
             Speaker::Main => "by the main agent".to_owned(),

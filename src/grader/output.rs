@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::files::why_no_file;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, text};
 use crate::grade::Grade;
 use crate::trace::{Body as EventBody, Event, Role};
 use crate::values::Pattern;
@@ -20,7 +20,7 @@ use crate::yaml::wrong_part::WrongPart;
 mod json;
 mod number;
 mod similarity;
-mod written;
+mod spec;
 mod written_numbers;
 
 use json::{Keeps, Paths};
@@ -165,11 +165,11 @@ impl Output {
         let output = evidence.output.trim_end();
         let folded = |text: &str| if self.ignore_case { text.to_lowercase() } else { text.to_owned() };
         let compared = folded(output);
-        let shown = if output.is_empty() { "empty".to_owned() } else { format!("`{}`", words::short(output, 200)) };
+        let shown = if output.is_empty() { "empty".to_owned() } else { format!("`{}`", text::short(output, 200)) };
         let mut checks = Checks::default();
         if let Some(texts) = &self.equals {
             let is = texts.iter().any(|text| folded(text.trim_end()) == compared);
-            let wanted = words::any_of(texts.iter().map(|text| format!("`{}`", words::short(text, 200))));
+            let wanted = text::any_of(texts.iter().map(|text| format!("`{}`", text::short(text, 200))));
             let reason = if is {
                 format!("the output is {shown}")
             } else {
@@ -179,7 +179,7 @@ impl Output {
         }
         for text in self.contains.iter().flat_map(OneOrList::iter) {
             let holds = compared.contains(&folded(text.trim_end()));
-            let text = words::short(text, 200);
+            let text = text::short(text, 200);
             let reason = if holds {
                 format!("the output contains `{text}`")
             } else {
@@ -189,7 +189,7 @@ impl Output {
         }
         for text in self.not_contains.iter().flat_map(OneOrList::iter) {
             let holds = !compared.contains(&folded(text.trim_end()));
-            let text = words::short(text, 200);
+            let text = text::short(text, 200);
             let reason = if holds {
                 format!("the output does not contain `{text}`")
             } else {
@@ -207,7 +207,7 @@ impl Output {
             checks.either(holds, reason, said_at);
         }
         for pattern in self.not_regex.iter().flat_map(OneOrList::iter) {
-            let found = pattern.0.find(output).map(|found| words::short(found.as_str(), 100));
+            let found = pattern.0.find(output).map(|found| text::short(found.as_str(), 100));
             let reason = match &found {
                 None => format!("the output does not match /{pattern}/"),
                 Some(found) => format!("the output matches /{pattern}/ with `{found}`, and must not"),
@@ -222,7 +222,7 @@ impl Output {
             similarity.check(&mut checks, output, self.ignore_case, said_at);
         }
         if self.no_secrets {
-            let found = output.find(REDACTED).map(|start| words::short(&output[start..], 60));
+            let found = output.find(REDACTED).map(|start| text::short(&output[start..], 60));
             let reason = match &found {
                 None => "the output shows no secret".to_owned(),
                 Some(found) => format!("the output shows a secret, masked as `{found}`"),

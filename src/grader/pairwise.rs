@@ -14,7 +14,7 @@ use crate::grade::judge_record::JudgeRecord;
 use crate::grade::judge_record::PairOutcome;
 use crate::judge::calibration::{Floor, Wanted};
 use crate::judge::joined;
-use crate::judge::pair::{Pair, digest, digest_of_asking, passes};
+use crate::judge::pairwise::{Pair, digest, digest_of_asking, passes};
 use crate::judge::rubric::{Judgement, calibration_beside, mark_uncalibrated};
 use crate::judge::view::{Rules, Show, View};
 use crate::model_client::ModelName;

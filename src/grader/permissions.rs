@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::trace::{Body as EventBody, Event, PermissionOption, PermissionOutcome};
@@ -214,14 +214,14 @@ impl PermissionsJudge {
                     None => checks.held(format!("{matcher} was never asked for"), []),
                 },
                 (count, _) => {
-                    let times = words::count(count, "time");
+                    let times = text::count(count, "time");
                     let reason = format!("{matcher} was asked for ({times}), and must not be; {told}");
                     checks.violated(reason, hits.events.iter().copied());
                 }
             }
         }
         if let Some(max) = self.wanted.max {
-            let reason = format!("{} made, at most {max} allowed", words::count(self.requests, "request"));
+            let reason = format!("{} made, at most {max} allowed", text::count(self.requests, "request"));
             match &without {
                 Some(why) if self.requests <= max => checks.unknown(format!("{reason}, and {why}")),
                 _ => checks.either(self.requests <= max, reason, self.over.iter().copied()),
@@ -251,7 +251,7 @@ impl PermissionsJudge {
                 None => "not answered",
             };
             let by = reply.and_then(|reply| reply.rule.as_deref());
-            let by = by.map(|rule| format!(" by {}", words::short(rule, 40))).unwrap_or_default();
+            let by = by.map(|rule| format!(" by {}", text::short(rule, 40))).unwrap_or_default();
             let label = call.map_or_else(|| "a call that was never shown".to_owned(), Subject::label);
             self.labels.push(format!("{label} ({outcome}{by})"));
         }
@@ -280,7 +280,7 @@ impl PermissionsJudge {
         let more = self.requests.saturating_sub(self.labels.len() as u64);
         match (self.labels.as_slice(), more) {
             ([], 0) => "there were no requests".to_owned(),
-            ([], requests) => format!("there were {}", words::count(requests, "request")),
+            ([], requests) => format!("there were {}", text::count(requests, "request")),
             (labels, 0) => format!("the requests were: {}", labels.join(", ")),
             (labels, more) => format!("the requests were: {} and {more} more", labels.join(", ")),
         }

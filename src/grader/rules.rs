@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::checks::Checks;
 use async_trait::async_trait;
 
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::trace::{Body as EventBody, Event, PermissionOutcome};
@@ -15,13 +15,13 @@ use crate::values::Fraction;
 mod event;
 mod hits;
 mod judge;
-mod written;
+mod spec;
 
 use event::{EventType, Seen, text_of};
 use hits::{Found, Hit, Place};
 use judge::{Finding, NOT_SHOWN, Session, judge};
-use written::{Bounds, Takes};
-pub use written::{Rule, Rules};
+use spec::{Bounds, Takes};
+pub use spec::{Rule, Rules};
 
 /// Events whose label is kept for a reason, at most.
 const LABELS: usize = 400;
@@ -185,7 +185,7 @@ impl RulesJudge {
                 },
             };
             if matches!(found, Finding::Broken(_)) && broken.len() < MOST_BROKEN {
-                broken.push(words::short(&told, RULE));
+                broken.push(text::short(&told, RULE));
             }
             match found {
                 Finding::Holds(_) if is_vacuous => {
@@ -301,7 +301,7 @@ impl RulesJudge {
     /// What breaks a rule.
     fn breach(&self, rule: &Rule, hits: &[Found], events: &[u64], refused: Option<u64>) -> String {
         let label = |seq: &u64| self.label(*seq);
-        let shown = words::first_few_long(&events.iter().map(label).collect::<Vec<_>>(), SHOWN);
+        let shown = text::first_few_long(&events.iter().map(label).collect::<Vec<_>>(), SHOWN);
         let refused = match refused {
             Some(seq) => format!("; {} was refused or cancelled", label(&seq)),
             None => String::new(),
@@ -329,6 +329,6 @@ impl RulesJudge {
 fn times(count: u64) -> String {
     match count {
         0 => "not happen".to_owned(),
-        count => format!("happen {}", words::count(count, "time")),
+        count => format!("happen {}", text::count(count, "time")),
     }
 }

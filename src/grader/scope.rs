@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::trace::facts::Fact;
 use crate::trace::{CallStatus, ToolKind};
@@ -82,7 +82,7 @@ impl Breaches {
 
     fn told(&self) -> String {
         let told: Vec<String> = self.first.iter().map(|(path, how)| format!("`{path}` {how}")).collect();
-        let shown = words::first_few_long(&told, 8);
+        let shown = text::first_few_long(&told, 8);
         match self.count.saturating_sub(told.len() as u64) {
             0 => shown,
             more => format!("{shown}, {more} not kept"),
@@ -181,7 +181,7 @@ impl ScopeJudge {
             (Some(_), true) => self.unseen_change.take(),
         };
         let Scope { only, never, reads } = &self.wanted;
-        let any_of = |globs: &[PathGlob]| words::any_of(globs.iter().map(|glob| format!("`{glob}`")));
+        let any_of = |globs: &[PathGlob]| text::any_of(globs.iter().map(|glob| format!("`{glob}`")));
         let checked = [
             (only, &self.outside, "only", "may change, and these did", "nothing else changed"),
             (never, &self.forbidden, "never", "must not change, and these did", "none of them changed"),

@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::account::{self, Account};
 use super::command::{Run, tail};
-use super::{Evidence, Finding, Findings, GraderSpec, Needs, Observer, Subject, Workspace, words};
+use super::trial_json::{self, Account};
+use super::{Evidence, Finding, Findings, GraderSpec, Needs, Observer, Subject, Workspace, text};
 use crate::grade::{Grade, Score};
 use crate::shell::{Command, KEPT, Ran, Shell};
 use crate::trace::{Event, Exit};
@@ -111,7 +111,7 @@ impl Script {
             return Err("could not be judged, because the workspace is not there".to_owned());
         }
         let (command, files) = self.command(evidence.case_folder);
-        let shown = format!("`{}`", words::short(&self.run.to_string(), 200));
+        let shown = format!("`{}`", text::short(&self.run.to_string(), 200));
         if let Some(why) = account.too_large() {
             return Err(format!("{shown} was not run: {why}"));
         }
@@ -179,9 +179,9 @@ fn input(evidence: &Evidence<'_>, account: Account) -> Value {
     let mut told = json!({
         "model": header.model,
         "output": evidence.output,
-        "stop": account::stop(evidence.stop),
-        "usage": account::usage(evidence.usage),
-        "metrics": account::metrics(evidence),
+        "stop": trial_json::stop(evidence.stop),
+        "usage": trial_json::usage(evidence.usage),
+        "metrics": trial_json::metrics(evidence),
         "messages": account.messages,
     });
     let mut put = |key: &str, value: Option<Value>| {
@@ -197,7 +197,7 @@ fn input(evidence: &Evidence<'_>, account: Account) -> Value {
     put("trial", header.trial.map(Value::from));
     put("calls", seen.tracing.then(|| Value::Array(account.calls)));
     put("permissions", seen.interaction.then(|| Value::Array(account.permissions)));
-    put("files", evidence.change.map(|_| account::files(evidence)));
+    put("files", evidence.change.map(|_| trial_json::files(evidence)));
     put("trace", path(evidence.trace));
     put("workspace", path(evidence.workspace));
     put("patch", path(evidence.patch));
@@ -244,7 +244,7 @@ fn grade_of(grade: &Value) -> Result<Named, String> {
     };
     let name = text("name")?;
     if let Some(why) = text("ungraded")? {
-        return Ok((name, Grade::ungraded(words::short(&why, 1200))));
+        return Ok((name, Grade::ungraded(text::short(&why, 1200))));
     }
     let passed = match map.get("passed") {
         Some(Value::Bool(passed)) => *passed,
@@ -256,7 +256,7 @@ fn grade_of(grade: &Value) -> Result<Named, String> {
         Some(value) => value
             .as_f64()
             .and_then(Fraction::new)
-            .ok_or_else(|| format!("`value` is {}, not a number from 0 to 1", words::short(&value.to_string(), 60)))?,
+            .ok_or_else(|| format!("`value` is {}, not a number from 0 to 1", text::short(&value.to_string(), 60)))?,
     };
     let evidence: Vec<u64> = match map.get("evidence") {
         None | Some(Value::Null) => Vec::new(),
@@ -267,7 +267,7 @@ fn grade_of(grade: &Value) -> Result<Named, String> {
         Some(_) => return Err("`evidence` is not a list of event numbers".to_owned()),
     };
     let reason = match text("reason")? {
-        Some(reason) => words::short(&reason, 1200),
+        Some(reason) => text::short(&reason, 1200),
         None if passed => "the script says that it passed, and not why".to_owned(),
         None => "the script says that it failed, and not why".to_owned(),
     };

@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CaseOf, Evidence, Findings, GraderSpec, Needs, Observer, words};
+use super::{CaseOf, Evidence, Findings, GraderSpec, Needs, Observer, text};
 use crate::grade::{Grade, Score};
-use crate::snapshot::differ::Found;
+use crate::snapshot::diff::Found;
 use crate::snapshot::normalise::{Watching, shows_nothing};
 use crate::snapshot::set::{Accepted, Belongs};
 use crate::snapshot::settings::SnapshotSettings;
@@ -159,14 +159,14 @@ impl Snapshot {
     fn grade(&self, found: &Found) -> Grade {
         let different = found.differences.len();
         if different == 0 {
-            return Grade::pass(format!("it did what is accepted: {}", words::count(found.same as u64, "item")));
+            return Grade::pass(format!("it did what is accepted: {}", text::count(found.same as u64, "item")));
         }
         let share = found.same as f64 / (found.same + different) as f64;
         let told: Vec<String> =
-            found.differences.iter().take(TOLD).map(|it| words::short(&it.sentence(), LENGTH)).collect();
+            found.differences.iter().take(TOLD).map(|it| text::short(&it.sentence(), LENGTH)).collect();
         let more = different.saturating_sub(TOLD);
         let more =
-            if more > 0 { format!("; and {}", words::count(more as u64, "more difference")) } else { String::new() };
+            if more > 0 { format!("; and {}", text::count(more as u64, "more difference")) } else { String::new() };
         let events = found.differences.iter().flat_map(|it| it.events.iter().copied()).take(EVIDENCE);
         let score = Score {
             value: Fraction::new(share).unwrap_or(Fraction::ZERO),

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, text};
 use crate::grade::Grade;
 use crate::trace::{Body as EventBody, Event, StopReason};
 use crate::yaml::lists::OneOrList;
@@ -54,10 +54,10 @@ impl StopJudge {
     fn grade(self, evidence: &Evidence<'_>) -> Grade {
         let stop = evidence.stop;
         let holds = self.wanted.reason.iter().any(|reason| *reason == stop.reason);
-        let detail = stop.detail.as_ref().map(|detail| format!(" ({})", words::short(detail, 100))).unwrap_or_default();
+        let detail = stop.detail.as_ref().map(|detail| format!(" ({})", text::short(detail, 100))).unwrap_or_default();
         let mut reason = format!("the session ended with {}{detail}", stop.reason.word());
         if !holds {
-            let wanted = words::any_of(self.wanted.reason.iter().map(|reason| reason.word().to_owned()));
+            let wanted = text::any_of(self.wanted.reason.iter().map(|reason| reason.word().to_owned()));
             reason.push_str(&format!(", not with {wanted}"));
         }
         let mut checks = Checks::default();

@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::command::{Run, is_not_installed, tail};
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
 use crate::shell::{KEPT, Ran};
 use crate::trace::Exit;
 use crate::values::{Fraction, PathGlob, Time};
-use crate::workspace::beneath::open_file;
+use crate::workspace::openat::open_file;
 use crate::workspace::walk::{Next, walk};
 use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::{filled, said};
@@ -139,7 +139,7 @@ impl Tests {
             Ok(workspace) => workspace,
             Err(ungraded) => return ungraded,
         };
-        let shown = format!("`{}`", words::short(&self.run.to_string(), 200));
+        let shown = format!("`{}`", text::short(&self.run.to_string(), 200));
         let command = self.run.command();
         let before = self.report.as_ref().map(|globs| reports(workspace, globs));
         let ran = match evidence.shell.run(&command, None, self.timeout.0).await {
@@ -219,7 +219,7 @@ impl Tests {
     }
 
     fn judge_listed(&self, checks: &mut Checks, key: &str, name: &str, report: &Report, is_cut: bool) {
-        let shown = words::short(name, 120);
+        let shown = text::short(name, 120);
         let found = report.named(name);
         let worst = |status: Status| found.iter().find(|test| test.status == status);
         if found.is_empty() {
@@ -228,7 +228,7 @@ impl Tests {
             } else if report.unnamed() > 0 {
                 checks.unknown(format!(
                     "{key}: `{shown}` is not named, and {} passed unnamed; let the runner name each test (-v)",
-                    words::count(report.unnamed(), "test")
+                    text::count(report.unnamed(), "test")
                 ));
             } else {
                 let problem = report.problems.first().map(|problem| format!("; {problem}")).unwrap_or_default();
@@ -248,9 +248,9 @@ impl Tests {
 fn told(wanted: &str, names: &[String]) -> String {
     let full = names.first().map(String::as_str).unwrap_or_default();
     if wanted == full || !wanted.contains('*') {
-        format!("`{}`", words::short(wanted, 120))
+        format!("`{}`", text::short(wanted, 120))
     } else {
-        format!("`{}` (of `{}`)", words::short(full, 120), words::short(wanted, 120))
+        format!("`{}` (of `{}`)", text::short(full, 120), text::short(wanted, 120))
     }
 }
 
@@ -271,11 +271,11 @@ fn judge_all(checks: &mut Checks, shown: &str, report: &Report, ran: &Ran) {
         .filter(|test| test.status == Status::Failed)
         .filter_map(|test| Some(format!("`{}`", test.names.first()?)))
         .collect();
-    let tests = words::count(all, "test");
+    let tests = text::count(all, "test");
     let reason = match (counts.failed, failed.is_empty()) {
         (0, _) => format!("all of {tests} passed{skipped}"),
         (count, true) => format!("{count} of {tests} failed{skipped}{problem}{}", tail(ran)),
-        (count, false) => format!("{count} of {tests} failed{skipped}: {}{problem}", words::first_few(failed, SHOWN)),
+        (count, false) => format!("{count} of {tests} failed{skipped}: {}{problem}", text::first_few(failed, SHOWN)),
     };
     checks.partly(Fraction::of(size(counts.passed), size(all)), reason, []);
     // That a test failed makes a runner end badly; where none did, something else went wrong.
@@ -324,7 +324,7 @@ fn written(workspace: &Path, globs: &OneOrList<PathGlob>, before: &HashMap<Strin
         after.iter().filter(|(name, stamp)| before.get(*name) != Some(stamp)).map(|(name, _)| name).collect();
     names.sort();
     if names.is_empty() {
-        let wanted = words::any_of(globs.iter().map(|glob| format!("`{glob}`")));
+        let wanted = text::any_of(globs.iter().map(|glob| format!("`{glob}`")));
         return Err(match after.len() {
             0 => format!("wrote no report that fits {wanted}"),
             _ => format!("wrote no report that fits {wanted}; what lies there was there before"),

@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::assign::{Want, assign};
-use super::beside::{Beside, Split};
 use super::checks::Checks;
 use super::entry::add_properties;
 use super::matcher::{CUT, Matcher, refuse_list};
 use super::sequence::{Follow, Made};
+use super::shared_keys::{Beside, Split};
 use crate::yaml::lists::{filled, said};
 use async_trait::async_trait;
 
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::trace::ToolKind;
@@ -250,7 +250,7 @@ impl Found {
     fn hangs_on(&self) -> String {
         let more = match self.perhaps.count.saturating_sub(1) {
             0 => String::new(),
-            more => format!(" and of {}", words::count(more, "more call")),
+            more => format!(" and of {}", text::count(more, "more call")),
         };
         let label = self.perhaps.label.as_deref().unwrap_or("a call");
         format!("the agent did not show enough of {label}{more}")
@@ -390,7 +390,7 @@ impl CallsJudge {
             if let Some(max) = max.filter(|max| count > *max) {
                 let reason = format!(
                     "{matcher} was called {count} times, at most {max} wanted ({})",
-                    words::events(&found.over_calls())
+                    text::events(&found.over_calls())
                 );
                 checks.violated(reason, found.over.iter().copied());
                 continue;
@@ -398,14 +398,14 @@ impl CallsJudge {
             match (surely, perhaps) {
                 // What no way to read the unknown gives a call of its own has none.
                 (_, None) if found.most() >= min => {
-                    let at = words::events(&found.perhaps.first);
+                    let at = text::events(&found.perhaps.first);
                     let reason =
                         format!("{matcher} has no call of its own: what fits it ({at}) is needed by other entries too");
                     checks.violated(reason, []);
                 }
                 (_, None) => checks.violated(self.missing(wanted, found), []),
                 (Some(given), Some(_)) if max.is_none_or(|max| found.most() <= max) => {
-                    checks.held(format!("{matcher} was called ({})", words::count(count, "time")), given);
+                    checks.held(format!("{matcher} was called ({})", text::count(count, "time")), given);
                 }
                 (_, Some(_)) => {
                     let reason = format!("how often {matcher} was called is unknown: {}", found.hangs_on());
@@ -422,7 +422,7 @@ impl CallsJudge {
         };
         let refused = match (found.refused, found.refused_at) {
             (refused, Some(at)) if refused > 0 => {
-                format!(", and {} was refused or cancelled (event {at})", words::count(refused, "attempt"))
+                format!(", and {} was refused or cancelled (event {at})", text::count(refused, "attempt"))
             }
             _ => String::new(),
         };
@@ -434,11 +434,11 @@ impl CallsJudge {
         match order.get(found.len()) {
             _ if order.is_empty() => {}
             None => {
-                checks.held(format!("the calls came in order ({})", words::events(found)), found.iter().copied());
+                checks.held(format!("the calls came in order ({})", text::events(found)), found.iter().copied());
             }
             Some(_) if perhaps.len() >= order.len() => checks.unknown(format!(
                 "whether the calls came in order is unknown: the agent did not show enough of the calls at {}",
-                words::events(perhaps)
+                text::events(perhaps)
             )),
             Some(missing) => {
                 let after = match (found.last(), order.get(found.len().wrapping_sub(1))) {
@@ -454,23 +454,23 @@ impl CallsJudge {
     fn check_counts(&self, checks: &mut Checks) {
         let attempts = &self.attempts;
         if let Some(min) = self.wanted.min {
-            let reason = format!("{} carried out, at least {min} wanted", words::count(self.carried_out, "call"));
+            let reason = format!("{} carried out, at least {min} wanted", text::count(self.carried_out, "call"));
             let at_most = self.carried_out + self.perhaps_carried_out;
             if self.carried_out < min && at_most >= min {
-                let unknown = words::count(self.perhaps_carried_out, "call");
+                let unknown = text::count(self.perhaps_carried_out, "call");
                 checks.unknown(format!("{reason}; whether {unknown} more were is unknown: {CUT}"));
             } else {
                 checks.either(self.carried_out >= min, reason, []);
             }
         }
         if let Some(max) = self.wanted.max {
-            let reason = format!("{} made, at most {max} allowed", words::count(attempts.count, "call"));
+            let reason = format!("{} made, at most {max} allowed", text::count(attempts.count, "call"));
             checks.either(attempts.count <= max, reason, attempts.over.iter().copied());
         }
         for (kind, max) in &self.wanted.max_by_kind {
             let found = self.by_kind.get(kind);
             let count = found.map_or(0, |found| found.count);
-            let reason = format!("{} of kind {kind} made, at most {max} allowed", words::count(count, "call"));
+            let reason = format!("{} of kind {kind} made, at most {max} allowed", text::count(count, "call"));
             checks.either(count <= *max, reason, found.into_iter().flat_map(|found| found.over.iter().copied()));
         }
         if self.wanted.none {
@@ -497,7 +497,7 @@ fn was_were(count: u64) -> String {
 }
 
 fn times(found: &Found) -> String {
-    let at = words::events(&found.over_calls());
+    let at = text::events(&found.over_calls());
     match found.count {
         1 => format!("once ({at})"),
         count => format!("{count} times ({at})"),

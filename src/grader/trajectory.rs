@@ -15,7 +15,7 @@ use super::sequence::{Compared, Made};
 use crate::yaml::lists::said;
 use async_trait::async_trait;
 
-use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, words};
+use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::{Grade, Score};
 use crate::judgement::Judgement;
 use crate::values::{Fraction, NameGlob};
@@ -432,7 +432,7 @@ impl TrajectoryJudge {
         let matched = matching.iter().flatten().count();
         let (expected, count) = (self.expected.len(), self.count);
         let mode = mode_word(self.wanted.mode);
-        let shares = format!("{matched} of {} expected, {} made", words::count(expected as u64, "call"), count);
+        let shares = format!("{matched} of {} expected, {} made", text::count(expected as u64, "call"), count);
         let head = if self.wanted.mode.gives_a_share() {
             let min = self.wanted.min.unwrap_or(Fraction::ONE);
             let value = (value.get() * 1e6).round() / 1e6;
@@ -455,11 +455,11 @@ impl TrajectoryJudge {
         let extra: Vec<String> = self.surely.unmatched(matching).iter().map(|seq| self.label(*seq)).collect();
         let mut told = vec![head];
         if !matches!(self.wanted.mode, Mode::Subset | Mode::Precision) && !missing.is_empty() {
-            told.push(words::first_few_long(&missing, SHOWN));
+            told.push(text::first_few_long(&missing, SHOWN));
         }
         let allows_more = !self.wanted.mode.counts_more();
         if !allows_more && !extra.is_empty() {
-            told.push(format!("not expected: {}", words::first_few(&extra, SHOWN)));
+            told.push(format!("not expected: {}", text::first_few(&extra, SHOWN)));
         }
         if missing.is_empty() && (allows_more || extra.is_empty()) {
             told.extend(self.wrong_order(compared));
@@ -467,7 +467,7 @@ impl TrajectoryJudge {
         if !missing.is_empty() && allows_more {
             let made: Vec<String> = self.labels.iter().map(|(seq, _)| self.label(*seq)).collect();
             let none = || "there were no calls".to_owned();
-            told.push(if made.is_empty() { none() } else { format!("the calls were: {}", words::first_few(&made, 8)) });
+            told.push(if made.is_empty() { none() } else { format!("the calls were: {}", text::first_few(&made, 8)) });
         }
         told.join("; ")
     }
@@ -480,7 +480,7 @@ impl TrajectoryJudge {
             let wanted = self.expected.get(item.start)?;
             return Some(match done {
                 0 => format!("{wanted} was not called where it is expected, at the beginning"),
-                _ => format!("{wanted} was not called after {} before it", words::count(done as u64, "expected item")),
+                _ => format!("{wanted} was not called after {} before it", text::count(done as u64, "expected item")),
             });
         }
         let steps: Vec<String> = {
@@ -494,11 +494,7 @@ impl TrajectoryJudge {
             steps.iter().map(|(_, calls)| calls.to_string()).collect()
         };
         let wanted: Vec<String> = items.iter().map(|item| item.len().to_string()).collect();
-        Some(format!(
-            "the steps hold {} calls, {} expected",
-            words::first_few(&steps, 20),
-            words::first_few(&wanted, 20)
-        ))
+        Some(format!("the steps hold {} calls, {} expected", text::first_few(&steps, 20), text::first_few(&wanted, 20)))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::marks::{between, mark};
+use super::delimiters::{between, mark};
 use super::{Judges, Spent};
 use crate::grade::judge_record::PolicyRecord;
 use crate::interaction::{Advice, Adviser, Answer, Llm, Question as Request};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::paired::Pairs;
+use super::pairwise_calibration::Pairs;
 use crate::grade::judge_record::{CriterionVerdict, JudgeRecord};
 use crate::model_client::ModelName;
 use crate::regular;

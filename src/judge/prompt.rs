@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::answer;
 use super::criteria::Criterion;
-use super::marks::{between, mark};
+use super::delimiters::{between, mark};
 use super::view::{Shown, squeezed};
 use crate::model_client::Question;
 

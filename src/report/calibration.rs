@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::grid::Grid;
 use super::text::Look;
 use crate::judge::calibration::{Calibration, Measured, Rate};
-use crate::judge::paired::{Orders, Pairs};
+use crate::judge::pairwise_calibration::{Orders, Pairs};
 use crate::rounding::coefficient;
 
 /// Writes it for people.

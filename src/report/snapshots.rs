@@ -6,7 +6,7 @@ use super::Report;
 use super::commands;
 use super::text::{BOLD, DIM, GREEN, Look, RED, YELLOW, harmless, one_line, plural, wrap};
 use crate::snapshot::compare::{Compared, State};
-use crate::snapshot::differ::{Difference, Sign};
+use crate::snapshot::diff::{Difference, Sign};
 
 /// So many differences are written in a report; the rest are counted.
 const MOST: usize = 30;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Shape;
-use super::differ::Difference;
+use super::diff::Difference;
 use super::set::{Accepted, Belongs, Several};
 use crate::snapshot::settings::SnapshotText;
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::differ::{Found, Sign, differences};
+use super::diff::{Found, Sign, differences};
 use super::{Body, Item, Shape, align};
 use crate::snapshot::settings::SnapshotText;
 

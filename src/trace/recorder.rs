@@ -8,10 +8,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 mod bounds;
 mod calls;
-mod said;
+mod input;
 
 pub use bounds::is_empty;
-pub use said::{Answered, Asking, CallSaid, Part, ResultSaid, Said, Voice};
+pub use input::{Answered, Asking, CallSaid, Part, ResultSaid, Said, Voice};
 
 use bounds::{hash, push_bounded, shorten};
 use calls::{OpenCall, OpenRequest, Step};

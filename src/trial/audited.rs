@@ -5,11 +5,11 @@ use std::fs;
 use std::io as std_io;
 use std::path::Path;
 
-use super::after::after_the_agent;
-use super::before::{NotSetUp, set_up};
-use super::confined::{graders_shell, inside, shell};
-use super::judging::{Over, Site, judge};
+use super::grade_trial::{Over, Site, judge};
+use super::measure::after_the_agent;
 use super::metrics::Observed;
+use super::prepare_workspace::{NotSetUp, set_up};
+use super::sandboxing::{graders_shell, inside, shell};
 use super::{Attempt, Engine, Folders, TrialError, aside, io, unless_interrupted};
 use crate::grader::Grading;
 use crate::result::TrialResult;
@@ -94,7 +94,7 @@ fn session(attempt: &Attempt, workspace: &Path, says: Option<&str>) -> Over {
     let exit = Some(Exit { code: Some(0), signal: None });
     let stop = Stop { reason: StopReason::EndTurn, category: None, detail: None, output: None, exit };
     let Finished { header, events, total } = recorder.finish(stop, false);
-    let mut grading = Grading::new(&attempt.case.judges, &header);
+    let mut grading = Grading::new(&attempt.case.graders, &header);
     let mut observed = Observed::default();
     for event in &events {
         observed.event(event);

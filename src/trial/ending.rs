@@ -1,8 +1,8 @@
 //! From the end of a session to its result: what kind of error it was, what the limits say, what the user is warned of.
 
-use super::earlier;
 use super::limits;
 use super::metrics::Observed;
+use super::previous_attempts;
 use super::task::model_asked;
 use super::{Attempt, Outcome, TrialError};
 use crate::harness::Manifest;
@@ -116,7 +116,7 @@ pub(super) fn mask_result(result: &mut TrialResult, masker: &Masker) {
 }
 
 pub(super) fn write_result(attempt: &Attempt, result: &mut TrialResult) -> Result<PartFile, FileError> {
-    result.earlier_attempts = earlier::sum(&attempt.folder, attempt.attempt);
+    result.earlier_attempts = previous_attempts::sum(&attempt.folder, attempt.attempt);
     write_part(&attempt.folder.join("result.json"), |out| {
         serde_json::to_writer_pretty(&mut *out, result)?;
         out.write_all(b"\n")

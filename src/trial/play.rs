@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::confined::outside;
 use super::metrics::Observed;
-use super::outside::Outside;
-use super::ready::Ready;
+use super::prepare::Ready;
+use super::read_outside::Outside;
+use super::sandboxing::outside;
 use super::task::{header_of, trace_of_recording};
 use super::trace_file::TraceFile;
 use super::{Attempt, Ended, Engine, Folders, Outcome, TrialError, io, scripted};
@@ -52,7 +52,7 @@ pub(super) async fn play(
         header.capabilities = recorded.capabilities;
     }
     let watch = Arc::new(Mutex::new(Watch {
-        grading: Grading::new(&case.judges, &header),
+        grading: Grading::new(&case.graders, &header),
         observed: Observed::default(),
         file: TraceFile::new(&attempt.folder, masker.clone()),
         outside: outside(&ready.inside, folders),

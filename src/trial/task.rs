@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Attempt, Engine, Folders, TrialError, command, io, servers};
+use super::{Attempt, Engine, Folders, TrialError, command, io, mcp_config};
 use crate::adapter::replay;
 use crate::attachment;
 use crate::case::{Case, SessionSettings};
@@ -58,7 +58,7 @@ pub(super) fn placeholders(
     }
     if attempt.manifest.servers_via() == ServersVia::Flag && !case.mcp_servers.is_empty() {
         let path = folders.home.join("mcp-servers.json");
-        fs::write(&path, servers::as_file(&case.mcp_servers)).map_err(io("write the MCP servers to a file"))?;
+        fs::write(&path, mcp_config::as_file(&case.mcp_servers)).map_err(io("write the MCP servers to a file"))?;
         placeholders.servers_file = Some(path.to_string_lossy().into_owned());
     }
     Ok(placeholders)

@@ -6,8 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
-use super::beneath::open_file;
 use super::change::How;
+use super::openat::open_file;
 use super::patch::object_name;
 use super::patch::read::{Edit, Hunk, PatchError, Piece};
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, chmodat, renameat, unlinkat};
 use rustix::io::Errno;
 
-use super::beneath::{kind, open_folder, open_own};
+use super::openat::{kind, open_folder, open_own};
 
 /// How many names are looked at together.
 const BATCH: usize = 1024;

@@ -10,7 +10,7 @@ use std::path::{Component, Path};
 use rustix::fs::{FileType, Mode, OFlags, RawMode, fchmod, mkdirat, openat, symlinkat};
 use rustix::io::Errno;
 
-use super::beneath::{kind, open_folder, open_own};
+use super::openat::{kind, open_folder, open_own};
 use super::remove::remove_in;
 
 /// Puts a path of the workspace back to what it was in the original. What was not there is removed.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::beneath::open_file;
+use super::openat::open_file;
 use super::walk::{Next, Unread, walk};
 
 use crate::regular;

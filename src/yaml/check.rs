@@ -8,7 +8,7 @@ use serde::de::{
     self, DeserializeSeed, Deserializer, EnumAccess, IgnoredAny, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 
-use super::left_out::{LeftOut, OwnedStep};
+use super::recovered::{LeftOut, OwnedStep};
 use super::{MAX_ERRORS, YamlError, locate};
 
 /// Brackets that may be open at once.

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use evals::compare::arm::{Arm, CaseFacts, CaseTrials, Side};
 use evals::compare::effect::{Verdict, effect};
 use evals::compare::join::join;
-use evals::compare::looks::{LOOKS, level};
-use evals::compare::not_worse::not_worse_than;
+use evals::compare::non_inferiority::not_worse_than;
 use evals::compare::power::power_of;
+use evals::compare::sequential::{LOOKS, level};
+use evals::compare::side::{Arm, CaseFacts, CaseTrials, Side};
 use evals::statistics::distributions::{t_above, t_quantile};
 use evals::statistics::gates::GateVerdict;
 use evals::statistics::random::Generator;

@@ -71,7 +71,7 @@ fn loaded(path: &Path, context: &LoadContext) -> Result<Took, String> {
     };
     for case in &loaded.cases {
         case.digest().map_err(|error| format!("no digest: {error}"))?;
-        if case.id.is_empty() || case.judges.is_empty() {
+        if case.id.is_empty() || case.graders.is_empty() {
             return Err("a case without an id, or without a grader, was taken".to_owned());
         }
     }

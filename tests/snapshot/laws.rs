@@ -1,7 +1,7 @@
 //! What differs by chance is no difference, what is written is read back, and what differs is all that is told.
 
 use evals::snapshot::compare::Cell;
-use evals::snapshot::differ::{Sign, differences};
+use evals::snapshot::diff::{Sign, differences};
 use evals::snapshot::normalise::Watching;
 use evals::snapshot::set::Several;
 use evals::snapshot::settings::{SnapshotSettings, SnapshotText};

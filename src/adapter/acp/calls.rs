@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::content::{self, Shown};
-use super::known::Conventions;
+use super::conventions::Conventions;
 use super::terminals::{InTerminals, Terminals};
 use super::{Translator, rpc, take_text, text_at};
 use crate::adapter::acp::updates::parent_of;

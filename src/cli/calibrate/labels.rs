@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::CliError;
-use super::graded::Labelled;
+use super::calibrated::Labelled;
 use crate::grade::judge_record::PairOutcome;
 use crate::grader::Calibrated;
 use crate::regular;

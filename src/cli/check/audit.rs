@@ -85,7 +85,7 @@ async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>) -> Result<Option<Vec<
 /// Audits a case. Nothing where the user interrupts it.
 async fn audit(engine: &Engine, case: Arc<Case>, number: usize) -> Option<Audited> {
     let (case, of_models) = without_models(&case);
-    if !of_models.is_empty() && !case.judges.iter().any(|judge| judge.counts()) {
+    if !of_models.is_empty() && !case.graders.iter().any(|judge| judge.counts()) {
         let why = "only models judge it, and the audit asks none; a grader that needs no model would be tried";
         let agents = Agent::ALL.map(|agent| Tried::without(agent, why, Vec::new()));
         return Some(Audited::of(&case.id, case.shown().display().to_string(), agents.into(), of_models));
@@ -111,14 +111,14 @@ async fn audit(engine: &Engine, case: Arc<Case>, number: usize) -> Option<Audite
 
 /// The case without the graders that ask models, and their names: an audit costs nothing, and says the same each time.
 fn without_models(case: &Arc<Case>) -> (Arc<Case>, Vec<String>) {
-    let names = unique_names(case.judges.iter().map(AsRef::as_ref));
-    let named = case.judges.iter().zip(names).filter(|(judge, _)| judge.kind.needs().model);
+    let names = unique_names(case.graders.iter().map(AsRef::as_ref));
+    let named = case.graders.iter().zip(names).filter(|(judge, _)| judge.kind.needs().model);
     let of_models: Vec<String> = named.map(|(_, name)| name).collect();
     if of_models.is_empty() {
         return (case.clone(), of_models);
     }
     let mut without = case.as_ref().clone();
-    without.judges.retain(|judge| !judge.kind.needs().model);
+    without.graders.retain(|judge| !judge.kind.needs().model);
     (Arc::new(without), of_models)
 }
 
@@ -173,10 +173,10 @@ async fn oracle(engine: &Engine, case: &Arc<Case>, bare: Manifest, number: usize
 
 /// A folder shows what a workspace looks like when it is right, and neither calls nor words.
 async fn copied(engine: &Engine, case: &Arc<Case>, manifest: Manifest, folder: &Path) -> Option<Tried> {
-    let not_audited = not_shown_by_folder(case.judges.iter().map(AsRef::as_ref));
+    let not_audited = not_shown_by_folder(case.graders.iter().map(AsRef::as_ref));
     let mut shown = case.as_ref().clone();
-    shown.judges.retain(|judge| shown_by_folder(judge));
-    if !shown.judges.iter().any(|judge| judge.counts()) {
+    shown.graders.retain(|judge| shown_by_folder(judge));
+    if !shown.graders.iter().any(|judge| judge.counts()) {
         let why = "no grader that counts judges files, and the oracle is a folder of them; `oracle: {script: …}` shows the rest";
         return Some(Tried::without(Agent::Oracle, why, not_audited));
     }

@@ -27,7 +27,7 @@ pub fn run(args: &HarnessImportArgs) -> Result<u8, CliError> {
     match &args.output {
         Some(path) => {
             crate::cli::report::make_place(path)?;
-            crate::run::named_file::write_named(path, |out| out.write_all(text.as_bytes()))?;
+            crate::run::user_file::write_named(path, |out| out.write_all(text.as_bytes()))?;
         }
         None => {
             let mut out = door::stdout(Content::Text);

@@ -10,8 +10,8 @@ use super::{Prepared, RunArgs, options};
 use crate::cli::stop::on_interrupt;
 use crate::cli::{CliError, terminal};
 use crate::compare::MARGIN;
-use crate::compare::arm::{Side, Words};
-use crate::compare::looks::{self, LOOKS};
+use crate::compare::sequential::{self, LOOKS};
+use crate::compare::side::{Side, Words};
 use crate::ids::TrialRecord;
 use crate::report::text::plural;
 use crate::run::RunRecord;
@@ -103,11 +103,11 @@ fn grown(prepared: &mut Prepared) -> Result<bool, CliError> {
     results.iter().for_each(|result| side.add(result, &mut words));
     let done = fewest(&prepared.record);
     let of_each = format!("{} of each case", plural(done as usize, "trial"));
-    if looks::is_clear(&side, MARGIN) {
+    if sequential::is_clear(&side, MARGIN) {
         terminal::note(format_args!("--trials auto: clear after {of_each}"));
         return Ok(false);
     }
-    let Some(next) = looks::next(done) else {
+    let Some(next) = sequential::next(done) else {
         terminal::note(format_args!("--trials auto: still not clear after {of_each}, the most"));
         return Ok(false);
     };

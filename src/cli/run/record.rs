@@ -10,7 +10,7 @@ use crate::case::digest::file_digest;
 use crate::cli::CliError;
 use crate::cli::engine::default_jobs;
 use crate::cli::inputs::Inputs;
-use crate::cli::snapshot::of_run::Mode;
+use crate::cli::snapshot::during_run::Mode;
 use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::judge::Chosen;

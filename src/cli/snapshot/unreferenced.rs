@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::gather::Placed;
+use super::trials::Placed;
 use crate::case::Case;
 use crate::cli::{arguments_of_run, inputs};
 use crate::harness::catalog::Catalog;

@@ -1,9 +1,9 @@
 //! Gates about how much a comparison rests on: completed trials, and cases of the old arm with a score in the new one.
 
 use super::{Gate, Kind};
-use crate::compare::arm::{Arm, CaseTrials};
 use crate::compare::coverage::{Trials, missing};
 use crate::compare::join::Joined;
+use crate::compare::side::{Arm, CaseTrials};
 use crate::rounding::{percent, percent_beside};
 use crate::statistics::gates::GateVerdict;
 

@@ -2,8 +2,8 @@
 
 use super::{Gate, Kind, some_of};
 use crate::case::CaseKind;
-use crate::compare::arm::{Arm, CaseFacts, CaseTrials, Side};
 use crate::compare::join::{Joined, Unpaired};
+use crate::compare::side::{Arm, CaseFacts, CaseTrials, Side};
 use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
 

@@ -15,7 +15,7 @@ use crate::process::find;
 use crate::session::terminals::{Screen, Wanted};
 use crate::trace::Exit;
 use crate::wire::EngineLine;
-use crate::workspace::reach::{self, ReachError};
+use crate::workspace::agent_fs::{self, ReachError};
 
 /// Codes of JSON-RPC and of the protocol.
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -141,11 +141,11 @@ impl Client<'_> {
         let (workspace, asked) = (self.task.folder.clone(), path.clone());
         let done = if method == "fs/read_text_file" {
             let (line, limit) = (count(params, "line")?, count(params, "limit")?);
-            let read = move || reach::read(&workspace, &asked, line, limit).map(|text| json!({"content": text}));
+            let read = move || agent_fs::read(&workspace, &asked, line, limit).map(|text| json!({"content": text}));
             tokio::task::spawn_blocking(read).await
         } else {
             let content = text(params, "content")?.to_owned();
-            let write = move || reach::write(&workspace, &asked, &content).map(|()| json!({}));
+            let write = move || agent_fs::write(&workspace, &asked, &content).map(|()| json!({}));
             tokio::task::spawn_blocking(write).await
         };
         match done {
@@ -174,7 +174,7 @@ impl Client<'_> {
         let folder = match params.get("cwd").filter(|cwd| !cwd.is_null()) {
             Some(_) => {
                 let cwd = Path::new(text(params, "cwd")?);
-                let found = reach::folder(&self.task.folder, cwd);
+                let found = agent_fs::folder(&self.task.folder, cwd);
                 Some(found.map_err(|error| self.unreached(method, cwd, &error))?)
             }
             None => None,

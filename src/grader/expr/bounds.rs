@@ -4,7 +4,7 @@ use cel::common::ast::{Expr, IdedExpr, LiteralValue};
 use serde_json::Value;
 
 use crate::expression::{Expression, Scope};
-use crate::grader::account::LOWER_BOUNDS;
+use crate::grader::trial_json::LOWER_BOUNDS;
 
 /// The figures of `usage` and `metrics` that are lower bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]

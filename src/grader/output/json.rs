@@ -15,7 +15,7 @@ use serde_json_path::JsonPath;
 use crate::grader::checks::Checks;
 use crate::grader::files::shown_file;
 use crate::grader::matcher::same;
-use crate::grader::words;
+use crate::grader::text;
 use crate::regular;
 use crate::trace::view;
 use crate::values::Pattern;
@@ -237,16 +237,16 @@ impl At {
     pub fn check(&self, checks: &mut Checks, json: &Value, said_at: Option<u64>) {
         let found: Vec<&Value> = self.path.path.query(json).all();
         let path = &self.path.text;
-        let show = |value: &Value| format!("`{}`", words::short(&view::canonical(value), 200));
+        let show = |value: &Value| format!("`{}`", text::short(&view::canonical(value), 200));
         let told = match found.as_slice() {
             [] => "nothing".to_owned(),
-            many => words::first_few(many.iter().map(|value| show(value)), 5),
+            many => text::first_few(many.iter().map(|value| show(value)), 5),
         };
         if let Some(count) = self.count {
             let is = found.len() as u64;
             checks.either(
                 is == count,
-                format!("{} found at `{path}`, {count} wanted", words::count(is, "value")),
+                format!("{} found at `{path}`, {count} wanted", text::count(is, "value")),
                 said_at,
             );
         }
@@ -286,7 +286,7 @@ impl At {
 
 fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::validator_for(schema)
-        .map_err(|error| format!("it is no JSON Schema: {}", words::short(&error.to_string(), 300)))
+        .map_err(|error| format!("it is no JSON Schema: {}", text::short(&error.to_string(), 300)))
 }
 
 impl Keeps {
@@ -333,13 +333,13 @@ impl Keeps {
             .map(|error| {
                 let at = error.instance_path().to_string();
                 let at = if at.is_empty() { "at the top".to_owned() } else { format!("at `{at}`") };
-                format!("{at}: {}", words::short(&error.to_string(), 200))
+                format!("{at}: {}", text::short(&error.to_string(), 200))
             })
             .collect();
         if errors.is_empty() {
             checks.held(format!("the JSON keeps to {name}"), said_at);
         } else {
-            let told = words::first_few_long(&errors, SHOWN);
+            let told = text::first_few_long(&errors, SHOWN);
             checks.violated(format!("the JSON does not keep to {name}: {told}"), said_at);
         }
     }

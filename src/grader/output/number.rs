@@ -7,11 +7,11 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::written::{self, Written};
+use super::spec::{self, Written};
 use super::written_numbers;
 use crate::decimal::Decimal;
 use crate::grader::checks::Checks;
-use crate::grader::words;
+use crate::grader::text;
 use crate::yaml::lists::said;
 
 /// Numbers of an answer that are looked at, at most.
@@ -62,7 +62,7 @@ fn or_a_number(schema: &mut Schema) {
     // Each key may be left out, and no other is known.
     object.remove("required");
     object.insert("additionalProperties".to_owned(), false.into());
-    *schema = json_schema!({"anyOf": [{"type": "number"}, {"type": "string", "pattern": written::PATTERN}, map]});
+    *schema = json_schema!({"anyOf": [{"type": "number"}, {"type": "string", "pattern": spec::PATTERN}, map]});
 }
 
 #[derive(Default, Deserialize)]
@@ -175,7 +175,7 @@ impl Number {
                 checks.violated(format!("the output {what}, and {wanted} is wanted; it is {shown}"), said_at);
             }
             None => {
-                let numbers = words::first_few(&found, 5);
+                let numbers = text::first_few(&found, 5);
                 checks.violated(format!("{which} is {numbers}, and not {wanted}; the output is {shown}"), said_at);
             }
         }

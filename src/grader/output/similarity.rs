@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grader::checks::Checks;
-use crate::grader::words;
+use crate::grader::text;
 use crate::tolerance;
 use crate::values::Fraction;
 use crate::yaml::lists::OneOrList;
@@ -75,10 +75,10 @@ impl Similarity {
         let holds = tolerance::reaches(value, self.min.get());
         let word = if holds { "at least" } else { "below" };
         let value = (value * 1000.0).floor() / 1000.0;
-        let text = words::short(text, 120);
+        let text = text::short(text, 120);
         let mut reason = format!("the output is {value} near to `{text}` by {by}, {word} {}", self.min);
         if !holds {
-            reason.push_str(&format!("; it is `{}`", words::short(&output, 120)));
+            reason.push_str(&format!("; it is `{}`", text::short(&output, 120)));
         }
         checks.either(holds, reason, said_at);
     }

@@ -7,10 +7,10 @@ use serde::de::{Deserializer, MapAccess};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::grader::beside::{Beside, Split};
 use crate::grader::entry::add_properties;
 use crate::grader::matcher::Matcher;
-use crate::grader::{Subject, words};
+use crate::grader::shared_keys::{Beside, Split};
+use crate::grader::{Subject, text};
 use crate::interaction::Answer;
 use crate::judgement::Judgement;
 use crate::trace::{PermissionOption, PermissionOutcome, PermissionResponse};
@@ -211,8 +211,8 @@ impl fmt::Display for RequestMatcher {
         if self.call != Matcher::default() {
             parts.push(self.call.to_string().trim_matches('`').to_owned());
         }
-        parts.extend(outcome.as_ref().map(|it| words::any_of(it.iter().map(word_of))));
-        parts.extend(answer.as_ref().map(|it| words::any_of(it.iter().map(word_of))));
+        parts.extend(outcome.as_ref().map(|it| text::any_of(it.iter().map(word_of))));
+        parts.extend(answer.as_ref().map(|it| text::any_of(it.iter().map(word_of))));
         parts.extend(option.as_ref().map(|it| format!("by option {it}")));
         parts.extend(policy.as_ref().map(|it| format!("by policy {it}")));
         parts.extend(rule.as_ref().map(|it| format!("by rule {it}")));

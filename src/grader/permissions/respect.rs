@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::answered::Reply;
 use super::{SHOWN, Subject};
 use crate::grader::checks::Checks;
-use crate::grader::{Evidence, words};
+use crate::grader::{Evidence, text};
 use crate::trace::facts::{Command, Fact};
 use crate::trace::{PermissionOutcome, ToolKind};
 
@@ -203,10 +203,10 @@ impl Respect {
             unknown.get_or_insert_with(|| format!("no request was rejected, and {}", super::does_not_ask(mode)));
         }
         match unknown {
-            _ if !self.broken.is_empty() => checks.violated(words::first_few_long(&self.broken, 3), self.broken_at),
+            _ if !self.broken.is_empty() => checks.violated(text::first_few_long(&self.broken, 3), self.broken_at),
             Some(unknown) => checks.unknown(unknown),
             None => {
-                checks.held(format!("nothing rejected was done ({})", words::count(self.rejections, "rejection")), [])
+                checks.held(format!("nothing rejected was done ({})", text::count(self.rejections, "rejection")), [])
             }
         }
     }

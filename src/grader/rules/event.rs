@@ -8,10 +8,10 @@ use serde::de::{Deserializer, MapAccess};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::grader::beside::{Beside, Split};
 use crate::grader::entry::add_properties;
 use crate::grader::matcher::{Matcher, Speaker};
-use crate::grader::{Subject, words};
+use crate::grader::shared_keys::{Beside, Split};
+use crate::grader::{Subject, text};
 use crate::judgement::Judgement;
 use crate::trace::{Body, PermissionOutcome, Role};
 use crate::values::Pattern;
@@ -126,7 +126,7 @@ impl Seen<'_> {
             (EventType::ToolCall, Some(call)) => call.label(),
             (event, Some(call)) => format!("{} of {}{outcome}", event.word(), call.label()),
             (event, None) => match &self.text {
-                Some(text) => format!("{} `{}`{outcome}", event.word(), words::short(text, 60)),
+                Some(text) => format!("{} `{}`{outcome}", event.word(), text::short(text, 60)),
                 None => format!("{}{outcome}", event.word()),
             },
         }
@@ -343,7 +343,7 @@ impl fmt::Display for EventMatcher {
         parts.extend(
             outcome
                 .as_ref()
-                .map(|list| format!("answer {}", words::any_of(list.iter().map(|one| outcome_word(*one).to_owned())))),
+                .map(|list| format!("answer {}", text::any_of(list.iter().map(|one| outcome_word(*one).to_owned())))),
         );
         parts.extend(text.as_ref().map(|pattern| format!("text /{pattern}/")));
         let call = self.call.to_string();

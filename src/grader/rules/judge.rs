@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::hits::{Found, Hit};
-use super::written::{Bounds, Rule, Vacuous};
+use super::spec::{Bounds, Rule, Vacuous};
 
 /// What is known of one rule.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::expression::place;
+use crate::expression::span;
 use crate::harness::Adapter;
 use crate::harness::Manifest;
 use crate::harness::stream::compile::{At, Fault, compile};
@@ -37,7 +37,7 @@ pub(super) fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &Lef
 fn error(path: &Path, text: &str, fault: &Fault, left_out: &LeftOut) -> YamlError {
     let steps = steps(text, &fault.at, left_out);
     match &fault.expression {
-        Some(expression) => place::error(path, text, &steps, expression, &fault.wrong),
+        Some(expression) => span::error(path, text, &steps, expression, &fault.wrong),
         None => {
             let error = YamlError::at_steps(path, text, &steps, Part::Value, fault.wrong.message.clone());
             match &fault.wrong.help {

@@ -10,7 +10,7 @@ use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, Error, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor,
 };
 
-use super::left_out::{LeftOut, OwnedStep};
+use super::recovered::{LeftOut, OwnedStep};
 
 /// What the wrapper knows while it reads.
 pub(super) struct Reading<'a> {

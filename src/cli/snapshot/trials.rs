@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::case::Case;
-use crate::cli::grade::of_traces;
+use crate::cli::grade::stored_traces;
 use crate::cli::{CliError, engine, inputs};
 use crate::regular;
 use crate::run::folder::RunFolder;
@@ -132,19 +132,19 @@ pub fn of_traces(
     let env = engine::environment();
     let mut cells: Vec<Cell> = Vec::new();
     for (number, name) in names.iter().enumerate() {
-        let shown = if name == of_traces::STDIN { "standard input" } else { name };
+        let shown = if name == stored_traces::STDIN { "standard input" } else { name };
         let failed = |error: &dyn std::fmt::Display| {
             CliError::unreadable(format!(
                 "{shown}: {error}\nrecorded sessions become traces first: evals import --harness NAME FILE | evals snapshot check - --case FILE"
             ))
         };
-        let from = if name == of_traces::STDIN { None } else { of_traces::of_folder(name) };
+        let from = if name == stored_traces::STDIN { None } else { stored_traces::of_folder(name) };
         // What is accepted goes into version control, and no secret may.
         let copy = private.join(format!("trace-{number}.jsonl"));
-        let masker_of = |header: Option<&Header>| of_traces::masker(case, &env, header, catalog.as_ref());
-        of_traces::copied(from.as_deref(), &copy, masker_of).map_err(|error| failed(&error))?;
-        let header = of_traces::header(&copy).map_err(|error| failed(&error))?;
-        let own = of_traces::manifest(&header, catalog.as_ref()).name;
+        let masker_of = |header: Option<&Header>| stored_traces::masker(case, &env, header, catalog.as_ref());
+        stored_traces::copied(from.as_deref(), &copy, masker_of).map_err(|error| failed(&error))?;
+        let header = stored_traces::header(&copy).map_err(|error| failed(&error))?;
+        let own = stored_traces::manifest(&header, catalog.as_ref()).name;
         let harness = harness.map_or(own, str::to_owned);
         let cell = cell(&mut cells, case, &harness, header.model.requested.as_deref());
         let shape = match from.as_deref().and_then(integrity::changed_trace) {

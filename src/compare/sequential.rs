@@ -1,8 +1,8 @@
 //! `--trials auto`: looks at fixed numbers of trials, and a level for each that keeps the error rate of all together.
 
-use super::arm::Side;
 use super::effect::{Verdict, effect};
 use super::join::join;
+use super::side::Side;
 use crate::statistics::LEVEL;
 
 /// Trials of each cell at each look.

@@ -10,7 +10,7 @@ use crate::grade::judge_record::{CriterionVerdict, PairOutcome};
 use crate::grader::{Calibrated, Common, GraderEntry, PAIR, Use, What, expand};
 use crate::judge::Judges;
 use crate::judge::calibration::Wanted;
-use crate::judge::pair::Pair;
+use crate::judge::pairwise::Pair;
 use crate::judge::rubric::Rubric;
 use crate::judge::view::{Shown, View};
 use crate::model_client::ModelName;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use super::before::{Before, NotSetUp, set_up};
-use super::confined::{confine, inside, shell};
+use super::prepare_workspace::{Before, NotSetUp, set_up};
+use super::sandboxing::{confine, inside, shell};
 use super::scripted::{self, ScriptedModel};
 use super::task::{attach, missing_env, placeholders, shown_as, task_of, warnings_before};
 use super::{Attempt, Ended, Engine, Folders, Outcome, io, masker_before, unless_interrupted, version};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use super::ready::Ready;
+use super::prepare::Ready;
 use super::{Attempt, Folders, TrialError, aside, io, protected};
 use crate::case::Case;
 use crate::result::Warning;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::outside::Outside;
+use super::read_outside::Outside;
 use super::scripted::Relay;
 use super::{Attempt, Engine, Folders, TrialError, io};
 use crate::case::Case;
@@ -61,7 +61,7 @@ pub(super) fn shell(
 /// The shell in which graders run their commands: what the agent left in its home, and in its scratch, has no say there.
 pub(super) fn graders_shell(shell: &Shell, folders: &Folders, case: &Case) -> Result<Shell, TrialError> {
     let mut shell = shell.clone();
-    if !case.judges.iter().any(|judge| judge.kind.needs().commands) {
+    if !case.graders.iter().any(|judge| judge.kind.needs().commands) {
         return Ok(shell);
     }
     // As setup left it. Without setup it is empty, whatever an agent that is not confined put in its place.

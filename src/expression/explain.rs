@@ -5,7 +5,7 @@ use std::ops::Range;
 use cel::common::ast::{Expr, IdedExpr};
 use serde_json::Value;
 
-use super::{Expression, Failed, Scope, quick, short, value};
+use super::{Expression, Failed, Scope, fast_path, short, value};
 
 /// A part of an expression that is false, and makes the whole of it so.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,7 +112,7 @@ impl Expression {
             return None;
         }
         // The calls of a long session are looked at where they are.
-        let there = quick::path(&each.iter_range).and_then(|path| path.find(|name| scope.variable(name))?.ok());
+        let there = fast_path::path(&each.iter_range).and_then(|path| path.find(|name| scope.variable(name))?.ok());
         let made = if there.is_none() { self.json(&each.iter_range, scope).ok() } else { None };
         let list = there.or(made.as_ref())?.as_array()?;
         let breaks = |member: &&Value| {

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use crate::result::Warning;
 use crate::secrets::Masker;
-use crate::workspace::beneath::open_file;
 use crate::workspace::copy_as_it_is;
 use crate::workspace::make_ready::make_ready;
+use crate::workspace::openat::open_file;
 use crate::workspace::remove::remove;
 use crate::workspace::walk::{Next, walk};
 

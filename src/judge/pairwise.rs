@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::canary;
-use super::marks::{between, mark};
+use super::delimiters::{between, mark};
 use super::prompt::digest_of;
 use super::quotes::{self, NoEvidence};
 use super::rubric::{short, told};

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, mkdirat, openat, readlinkat};
 use rustix::io::Errno;
 
-use super::beneath::{kind, open_own};
+use super::openat::{kind, open_own};
 
 /// Bytes of text that one reading gives.
 pub const MOST_READ: u64 = 8 << 20;

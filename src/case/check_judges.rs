@@ -41,7 +41,7 @@ pub fn check_judges(cases: &[Case], context: &LoadContext, catalog: &Catalog) ->
     let mut errors = Vec::new();
     let mut used = BTreeSet::new();
     for case in cases {
-        for grader in &case.graders {
+        for grader in &case.written_graders {
             match &grader.entry.what {
                 What::Kind(_) => errors.extend(of_entry(&grader.entry, catalog, |at, why| written(grader, at, why))),
                 What::Use(named) => take(&named.grader, &library, &mut used),

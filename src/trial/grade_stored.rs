@@ -4,7 +4,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::judging::Over;
+use super::grade_trial::Over;
 use super::metrics::Observed;
 use crate::grader::{Grader, Grading};
 use crate::regular;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::unreferenced::{self, Unreferenced};
-use super::{gather, in_ci, keep};
+use super::{in_ci, keep, trials};
 use crate::case::Case;
 use crate::cli::CliError;
 use crate::run::RunRecord;
@@ -35,7 +35,7 @@ pub fn tell(mode: Option<Mode>, cases: &mut HashMap<String, Arc<Case>>) {
         return;
     }
     for case in cases.values_mut() {
-        for judge in &mut Arc::make_mut(case).judges {
+        for judge in &mut Arc::make_mut(case).graders {
             Arc::make_mut(judge).run_accepts();
         }
     }
@@ -62,7 +62,7 @@ pub fn after(
     if mode == Some(Mode::Off) {
         return Ok(Came::default());
     }
-    let (placed, _) = gather::of_run(run, record, cases, mode.is_some())?;
+    let (placed, _) = trials::of_run(run, record, cases, mode.is_some())?;
     let writes = Mode::accepts(mode) && whole;
     if mode == Some(Mode::Update) && !writes {
         let why = if whole { "CI is set" } else { "the run did not come to its end" };

@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::after::{lay_hidden, lay_over};
-use super::before::{Before, NotSetUp, set_up};
-use super::confined::{graders_shell, inside, nowhere, shell};
 use super::ending::{error_of, mask_result};
-use super::judging::{Site, decide, judge};
-use super::{Attempt, Engine, Folders, Outcome, TrialError, aside, io, lost, protected, stored, unless_interrupted};
+use super::grade_trial::{Site, decide, judge};
+use super::measure::{lay_hidden, lay_over};
+use super::prepare_workspace::{Before, NotSetUp, set_up};
+use super::sandboxing::{graders_shell, inside, nowhere, shell};
+use super::{
+    Attempt, Engine, Folders, Outcome, TrialError, aside, grade_stored, io, protected, unless_interrupted,
+    workspace_gaps,
+};
 use crate::environment;
 use crate::grade::Outcome as Graded;
 use crate::grader::{Kind, Workspace, unique_names};
@@ -59,8 +62,8 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
         return Ok(done(without_trace(attempt, left, "its trace is gone"), left, &masker));
     };
     let over = {
-        let (trace, judges) = (trace.clone(), case.judges.clone());
-        aside(move || stored::watch(&trace, &judges)).await?
+        let (trace, judges) = (trace.clone(), case.graders.clone());
+        aside(move || grade_stored::watch(&trace, &judges)).await?
     };
     let mut over = match over {
         Ok(over) => over,
@@ -81,7 +84,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     let errored = over.observed.stop.as_ref().is_some_and(|stop| error_of(stop).is_some());
     // A recording was made in another workspace, and of an errored trial nobody judges it.
     let has_workspace = !errored && attempt.manifest.recording.is_none();
-    let looked_into = !errored && case.judges.iter().any(|judge| judge.kind.needs().reads_files());
+    let looked_into = !errored && case.graders.iter().any(|judge| judge.kind.needs().reads_files());
     let folders = if looked_into { Some(Folders::make(&engine.temporary)?) } else { None };
     let ready = async {
         if has_workspace { ready(engine, attempt, left, folders.as_ref()).await } else { Ok(Ready::default()) }
@@ -220,7 +223,7 @@ impl Ready {
 
     /// In what scripts judge that have no workspace to look into: an empty folder.
     fn judges_without(&mut self, engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Shell, TrialError> {
-        let judges = &attempt.case.judges;
+        let judges = &attempt.case.graders;
         let Ok(inside) = inside(engine, attempt, folders) else { return Ok(Shell::default()) };
         self.without = true;
         if !judges.iter().any(|judge| judge.kind.needs().workspace == Workspace::Files) {
@@ -232,7 +235,7 @@ impl Ready {
     /// Takes back what a workspace that lacks something cannot show: that it is not as it has to be, and that something is
     /// not in it. Says whether it did.
     fn says_less_than_before(&self, result: &mut TrialResult, attempt: &Attempt) -> bool {
-        let judges = &attempt.case.judges;
+        let judges = &attempt.case.graders;
         let named = unique_names(judges.iter().map(AsRef::as_ref));
         let of_absence =
             |name: &str| named.iter().zip(judges).any(|(named, judge)| named == name && judge.kind.passes_on_absence());
@@ -356,7 +359,7 @@ async fn kept_again(
     }
     let found = before.as_ref().map_or(folders.workspace.as_path(), |before| before.path.as_path());
     lay_hidden(case, found, &folders.workspace)?;
-    lost.extend(lost::of_kept(warnings_of(left)));
+    lost.extend(workspace_gaps::of_kept(warnings_of(left)));
     Ok(Ready::there(graders_shell(&shell, folders, case)?, known, lost, |lost| Warning::KeptInPart { lost }))
 }
 
@@ -414,7 +417,7 @@ async fn rebuilt(
     touched.extend(protected::touched_before(&case.workspace.protect, None, warnings));
     touched.sort_by_cached_key(Warning::to_string);
     touched.dedup();
-    let mut lost = lost::of_rebuilt(warnings, &unknown, ignored);
+    let mut lost = workspace_gaps::of_rebuilt(warnings, &unknown, ignored);
     lost.extend(left.doubt.clone());
     Ok(Ready::there(graders_shell(&shell, folders, case)?, (known.0, touched), lost, |lost| Warning::RebuiltInPart {
         lost,

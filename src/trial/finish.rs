@@ -2,14 +2,14 @@
 
 use std::fs;
 
-use super::after::After;
-use super::confined::{graders_shell, nowhere};
 use super::ending::{mark_flaky, mask_result, no_stop, tail_worth_keeping, warn_after, write_result};
+use super::grade_trial::{self, Over, Site};
 use super::inputs::{Held, still_held};
-use super::judging::{self, Over, Site};
+use super::measure::After;
 use super::play::Played;
-use super::ready::Ready;
-use super::{Attempt, Ended, Engine, Folders, Outcome, aside, io, kept, unless_interrupted};
+use super::prepare::Ready;
+use super::sandboxing::{graders_shell, nowhere};
+use super::{Attempt, Ended, Engine, Folders, Outcome, aside, io, keep_workspace, unless_interrupted};
 use crate::result::TrialResult;
 use crate::whole_file::{put_in_place, sync_folder};
 
@@ -53,7 +53,7 @@ pub(super) async fn conclude(
     };
     let (stop, by_engine) = (observed.stop.clone(), observed.stopped_by_engine);
     let over = Over { finished, observed, grading, another_case };
-    let Some(mut result) = unless_interrupted(engine, judging::judge(attempt, over, &site)).await else {
+    let Some(mut result) = unless_interrupted(engine, grade_trial::judge(attempt, over, &site)).await else {
         return Err(Ended::With(Outcome::Interrupted));
     };
 
@@ -79,7 +79,7 @@ pub(super) async fn conclude(
     }
     if engine.keep.keeps(result.verdict) {
         let (workspace, trial, masker) = (folders.workspace.clone(), attempt.folder.clone(), masker.clone());
-        result.warnings.extend(aside(move || kept::keep(&workspace, &trial, &masker)).await?);
+        result.warnings.extend(aside(move || keep_workspace::keep(&workspace, &trial, &masker)).await?);
     }
     result.policy_model = adviser.record();
     mask_result(&mut result, &masker);

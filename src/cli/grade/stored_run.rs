@@ -14,7 +14,7 @@ use crate::interaction::Interaction;
 use crate::run::folder::{self, RunFolder};
 use crate::run::{CaseRecord, RunError, RunRecord, integrity};
 use crate::trial::Attempt;
-use crate::trial::again::Left;
+use crate::trial::regrade::Left;
 
 /// Reads a run, and its cases as they are now.
 pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {

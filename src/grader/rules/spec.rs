@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::event::EventMatcher;
 use super::judge::Near;
-use crate::grader::words;
+use crate::grader::text;
 use crate::values::{Fraction, Time};
 use crate::yaml::lists::{filled, said};
 
@@ -419,7 +419,7 @@ impl Rule {
             Rule::Immediately(Follow { after, then, .. }) => format!("{word}: {after} needs {then} in the next step"),
             Rule::Within(Within { after, then, steps, seconds, .. }) => {
                 let near = match (steps, seconds) {
-                    (Some(steps), _) => words::count(*steps, "step"),
+                    (Some(steps), _) => text::count(*steps, "step"),
                     (None, Some(time)) => time.to_string(),
                     (None, None) => "any distance".to_owned(),
                 };

@@ -24,7 +24,7 @@ use crate::secrets::Masker;
 use crate::trace::Header;
 use crate::trace::jsonl::{ReadError, Reader};
 use crate::trial::Attempt;
-use crate::trial::again::Left;
+use crate::trial::regrade::Left;
 
 /// The word for standard input.
 pub const STDIN: &str = "-";
