@@ -29,8 +29,10 @@ impl GridCell {
     }
 
     fn wrapped(&self, width: usize) -> Vec<(Style, String)> {
-        let lines = self.0.iter().flat_map(|(style, text)| wrap(text, width).into_iter().map(|line| (*style, line)));
-        lines.collect()
+        // White space at the end of a line would be cut off in plain text, and kept before the end of a colour.
+        let wrapped =
+            self.0.iter().flat_map(|(style, text)| wrap(text, width).into_iter().map(move |line| (style, line)));
+        wrapped.map(|(style, line)| (*style, line.trim_end().to_owned())).collect()
     }
 
     fn width(&self) -> usize {
