@@ -1,5 +1,8 @@
 //! Three-valued logic: what is known to be true, known to be false, or unknown because the evidence was not shown.
 
+pub mod share;
+pub mod tolerance;
+
 /// The truth of a statement, as far as the evidence shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Judgement {
@@ -25,6 +28,15 @@ impl Judgement {
     /// Returns true if the statement is neither known to be true nor known to be false.
     pub fn is_unknown(self) -> bool {
         self == Judgement::Unknown
+    }
+
+    /// Returns what is known of the statement; `None` if nothing is.
+    pub fn known(self) -> Option<bool> {
+        match self {
+            Judgement::True => Some(true),
+            Judgement::False => Some(false),
+            Judgement::Unknown => None,
+        }
     }
 
     /// Both statements, by Kleene: one that is false decides. The other is not looked at after a false one.

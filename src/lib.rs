@@ -57,7 +57,6 @@ pub mod judge;
 pub mod model_client;
 pub mod grade;
 pub mod verdict;
-pub mod tolerance;
 pub mod decimal;
 
 // What is kept.

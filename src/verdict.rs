@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grade::{GradeRecord, Outcome};
-use crate::tolerance;
+use crate::judgement::share::{Part, Share};
+use crate::judgement::{Judgement, tolerance};
 use crate::values::Fraction;
 
 mod pass_trials;
@@ -76,29 +77,22 @@ fn of_these<'a, I: Iterator<Item = &'a GradeRecord>>(grades: impl Fn() -> I, thr
         return Judged { verdict: Verdict::Fail, score: Some(Fraction::ZERO), without_models: false };
     }
     let weighed: Vec<&GradeRecord> = counted().filter(|grade| !grade.gate && grade.weight > 0.0).collect();
-    // Weights are shares of the largest one: a sum of large ones would overflow.
-    let largest = weighed.iter().map(|grade| grade.weight).fold(0.0, f64::max);
-    let mean = |unknown: Option<f64>| {
-        let known = weighed.iter().filter_map(|grade| Some((grade.weight / largest, counts_as(grade).or(unknown)?)));
-        let (weight, sum) = known.fold((0.0, 0.0), |(weight, sum), (w, v)| (weight + w, sum + w * v));
-        (weight > 0.0).then(|| (sum / weight).clamp(0.0, 1.0))
-    };
-    let reached = |mean: Option<f64>| mean.is_none_or(|mean| tolerance::reaches(mean, threshold.get()));
+    let share = Share::of(weighed.iter().map(|grade| Part::new(grade.weight, counts_as(grade))));
     // Each grade counts at a threshold of 1.0, whatever its value and weight: a failed one may have the value 1.
     let one_failed = weighed.iter().any(|grade| grade.passed == Some(false));
     let one_unknown = weighed.iter().any(|grade| grade.passed.is_none());
     let verdict = if threshold == Fraction::ONE && (one_failed || one_unknown || gate_unknown) {
         if one_failed { Verdict::Fail } else { Verdict::Ungraded }
-    } else if !reached(mean(Some(1.0))) {
-        Verdict::Fail
-    } else if reached(mean(Some(0.0))) && !gate_unknown && (weighed.is_empty() || mean(None).is_some()) {
-        Verdict::Pass
     } else {
-        Verdict::Ungraded
+        match share.reaches(threshold) {
+            Judgement::False => Verdict::Fail,
+            Judgement::True if !gate_unknown && (weighed.is_empty() || share.known_mean().is_some()) => Verdict::Pass,
+            Judgement::True | Judgement::Unknown => Verdict::Ungraded,
+        }
     };
     let score = match verdict {
         Verdict::Pass | Verdict::Fail if weighed.is_empty() => Some(Fraction::ONE),
-        Verdict::Pass | Verdict::Fail => mean(None).and_then(Fraction::new),
+        Verdict::Pass | Verdict::Fail => share.known_mean(),
         Verdict::Ungraded | Verdict::Errored | Verdict::Skipped => None,
     };
     Judged { verdict, score, without_models: false }

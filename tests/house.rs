@@ -124,7 +124,6 @@ fn pure_modules() {
         "result",
         "rounding",
         "statistics",
-        "tolerance",
         "trace",
         "verdict",
         "plan",

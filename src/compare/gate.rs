@@ -9,9 +9,9 @@ use super::join::{Joined, Paired, Reason};
 use super::non_inferiority::not_worse_than;
 use super::side::{Arm, CaseTrials, Known, Side};
 use super::summary::ArmSummary;
+use crate::judgement::tolerance;
 use crate::rounding::{percent, percent_beside, points_figure};
 use crate::statistics::gates::GateVerdict;
-use crate::tolerance;
 use crate::verdict::Verdict;
 
 mod asked;

@@ -17,7 +17,7 @@ use async_trait::async_trait;
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, text};
 use crate::grade::Grade;
-use crate::tolerance;
+use crate::judgement::tolerance;
 use crate::trace::amount::Amount;
 use crate::trace::{Body as EventBody, Event, Role};
 use crate::values::{Fraction, Time};

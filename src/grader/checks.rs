@@ -2,7 +2,7 @@
 
 use super::text;
 use crate::grade::{Grade, Score};
-use crate::tolerance;
+use crate::judgement::share::{Part, Share};
 use crate::values::Fraction;
 
 /// Events that a Grade points at, at most.
@@ -74,20 +74,15 @@ impl Checks {
     /// of reach.
     pub fn grade_at_least(self, min: Option<Fraction>) -> Grade {
         let made = self.held.len() + self.violated.len();
-        let sum: f64 = self.held.iter().chain(&self.violated).map(|check| check.value).sum();
-        let passed = match min.map(Fraction::get).filter(|min| *min < 1.0) {
+        let checks = || self.held.iter().chain(&self.violated);
+        let known = checks().map(|check| Part { weight: 1.0, value: Some((check.value, check.at_most)) });
+        let share = Share::of(known.chain(self.unknown.iter().map(|_| Part::new(1.0, None))));
+        let passed = match min.filter(|min| *min != Fraction::ONE) {
             None if !self.violated.is_empty() => Some(false),
             None => self.unknown.is_empty().then_some(true),
-            Some(min) => {
-                let (unknown, all) = (self.unknown.len() as f64, (made + self.unknown.len()) as f64);
-                let at_most: f64 = self.held.iter().chain(&self.violated).map(|check| check.at_most).sum();
-                let reaches = |sum: f64| tolerance::reaches(sum / all.max(1.0), min);
-                match (reaches(sum), reaches(at_most + unknown)) {
-                    (true, _) => Some(true),
-                    (false, true) => None,
-                    (false, false) => Some(false),
-                }
-            }
+            // A share of nothing is not reached.
+            Some(_) if made + self.unknown.len() == 0 => Some(false),
+            Some(min) => share.reaches(min).known(),
         };
         let Some(passed) = passed else {
             let violated = self.violated.iter().filter(|check| check.at_most > check.value);
@@ -104,8 +99,7 @@ impl Checks {
             reason = format!("enough holds, {min} of it was asked for; what does not: {reason}");
         }
         let evidence = deciding.iter().flat_map(|check| check.evidence.iter().copied()).take(EVIDENCE);
-        let value = if made == 0 { 1.0 } else { sum / made as f64 };
-        let value = Fraction::new(value.clamp(0.0, 1.0)).unwrap_or(Fraction::ZERO);
+        let value = share.known_mean().unwrap_or(Fraction::ONE);
         Grade::Scored(Score { value, passed, reason, evidence: Vec::new(), broken: Vec::new() }).pointing_at(evidence)
     }
 }

@@ -21,7 +21,7 @@ use bounds::LowerBounds;
 
 use crate::expression::{Expression, Failed, Scope, Untrue, Work, Wrong};
 use crate::grade::{Grade, Score};
-use crate::tolerance;
+use crate::judgement::tolerance;
 use crate::trace::{Body as EventBody, Event};
 use crate::values::Fraction;
 

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{CaseOf, Evidence, Findings, GraderSpec, Needs, Observer, text};
 use crate::grade::{Grade, Score};
+use crate::judgement::tolerance;
 use crate::snapshot::diff::Found;
 use crate::snapshot::normalise::{Watching, shows_nothing};
 use crate::snapshot::set::{Accepted, Belongs};
 use crate::snapshot::settings::SnapshotSettings;
 use crate::snapshot::store;
-use crate::tolerance;
 use crate::trace::Event;
 use crate::values::Fraction;
 

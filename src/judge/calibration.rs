@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::pairwise_calibration::Pairs;
 use crate::grade::judge_record::{CriterionVerdict, JudgeRecord};
+use crate::judgement::tolerance;
 use crate::model_client::ModelName;
 use crate::regular;
 use crate::rounding;
 use crate::statistics::agreement::{self, Judged};
 use crate::statistics::{Interval, LEVEL, rates};
-use crate::tolerance;
 
 /// What a calibration has to reach, for each criterion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

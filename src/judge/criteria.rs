@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::grade::judge_record::CriterionVerdict;
-use crate::tolerance;
+use crate::judgement::Judgement;
+use crate::judgement::share::{Part, Share};
 use crate::values::Fraction;
 use crate::yaml::Step;
 use crate::yaml::wrong_part::WrongPart;
@@ -194,41 +195,31 @@ pub fn aggregate(
     min: Option<Fraction>,
 ) -> (CriterionVerdict, Option<Fraction>) {
     let each = || criteria.iter().zip(said).filter(|(criterion, _)| criterion.weight > 0.0 || criterion.required);
-    // Weights are shares of the largest one: a sum of large ones would overflow.
-    let largest = criteria.iter().map(|it| it.weight).fold(0.0, f64::max);
-    let weighed = |unknown: Option<f64>| {
-        let parts = criteria.iter().zip(said).filter(|(it, _)| it.weight > 0.0);
-        let counted =
-            parts.filter_map(|(it, (said, value))| Some((it.weight / largest, it.counts(*said, *value).or(unknown)?)));
-        let (weight, sum) = counted.fold((0.0, 0.0), |(weight, sum), (w, v)| (weight + w, sum + w * v));
-        (weight > 0.0).then(|| (sum / weight).clamp(0.0, 1.0))
-    };
+    let parts = criteria.iter().zip(said);
+    let share = Share::of(parts.map(|(it, (said, value))| Part::new(it.weight, it.counts(*said, *value))));
     let all = |want: CriterionVerdict| each().all(|(_, (said, _))| *said == want);
     let any = |want: CriterionVerdict| each().any(|(_, (said, _))| *said == want);
     let required = |want: CriterionVerdict| each().any(|(it, (said, _))| it.required && *said == want);
-    let reached = |unknown: f64| match min {
-        Some(min) => weighed(Some(unknown)).is_none_or(|mean| tolerance::reaches(mean, min.get())),
-        None => true,
-    };
+    let reached = min.map_or(Judgement::True, |min| share.reaches(min));
     let failed = match (aggregate, min) {
         _ if required(CriterionVerdict::Fail) => true,
         (Aggregate::Any, _) => all(CriterionVerdict::Fail),
         (Aggregate::All, None) => any(CriterionVerdict::Fail),
-        (Aggregate::All, Some(_)) => !reached(1.0),
+        (Aggregate::All, Some(_)) => reached == Judgement::False,
     };
     let passed = !failed
         && !required(CriterionVerdict::Unknown)
         && match (aggregate, min) {
             (Aggregate::Any, _) => any(CriterionVerdict::Pass),
             (Aggregate::All, None) => all(CriterionVerdict::Pass),
-            (Aggregate::All, Some(_)) => reached(0.0) && weighed(None).is_some(),
+            (Aggregate::All, Some(_)) => reached == Judgement::True && share.known_mean().is_some(),
         };
     let verdict = match (failed, passed) {
         (true, _) => CriterionVerdict::Fail,
         (_, true) => CriterionVerdict::Pass,
         _ => CriterionVerdict::Unknown,
     };
-    (verdict, weighed(None).and_then(Fraction::new))
+    (verdict, share.known_mean())
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::{DEFAULT_TIME, End, Session};
+use crate::judgement::tolerance;
 use crate::limits::Dollars;
-use crate::tolerance;
 use crate::wire::EngineLine;
 
 impl Session {

@@ -1,9 +1,9 @@
 //! Which limits of a Case a Trial exceeded, and which of them nothing shows to be kept.
 
 use super::metrics::Observed;
+use crate::judgement::tolerance;
 use crate::limits::{Dollars, Limits};
 use crate::result::{LimitGap, Metrics, Warning};
-use crate::tolerance;
 use crate::trace::amount::Amount;
 use crate::trace::{Stop, StopReason};
 

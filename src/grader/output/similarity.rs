@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::grader::checks::Checks;
 use crate::grader::text;
-use crate::tolerance;
+use crate::judgement::tolerance;
 use crate::values::Fraction;
 use crate::yaml::lists::OneOrList;
 
