@@ -23,12 +23,16 @@ pub const SHORTEST: usize = 8;
 /// JSON may stand in JSON as a text; so often it is looked into.
 const DEPTH: u32 = 4;
 
-/// Finds secret values in text: raw, JSON-escaped, percent-encoded, and as base64, wrapped or not.
+/// Finds secret values in text: raw, JSON-escaped, percent-encoded, and as base64, in one line or broken over several.
 #[derive(Debug, Clone, Default)]
 pub struct Masker {
     finder: Option<AhoCorasick>,
     marks: Vec<String>,
     too_short: Vec<String>,
+    /// Bytes of the longest form.
+    longest: usize,
+    /// Whether a form holds blanks.
+    blanks: bool,
 }
 
 impl Masker {
@@ -64,6 +68,8 @@ impl Masker {
                 }
             }
         }
+        masker.longest = patterns.iter().map(String::len).max().unwrap_or(0);
+        masker.blanks = patterns.iter().any(|form| form.contains([' ', '\t']));
         if !patterns.is_empty() {
             masker.finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&patterns).ok();
         }
@@ -128,13 +134,15 @@ impl Masker {
         let decoded = [
             escapes::odd(bytes).then(|| escapes::undone(bytes)),
             percent::occurs(bytes).then(|| percent::undone(bytes)),
-            wrapped::joined(bytes),
         ];
         let found = places.len();
         for view in decoded.iter().flatten() {
             let below = self.places_in(finder, &view.text, depth - 1);
             places.extend(below.into_iter().map(|(at, mark)| (view.original(at), mark)));
         }
+        // One more level is enough for text that is wrapped and then escaped.
+        let search = |text: &[u8]| self.places_in(finder, text, (depth - 1).min(1));
+        wrapped::places(bytes, self.overlap(), self.blanks, search, &mut places);
         if places.len() == found {
             return places;
         }
@@ -142,11 +150,20 @@ impl Masker {
         let mut apart: Vec<(Range<usize>, &str)> = Vec::new();
         for (at, mark) in places {
             match apart.last_mut() {
-                Some((last, _)) if at.start < last.end => last.end = last.end.max(at.end),
+                Some((last, kept)) if at.start < last.end => {
+                    last.end = last.end.max(at.end);
+                    // The lines of a secret after its first have no mark.
+                    *kept = if kept.is_empty() { mark } else { kept };
+                }
                 _ => apart.push((at, mark)),
             }
         }
         apart
+    }
+
+    /// Bytes of a text that hold any form of a secret, escaped however a writer likes.
+    fn overlap(&self) -> usize {
+        6 * self.longest
     }
 
     /// Whether there is nothing to mask.
@@ -318,10 +335,10 @@ mod tests {
 
         /// Base64 that is broken into lines, wherever its lines end.
         #[test]
-        fn a_secret_is_masked_in_wrapped_base64(secret in "[ -~]{20,90}", before in "[ -~]{0,99}", width in 16..80usize) {
+        fn a_secret_is_masked_in_wrapped_base64(secret in "[ -~]{20,90}", before in "[ -~]{0,99}", width in 1..80usize) {
             let masker = masker(&secret);
             let encoded = STANDARD.encode(format!("{before}{secret} and more after it"));
-            for end in ["\n", "\r\n", "\\n"] {
+            for end in ["\n", "\r\n", "\\n", "\n+", "\n    "] {
                 let lines: Vec<&str> = encoded.as_bytes().chunks(width).map(|c| std::str::from_utf8(c).unwrap()).collect();
                 let masked = masker.mask(&lines.join(end)).into_owned();
                 prop_assert!(masked.contains("[redacted:MY_KEY]"), "{}", lines.join(end));

@@ -14,48 +14,103 @@ use crate::whole_file::FileError;
 use crate::whole_file::write_whole;
 use crate::wire::{Dir, Reader, WireLine};
 
-/// Writes a wire log anew with every secret masked that is whole only over several lines.
+/// Bytes of a text that are searched at once.
+const WINDOW: usize = 256 << 10;
+
+/// How many texts are followed at once: an agent decides how many keys its lines have.
+const MOST_STREAMS: usize = 10_000;
+
+/// Writes a wire log anew with every secret masked that is whole only over several lines, and with it the file that holds
+/// the lines of standard error.
 ///
 /// # Errors
-/// The log could not be read or written; it stays as it was.
-pub fn mask_wire(path: &Path, masker: &Masker) -> Result<(), FileError> {
+/// A file could not be read or written; it stays as it was.
+pub fn mask_wire(path: &Path, stderr: &Path, masker: &Masker) -> Result<(), FileError> {
     let io = |doing, source| FileError::Io { doing, path: path.to_owned(), source };
     let open = || Ok(Reader::new(BufReader::new(File::open(path)?)));
     let mut reader = open().map_err(|error| io("read", error))?;
     let mut streams = Streams::default();
+    let mut edits = Edits::default();
     for number in 0.. {
         let Some(line) = reader.next_line().map_err(|error| io("read", error))? else { break };
-        streams.take(number, &line);
+        streams.take(number, &line, masker, &mut edits);
     }
-    let edits = streams.edits(masker);
+    streams.rest(masker, &mut edits);
+    for edits in edits.values_mut() {
+        edits.sort_by_key(|edit| (edit.at.start, edit.part.start));
+    }
     let mut reader = open().map_err(|error| io("read", error))?;
+    let mut in_stderr = false;
     write_whole(path, |mut out| {
         for number in 0.. {
             let Some(mut line) = reader.next_line()? else { break };
             if let Some(edits) = edits.get(&number) {
+                in_stderr |= line.dir == Dir::Stderr;
                 apply(&mut line, edits);
             }
             line.write(&mut out)?;
         }
         Ok(())
+    })?;
+    if !in_stderr || !stderr.exists() {
+        return Ok(());
+    }
+    let mut reader = open().map_err(|error| io("read", error))?;
+    write_whole(stderr, |out| {
+        while let Some(line) = reader.next_line()? {
+            if line.dir == Dir::Stderr {
+                writeln!(out, "{}", line.line)?;
+            }
+        }
+        Ok(())
     })
 }
 
-/// The texts of a log that go on from line to line, each by the path of keys that leads to it.
+/// Tells while a wire log is written whether a secret is whole over several lines of it that the trace may not show:
+/// those of standard error, and plain output.
+#[derive(Default)]
+pub struct Watch {
+    streams: Streams,
+    found: Edits,
+}
+
+impl Watch {
+    /// Takes the next line.
+    pub fn take(&mut self, line: &WireLine, masker: &Masker) {
+        if self.found.is_empty() && !masker.is_idle() && (line.dir == Dir::Stderr || !is_structured(&line.line)) {
+            self.streams.take(0, line, masker, &mut self.found);
+        }
+    }
+
+    /// Whether a secret was found in the lines so far.
+    pub fn found(&mut self, masker: &Masker) -> bool {
+        if self.found.is_empty() && !masker.is_idle() {
+            self.streams.rest(masker, &mut self.found);
+        }
+        !self.found.is_empty()
+    }
+}
+
+/// What is masked in which line.
+type Edits = BTreeMap<usize, Vec<Edit>>;
+
+/// The texts of a log that go on from line to line, each by its direction and the path of keys that leads to it.
 #[derive(Default)]
 struct Streams(HashMap<String, Stream>);
 
+/// The end of such a text, as much as has not been searched.
 #[derive(Default)]
 struct Stream {
-    /// All that was said.
     text: Vec<u8>,
     pieces: Vec<Piece>,
 }
 
 /// What one line says of a stream.
 struct Piece {
-    /// Where it ends in the stream.
-    end: usize,
+    /// Where it is in the text.
+    text: Range<usize>,
+    /// How much of its beginning has been forgotten.
+    forgotten: usize,
     line: usize,
     /// Where it stands in the line.
     at: Range<usize>,
@@ -73,64 +128,93 @@ struct Edit {
 }
 
 impl Streams {
-    fn take(&mut self, number: usize, line: &WireLine) {
-        if line.dir != Dir::Recv {
-            return;
-        }
+    fn take(&mut self, number: usize, line: &WireLine, masker: &Masker, edits: &mut Edits) {
+        let name = match line.dir {
+            Dir::Recv => "stdout",
+            Dir::Stderr => "stderr",
+            Dir::Send | Dir::Engine | Dir::Exit => return,
+        };
         let text = &line.line;
-        let structured = text.trim_start().starts_with(['{', '[']);
-        if structured && serde_json::from_str::<IgnoredAny>(text).is_ok() {
-            strings(text, |path, at| self.piece(path, number, text, at, true));
+        if is_structured(text) {
+            strings(text, name, |path, at| {
+                self.stream(path, masker, edits).piece(number, text, at, true, masker, edits);
+            });
         } else {
             // Plain output: a secret may be broken by a line's end.
-            self.piece("", number, text, 0..text.len(), false);
+            let stream = self.stream(name, masker, edits);
+            stream.piece(number, text, 0..text.len(), false, masker, edits);
+            stream.text.push(b'\n');
         }
     }
 
-    fn piece(&mut self, path: &str, line: usize, text: &str, at: Range<usize>, escaped: bool) {
-        if !self.0.contains_key(path) {
-            self.0.insert(path.to_owned(), Stream::default());
+    fn stream(&mut self, path: &str, masker: &Masker, edits: &mut Edits) -> &mut Stream {
+        if !self.0.contains_key(path) && self.0.len() >= MOST_STREAMS {
+            self.rest(masker, edits);
         }
-        let (Some(stream), Some(said)) = (self.0.get_mut(path), text.get(at.clone())) else { return };
+        self.0.entry(path.to_owned()).or_default()
+    }
+
+    /// Searches what has not been searched, at the end of the log.
+    fn rest(&mut self, masker: &Masker, edits: &mut Edits) {
+        for (_, mut stream) in self.0.drain() {
+            stream.search(stream.text.len(), masker, edits);
+        }
+    }
+}
+
+impl Stream {
+    fn piece(&mut self, line: usize, text: &str, at: Range<usize>, escaped: bool, masker: &Masker, edits: &mut Edits) {
+        let Some(said) = text.get(at.clone()) else { return };
+        let start = self.text.len();
         if escaped && said.contains('\\') {
-            stream.text.extend_from_slice(&escapes::undone(said.as_bytes()).text);
+            self.text.extend_from_slice(&escapes::undone(said.as_bytes()).text);
         } else {
-            stream.text.extend_from_slice(said.as_bytes());
+            self.text.extend_from_slice(said.as_bytes());
         }
-        stream.pieces.push(Piece { end: stream.text.len(), line, at, escaped });
+        self.pieces.push(Piece { text: start..self.text.len(), forgotten: 0, line, at, escaped });
+        // A secret that is broken into many lines is longer by their ends and indentation.
+        let kept = (WINDOW / 4).max(2 * masker.overlap());
+        if self.text.len() > 4 * kept {
+            self.search(self.text.len() - kept, masker, edits);
+        }
     }
 
-    /// What is to be masked in which line: the mark stands in the first piece of a secret, the rest is taken out.
-    fn edits(&self, masker: &Masker) -> BTreeMap<usize, Vec<Edit>> {
-        let mut edits: BTreeMap<usize, Vec<Edit>> = BTreeMap::new();
-        for stream in self.0.values() {
-            for (secret, mark) in masker.places(&stream.text) {
-                let mut mark = mark.to_owned();
-                let first = stream.pieces.partition_point(|piece| piece.end <= secret.start);
-                let mut start = first.checked_sub(1).and_then(|at| stream.pieces.get(at)).map_or(0, |piece| piece.end);
-                for piece in stream.pieces.iter().skip(first) {
-                    if start >= secret.end {
-                        break;
-                    }
-                    let part = secret.start.max(start) - start..secret.end.min(piece.end) - start;
-                    start = piece.end;
-                    if !part.is_empty() {
-                        let edit = Edit {
-                            at: piece.at.clone(),
-                            escaped: piece.escaped,
-                            part,
-                            mark: std::mem::take(&mut mark),
-                        };
-                        edits.entry(piece.line).or_default().push(edit);
-                    }
+    /// Masks the secrets that begin before a place, and forgets what stands before that place and them: the mark stands in
+    /// the first piece of a secret, the rest is taken out.
+    fn search(&mut self, until: usize, masker: &Masker, edits: &mut Edits) {
+        let mut done = until;
+        // Each line of a secret is a place of its own; those after the first have no mark.
+        let mut is_later = false;
+        for (secret, mark) in masker.places(&self.text) {
+            is_later = if mark.is_empty() { is_later } else { secret.start >= until };
+            if is_later {
+                continue;
+            }
+            done = done.max(secret.end);
+            let mut mark = mark.to_owned();
+            let first = self.pieces.partition_point(|piece| piece.text.end <= secret.start);
+            for piece in self.pieces.iter().skip(first).take_while(|piece| piece.text.start < secret.end) {
+                let start = piece.text.start;
+                let part = secret.start.max(start) - start..secret.end.min(piece.text.end) - start;
+                if !part.is_empty() {
+                    let part = part.start + piece.forgotten..part.end + piece.forgotten;
+                    let (at, mark) = (piece.at.clone(), std::mem::take(&mut mark));
+                    edits.entry(piece.line).or_default().push(Edit { at, escaped: piece.escaped, part, mark });
                 }
             }
         }
-        for edits in edits.values_mut() {
-            edits.sort_by_key(|edit| (edit.at.start, edit.part.start));
+        let first = self.pieces.partition_point(|piece| piece.text.end <= done);
+        self.pieces.drain(..first);
+        self.text.drain(..done);
+        for piece in &mut self.pieces {
+            piece.forgotten += done.saturating_sub(piece.text.start);
+            piece.text = piece.text.start.saturating_sub(done)..piece.text.end - done;
         }
-        edits
     }
+}
+
+fn is_structured(line: &str) -> bool {
+    line.trim_start().starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(line).is_ok()
 }
 
 fn apply(line: &mut WireLine, edits: &[Edit]) {
@@ -149,10 +233,10 @@ fn apply(line: &mut WireLine, edits: &[Edit]) {
     line.bytes_b64 = None;
 }
 
-/// Tells where each string of a JSON value stands, and the path of keys that leads to it.
-fn strings(line: &str, mut each: impl FnMut(&str, Range<usize>)) {
+/// Tells where each string of a JSON value is, and the path of keys that leads to it, which begins with `name`.
+fn strings(line: &str, name: &str, mut each: impl FnMut(&str, Range<usize>)) {
     let bytes = line.as_bytes();
-    let mut path = String::new();
+    let mut path = name.to_owned();
     // Whether it is an object, and how long the path to it is.
     let mut open: Vec<(bool, usize)> = Vec::new();
     let mut key = false;
@@ -215,7 +299,8 @@ mod tests {
             WireLine::text(0, Dir::Recv, line).write(&mut log).unwrap();
         }
         std::fs::write(&path, log).unwrap();
-        mask_wire(&path, &Masker::new(&[("KEY".to_owned(), secret.to_owned())].into())).unwrap();
+        let stderr = folder.path().join("stderr.log");
+        mask_wire(&path, &stderr, &Masker::new(&[("KEY".to_owned(), secret.to_owned())].into())).unwrap();
         let mut reader = Reader::new(BufReader::new(File::open(&path).unwrap()));
         std::iter::from_fn(|| reader.next_line().unwrap()).map(|line| line.line).collect()
     }

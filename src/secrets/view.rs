@@ -47,4 +47,32 @@ impl View {
         };
         start..end.max(start)
     }
+
+    /// Where the parts of a part of the text are in the original, apart where something of the original was left out
+    /// between them.
+    pub(super) fn pieces(&self, part: Range<usize>) -> Vec<Range<usize>> {
+        let first = self.jumps.partition_point(|jump| jump.text.start <= part.start);
+        let inside = self.jumps[first..].iter().take_while(|jump| jump.text.start < part.end);
+        let mut pieces = Vec::new();
+        let mut from = part.start;
+        for cut in inside.filter(|jump| jump.text.is_empty()).map(|jump| jump.text.start) {
+            // Two parts that follow each other may have been left out.
+            if cut > from {
+                pieces.push(self.original(from..cut));
+                from = cut;
+            }
+        }
+        pieces.push(self.original(from..part.end));
+        pieces
+    }
+
+    /// The view of what comes after so many bytes of the text.
+    pub(super) fn tail(&self, start: usize) -> Self {
+        let before = Jump { text: 0..0, original: 0..self.original(start..start + 1).start };
+        let first = self.jumps.partition_point(|jump| jump.text.start <= start);
+        let rest = self.jumps[first..]
+            .iter()
+            .map(|jump| Jump { text: jump.text.start - start..jump.text.end - start, original: jump.original.clone() });
+        Self { text: self.text[start..].to_vec(), jumps: std::iter::once(before).chain(rest).collect() }
+    }
 }

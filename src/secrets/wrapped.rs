@@ -1,54 +1,127 @@
-//! Joins the lines of wrapped base64, as `base64` and PEM files break them after 76 or 64 characters.
+//! Finds secrets that are broken over several lines: base64 as `base64` and PEM files wrap it, and raw values.
+
+use std::ops::Range;
 
 use super::view::View;
 
-/// A line of base64 is taken for wrapped if at least so many of its characters stand before its end.
-const SHORTEST_LINE: usize = 16;
+/// Bytes of joined text that are searched at once.
+const WINDOW: usize = 256 << 10;
 
-/// The text without the line ends inside of base64, or `None` if it holds no base64 of several lines. Line ends count as
-/// they are and as JSON escapes them, at any depth; so does the indentation of the next line.
-pub(super) fn joined(bytes: &[u8]) -> Option<View> {
-    let mut view: Option<View> = None;
-    let mut copied = 0;
+/// What follows a line end and is left out with the line end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LeftOut {
+    /// Nothing.
+    Nothing,
+    /// Blanks.
+    Indentation,
+    /// The mark of a line in a patch (`+`, `-` or a blank), then blanks.
+    PatchMark,
+}
+
+/// Calls `search` with the text without its line ends, in windows that overlap by `overlap` bytes, and adds the places of
+/// every match that goes over a line end: one for each line, the first with the mark, the others with an empty one, so
+/// that the line ends stay. Line ends count raw and as JSON escapes them, at any depth. The indentation of the next line
+/// is left out, and in a second search also the mark that a patch puts before each line. If `blanks` is true, secrets
+/// hold blanks, and the text is searched with its indentation too.
+pub(super) fn places<'m>(
+    bytes: &[u8],
+    overlap: usize,
+    blanks: bool,
+    mut search: impl FnMut(&[u8]) -> Vec<(Range<usize>, &'m str)>,
+    places: &mut Vec<(Range<usize>, &'m str)>,
+) {
+    let next = joined(bytes, LeftOut::Indentation, overlap, &mut search, places);
+    if next.mark {
+        joined(bytes, LeftOut::PatchMark, overlap, &mut search, places);
+    }
+    if next.blank && blanks {
+        joined(bytes, LeftOut::Nothing, overlap, &mut search, places);
+    }
+}
+
+/// What lines of a text begin with.
+#[derive(Default)]
+struct Beginnings {
+    blank: bool,
+    mark: bool,
+}
+
+fn joined<'m>(
+    bytes: &[u8],
+    left_out: LeftOut,
+    overlap: usize,
+    search: &mut impl FnMut(&[u8]) -> Vec<(Range<usize>, &'m str)>,
+    places: &mut Vec<(Range<usize>, &'m str)>,
+) -> Beginnings {
+    let window = WINDOW.max(4 * overlap);
+    let mut view = View::default();
+    let mut next = Beginnings::default();
+    // Up to where the text is copied, and up to where no line end begins.
+    let (mut copied, mut looked) = (0, 0);
     for at in memchr::memchr3_iter(b'\n', b'\r', b'\\', bytes) {
-        if at < copied {
+        if at < looked {
             continue;
         }
-        let before = bytes[copied..at].iter().rev().take(SHORTEST_LINE).take_while(|byte| in_base64(**byte)).count();
-        if before < SHORTEST_LINE {
-            continue;
+        let mut end = match line_end(&bytes[at..]) {
+            Ok(length) => at + length,
+            Err(slashes) => {
+                looked = at + slashes;
+                continue;
+            }
+        };
+        let first = bytes.get(end).copied();
+        next.blank |= first.is_some_and(is_blank);
+        next.mark |= matches!(first, Some(b'+' | b'-'));
+        if left_out == LeftOut::PatchMark && matches!(first, Some(b'+' | b'-')) {
+            end += 1;
         }
-        let end = at + line_end(&bytes[at..]);
-        if end > at && bytes.get(end).copied().is_some_and(in_base64) {
-            let view = view.get_or_insert_default();
-            view.text.extend_from_slice(&bytes[copied..at]);
-            copied = end;
-            view.decoded(&[], at..end);
+        if left_out != LeftOut::Nothing {
+            end += bytes[end..].iter().take_while(|byte| is_blank(**byte)).count();
+        }
+        view.text.extend_from_slice(&bytes[copied..at]);
+        view.decoded(&[], at..end);
+        (copied, looked) = (end, end);
+        if view.text.len() > window {
+            over_lines(&view, search, places);
+            view = view.tail(view.text.len() - overlap);
         }
     }
-    let mut view = view?;
-    view.text.extend_from_slice(&bytes[copied..]);
-    Some(view)
+    if copied > 0 {
+        view.text.extend_from_slice(&bytes[copied..]);
+        over_lines(&view, search, places);
+    }
+    next
 }
 
-fn in_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
+fn over_lines<'m>(
+    view: &View,
+    search: &mut impl FnMut(&[u8]) -> Vec<(Range<usize>, &'m str)>,
+    places: &mut Vec<(Range<usize>, &'m str)>,
+) {
+    for (found, mut mark) in search(&view.text) {
+        let pieces = view.pieces(found);
+        // What a single line holds is found without this.
+        if pieces.len() > 1 {
+            places.extend(pieces.into_iter().map(|piece| (piece, std::mem::take(&mut mark))));
+        }
+    }
 }
 
-/// The length of a line end at the start, with the indentation after it; 0 if none is there.
-fn line_end(bytes: &[u8]) -> usize {
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
+/// The length of the line ends at the start, or the number of backslashes there that begin none.
+fn line_end(bytes: &[u8]) -> Result<usize, usize> {
     let mut at = 0;
     loop {
         let slashes = bytes[at..].iter().take_while(|byte| **byte == b'\\').count();
         match bytes.get(at + slashes) {
             Some(b'\n' | b'\r') if slashes == 0 => at += 1,
             Some(b'n' | b'r') if slashes > 0 => at += slashes + 1,
-            _ => break,
+            _ if at == 0 => return Err(slashes.max(1)),
+            _ => return Ok(at),
         }
-    }
-    match at {
-        0 => 0,
-        at => at + bytes[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count(),
     }
 }
 
@@ -56,16 +129,62 @@ fn line_end(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
+    fn found(text: &str, secret: &'static str, blanks: bool) -> Vec<String> {
+        let search = |text: &[u8]| {
+            let found = memchr::memmem::find_iter(text, secret);
+            found.map(|at| (at..at + secret.len(), "mark")).collect()
+        };
+        let mut all = Vec::new();
+        places(text.as_bytes(), 6 * secret.len(), blanks, search, &mut all);
+        all.sort_by_key(|(at, _)| at.start);
+        all.dedup();
+        all.into_iter().map(|(at, mark)| format!("{mark}:{}", &text[at])).collect()
+    }
+
     #[test]
-    fn lines_of_base64_are_joined_and_prose_is_left() {
-        let line = "QUJDREVGR0hJSktMTU5PUFFS";
-        for end in ["\n", "\r\n", "\\n", "\\\\n", "\\r\\n", "\n    "] {
-            let text = format!("x: {line}{end}{line}{end}UVI=\nrest");
-            let view = joined(text.as_bytes()).unwrap();
-            assert_eq!(String::from_utf8(view.text.clone()).unwrap(), format!("x: {line}{line}UVI=\nrest"));
-            let whole = view.original(3..3 + 2 * line.len());
-            assert_eq!(&text[whole], format!("{line}{end}{line}"));
+    fn each_line_of_a_secret_is_a_place_of_its_own() {
+        for end in ["\n", "\r\n", "\\n", "\\\\n", "\\r\\n", "\n    ", "\n+", "\n-", "\n ", "\\n+  ", "\n\n\n", "\n+\n+"]
+        {
+            let text = format!("x: hun{end}ter2{end}-secret\nrest");
+            assert_eq!(found(&text, "hunter2-secret", false), ["mark:hun", "ter2", "-secret"].map(piece), "{text}");
         }
-        assert!(joined(b"some words\nin two lines\nand a long_identifier_of_code;\n").is_none());
+        assert_eq!(found("a hunter2-secret\nrest \\x", "hunter2-secret", false), [""; 0]);
+        assert_eq!(found("two\n words", "two words", true), ["mark:two", ": words"]);
+    }
+
+    fn piece(text: &str) -> String {
+        if text.contains(':') { text.to_owned() } else { format!(":{text}") }
+    }
+
+    #[test]
+    fn long_texts_are_searched_in_windows_and_nothing_is_lost_between_them() {
+        let secret = "abcdefghijklmnop";
+        let text: String = format!("{secret}x").repeat(60_000);
+        for width in [1, 7, 16, 76] {
+            let lines: Vec<&str> = text.as_bytes().chunks(width).map(|line| str::from_utf8(line).unwrap()).collect();
+            let lines = lines.join("\n");
+            let mut left = lines.clone().into_bytes();
+            let search = |text: &[u8]| {
+                let found = memchr::memmem::find_iter(text, secret);
+                found.map(|at| (at..at + secret.len(), "mark")).collect()
+            };
+            let mut all = Vec::new();
+            places(lines.as_bytes(), 6 * secret.len(), false, search, &mut all);
+            all.into_iter().for_each(|(at, _)| left[at].fill(b'.'));
+            left.retain(|byte| *byte != b'\n');
+            let left = String::from_utf8(left).unwrap();
+            // What is left of secrets stands whole in one line each.
+            for part in left.split(['x', '.']).filter(|part| !part.is_empty()) {
+                assert_eq!(part, secret);
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_run_of_backslashes_is_read_once() {
+        let text = "\\".repeat(4 << 20);
+        let begun = std::time::Instant::now();
+        assert_eq!(found(&text, "secret", false), [""; 0]);
+        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
     }
 }

@@ -24,6 +24,8 @@ pub struct Left {
     pub log_failed: Option<std::io::ErrorKind>,
     /// The agent did not exit by itself; the engine ended it.
     pub held_on: bool,
+    /// A secret is whole only over several lines of the wire log.
+    pub split_secret: bool,
 }
 
 impl Ended {
@@ -37,13 +39,19 @@ impl Ended {
         self.session.engine(line);
     }
 
+    /// Whether a secret is whole only over several lines of plain output or standard error.
+    pub fn holds_split_secret(&mut self) -> bool {
+        self.session.log.holds_split_secret()
+    }
+
     /// Finishes the Trace; its last events go where the others went.
     pub fn finish(self) -> (Finished, Left) {
         let Session { translation, mut sink, mut log, ended, held_on, .. } = self.session;
         let finished = translation.finish_into(&mut sink);
         log.flush();
         let interrupted = ended == Some(End::Interrupted);
-        (finished, Left { stderr_tail: log.tail, interrupted, log_failed: log.failed, held_on })
+        let split_secret = log.holds_split_secret();
+        (finished, Left { stderr_tail: log.tail, interrupted, log_failed: log.failed, held_on, split_secret })
     }
 }
 

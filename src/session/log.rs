@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::secrets::Masker;
+use crate::secrets::split::Watch;
 use crate::wire::{Dir, WireLine};
 
 /// Bytes beyond the bound that are kept for lines which say how the session ends.
@@ -38,6 +39,8 @@ pub(super) struct Log {
     pub(super) tail: String,
     /// Lines that were not kept, and their bytes.
     pub(super) cut: (u64, u64),
+    /// Looks for secrets that are whole only over several lines.
+    split: Watch,
     /// One line at a time, so that it is written at once.
     scratch: Vec<u8>,
 }
@@ -66,6 +69,7 @@ impl Log {
             failed: None,
             tail: String::new(),
             cut: (0, 0),
+            split: Watch::default(),
             scratch: Vec::new(),
         })
     }
@@ -78,6 +82,11 @@ impl Log {
     /// The most that it holds of the agent's lines.
     pub(super) fn most(&self) -> u64 {
         self.most
+    }
+
+    /// Whether a secret is whole only over several lines of plain output or standard error.
+    pub(super) fn holds_split_secret(&mut self) -> bool {
+        self.split.found(&self.masker)
     }
 
     /// Writes a line, unless the log is full.
@@ -94,6 +103,7 @@ impl Log {
         self.scratch.clear();
         let written = line.write(&mut self.scratch).and_then(|()| self.wire.write_all(&self.scratch));
         self.keep_failure(&written);
+        self.split.take(line, &self.masker);
         self.written += self.scratch.len() as u64;
         if line.dir == Dir::Stderr {
             self.write_stderr(&line.line);

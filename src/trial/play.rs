@@ -86,10 +86,11 @@ pub(super) async fn play(
     let Some(Watch { grading, observed, file, .. }) = watch else {
         return Err(io("end the session")(std::io::Error::other("the trace is still being written")).into());
     };
-    if file.joined_a_secret() && task.recording.is_none() {
+    if (file.joined_a_secret() || left.split_secret) && task.recording.is_none() {
         // A long log takes a while, and others wait for this thread.
-        let (wire, masker) = (attempt.folder.join("wire.jsonl"), masker.clone());
-        let masked = tokio::task::spawn_blocking(move || secrets::split::mask_wire(&wire, &masker)).await;
+        let (folder, masker) = (attempt.folder.clone(), masker.clone());
+        let (wire, stderr) = (folder.join("wire.jsonl"), folder.join("stderr.log"));
+        let masked = tokio::task::spawn_blocking(move || secrets::split::mask_wire(&wire, &stderr, &masker)).await;
         masked.map_err(|error| io("mask the wire log")(std::io::Error::other(error)))??;
     }
     let trace = file.write(&attempt.folder.join("trace.jsonl"), &finished.header)?;
@@ -168,7 +169,8 @@ async fn run_session(
     for text in watched_outside(judged, ended.recorder()) {
         ended.engine(&EngineLine::Notice { code: "read-outside".to_owned(), text });
     }
-    if lock(judged).file.joined_a_secret() || masker.finds(ended.recorder().answer()) {
+    let joined = lock(judged).file.joined_a_secret() || masker.finds(ended.recorder().answer());
+    if ended.holds_split_secret() || joined {
         let text = "a secret came in pieces over several lines; they are masked in this log".to_owned();
         ended.engine(&EngineLine::Notice { code: "secret_split".to_owned(), text });
     }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::patch::{self, Side};
+use super::patch;
 use super::tree::{Entry, Tree};
 use crate::result::Warning;
 use crate::result::warning::FileChange;
@@ -59,15 +59,14 @@ pub struct Compared {
     pub left_out: (usize, u64),
     /// Files and folders that could not be read, each with the reason.
     pub unread: Vec<String>,
-    /// Whether something in a binary file was hidden.
+    /// Whether something in a file was hidden.
     pub hidden: bool,
 }
 
 /// Hides what must not stand in a patch; nothing where there is nothing to hide.
 pub type Hide<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
 
-/// Compares two states of a workspace. A patch packs binary files, so what must not stand in one is hidden before that;
-/// in text it can be found afterwards.
+/// Compares two states of a workspace. What must not be in a patch is hidden in the files before they are compared.
 ///
 /// # Errors
 /// A file of the state before could not be read.
@@ -115,14 +114,18 @@ impl Compared {
             Ok(new) => new,
             Err(error) => return self.not_read(path, &error.to_string(), room),
         };
-        let binary = |side: &Option<Side>| side.as_ref().is_some_and(|side| patch::is_binary(&side.bytes));
-        if binary(&old) || binary(&new) {
-            for side in [&mut old, &mut new].into_iter().flatten() {
-                if let Some(masked) = hide(&side.bytes) {
-                    side.bytes = masked;
-                    self.hidden = true;
-                }
+        // A patch packs binary files and puts a mark before each line of a text.
+        let mut hidden = false;
+        for side in [&mut old, &mut new].into_iter().flatten() {
+            if let Some(masked) = hide(&side.bytes) {
+                side.bytes = masked;
+                hidden = true;
             }
+        }
+        self.hidden |= hidden;
+        if hidden && old == new {
+            patch::left_out(&mut self.patch, path, "only secrets in it differ");
+            return Ok(());
         }
         patch::write(&mut self.patch, path, old, new, deadline);
         Ok(())

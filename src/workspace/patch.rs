@@ -16,6 +16,7 @@ pub mod read;
 const LEFT_OUT: &str = "# left out: ";
 
 /// A file on one side of a change.
+#[derive(PartialEq, Eq)]
 pub struct Side {
     /// Its mode in git's words: `100644`, `100755` or `120000`.
     pub mode: &'static str,

@@ -234,3 +234,92 @@ fn a_binary_file_in_a_patch_holds_no_secret() {
     let bytes = std::fs::read(there.join("a.bin")).unwrap();
     assert_eq!(bytes, b"a\0b[redacted:MY_API_KEY]\0c");
 }
+
+/// A key of 80 characters, of which no six stand twice.
+const LONG: &str = "sk-Zq8WvT1nB4xY7mK2pL9dR5sH3gJ6fC0aEuViOoXyNbMwQtPzUkGhDlSjF-RcAeTyBnHmLpKoIjUh_";
+
+/// A case of an agent that shows what it says and nothing else, and puts what it is given wherever it can.
+fn put_in_lines(how: &str) -> Project {
+    let mut project = Project::new();
+    project.env("MY_API_KEY", LONG);
+    let keys = "workspace: {files: {old.txt: \"first\\nlast\\n\"}}";
+    project.case("a", keys, "steps: [{say: done}]");
+    let script = format!(
+        "how() {{ {how}; }}\nhow > f.txt\n(echo first; how; echo last) > old.txt\nhow >&2\nhow\necho end\ncp f.txt g.bin; printf 'a\\000b' >> g.bin\n"
+    );
+    project.write("agent.sh", &script);
+    let agent = project.path("agent.sh").display().to_string();
+    let keys = "env: {pass: [MY_API_KEY], secret: [MY_API_KEY]}";
+    project.harness("mine", &format!("adapter: output-only\ncommand: [sh, {agent}]\nprompt-via: stdin\n{keys}"));
+    project
+}
+
+#[test]
+fn a_secret_that_is_broken_over_lines_is_in_no_file_of_the_run() {
+    let key = r#"printf %s "$MY_API_KEY""#;
+    let base64 = |options: &str| format!("{key} | base64 {options}");
+    let ways = [
+        base64("-w 76"),
+        base64("-w 64"),
+        base64("-w 20"),
+        base64("-w 16"),
+        base64("-w 8"),
+        base64("-w 1"),
+        format!("{} | sed 's/$/\\r/'", base64("-w 76")),
+        format!("{} | sed 's/^/    /'", base64("-w 40")),
+        format!("{key} | fold -w 40; echo"),
+        format!("{key} | fold -w 30; echo"),
+        format!("{key} | fold -w 7; echo"),
+        format!("{key} | fold -w 30 | sed 's/^/+/'; echo"),
+        format!("{key} | fold -w 9 | sed 's/^/+/'; echo"),
+    ];
+    let encoded = base64_of(LONG);
+    for way in ways {
+        let project = put_in_lines(&way);
+        let ran = project.evals(&["run", "--harness", "mine", "--keep-workspace", "always"]);
+        let trial = "a/mine/default/1";
+        assert!(project.of_trial(trial, "wire.jsonl").contains("secret_split"), "{way}: {ran:?}");
+        for file in ["wire.jsonl", "stderr.log", "trace.jsonl", "workspace.patch", "workspace/f.txt"] {
+            let text = project.of_trial(trial, file);
+            assert!(text.contains("[redacted:MY_API_KEY]"), "{way}: {file} does not say that it was masked:\n{text}");
+        }
+        for (path, bytes) in project.files(".evals") {
+            let text = String::from_utf8_lossy(&bytes);
+            // What is left of the key when everything else is taken away.
+            let joined = text.replace("\\n", "").replace("\\r", "").replace(['\n', '\r', '+', ' '], "");
+            for whole in [LONG, &encoded] {
+                let whole = whole.replace('+', "");
+                let left = whole.as_bytes().windows(8).filter(|part| joined.contains(str::from_utf8(part).unwrap()));
+                let left: Vec<_> = left.map(|part| str::from_utf8(part).unwrap()).collect();
+                // The bits of the end of base64 are not only the key's.
+                assert!(left.is_empty(), "{way}: {path} holds {left:?}:\n{text}");
+            }
+            // A log of single characters says them one by one.
+            let characters = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            let said: String =
+                characters.filter_map(|line| Some(line.get("line")?.as_str()?.trim().to_owned())).collect();
+            assert!(!said.replace('+', "").contains(&encoded.replace('+', "")), "{way}: {path}: {said}");
+            assert!(!said.replace('+', "").contains(LONG), "{way}: {path}: {said}");
+        }
+        // The patch is still one: git makes of it what was kept.
+        let run = project.run_folder();
+        let there = project.path("applied");
+        std::fs::create_dir(&there).unwrap();
+        std::fs::write(there.join("old.txt"), "first\nlast\n").unwrap();
+        let git = |args: &[&str]| {
+            let ran = std::process::Command::new("git").args(args).current_dir(&there).output().unwrap();
+            assert!(ran.status.success(), "{way}: {}", String::from_utf8_lossy(&ran.stderr));
+        };
+        git(&["init", "-q"]);
+        git(&["apply", project.path(&format!("{run}/trials/{trial}/workspace.patch")).to_str().unwrap()]);
+        for file in ["f.txt", "old.txt", "g.bin"] {
+            let kept = project.path(&format!("{run}/trials/{trial}/workspace/{file}"));
+            assert_eq!(std::fs::read(there.join(file)).unwrap(), std::fs::read(kept).unwrap(), "{way}: {file}");
+        }
+    }
+}
+
+fn base64_of(text: &str) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(text)
+}
