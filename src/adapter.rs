@@ -19,6 +19,7 @@ pub mod explain;
 pub mod json_stream;
 pub mod output_only;
 pub mod replay;
+pub(crate) mod surrogates;
 mod requested;
 
 impl Adapter {
@@ -151,7 +152,12 @@ impl Translation {
         }
         self.recorder.weigh(line.line.len());
         if let Some(cut) = line.cut {
-            self.recorder.notice("line_cut", format!("{cut} bytes were cut off a line that was too long"));
+            let text = format!("{cut} bytes were cut off a line that was too long");
+            // A plain line of text is no event, and the end of standard error says nothing of the session.
+            match line.dir {
+                Dir::Recv => self.recorder.lost("line_cut", text),
+                _ => self.recorder.notice("line_cut", text),
+            }
         }
         match line.dir {
             Dir::Recv => {

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use crate::model_client::ModelName;
+use crate::trace::Lost;
 use crate::yaml::wrong_part::WrongPart;
 
 mod trial_json;
@@ -170,6 +171,16 @@ impl Kind {
     /// What graders of this kind need.
     pub fn needs(&self) -> Needs {
         Self::needs_of(self.word())
+    }
+
+    /// Returns true if what is missing in a Trace can change a grade of this kind.
+    pub fn misses(&self, lost: Lost) -> bool {
+        self.spec().misses(lost)
+    }
+
+    /// Returns true if no further event can turn a pass into another grade.
+    pub fn only_finds(&self) -> bool {
+        self.spec().only_finds()
     }
 
     /// The files that it reads or runs, as they are written.

@@ -188,6 +188,9 @@ pub enum Body {
         /// Line number in the wire log, from 1.
         #[serde(skip_serializing_if = "Option::is_none")]
         line: Option<u64>,
+        /// What of the session is missing in the Trace for it; absent if nothing is.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lost: Option<Lost>,
     },
     /// How the session ended. Exactly one, last.
     Stop(Stop),
@@ -209,6 +212,16 @@ impl Body {
             Body::Stop(_) => "stop",
         }
     }
+}
+
+/// What of a session is missing in its Trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Lost {
+    /// A line, or a part of one, that may have been any event.
+    Line,
+    /// The end of a text.
+    Text,
 }
 
 /// Who speaks in a message.

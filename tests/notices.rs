@@ -20,7 +20,7 @@ fn codes(adapter: Adapter, manifest: &Manifest, wire: &str) -> BTreeSet<String> 
     let lines: Vec<WireLine> = wire.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let mut codes = BTreeSet::new();
     let done = import(adapter, manifest, false, wire.as_bytes(), |event| {
-        let Body::Notice { code, text, line } = &event.body else { return Ok(()) };
+        let Body::Notice { code, text, line, .. } = &event.body else { return Ok(()) };
         // What the engine says at the end is about the whole session.
         let Some(number) = line else {
             assert!(event.host, "{code} has no line: {text}");
@@ -241,6 +241,7 @@ fn each_code_quotes_its_line() {
         "model_unlisted",
         "protocol_version",
         "repeated_call",
+        "repeated_result",
         "stream_differs",
         "unattended_mode",
         "unknown_request",
@@ -270,8 +271,10 @@ fn codes_of_the_source() -> BTreeSet<String> {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
-        for rest in text.split(".notice(\"").skip(1) {
-            found.insert(rest.split('"').next().unwrap().to_owned());
+        for call in [".notice(\"", ".lost(\""] {
+            for rest in text.split(call).skip(1) {
+                found.insert(rest.split('"').next().unwrap().to_owned());
+            }
         }
     }
     assert!(found.len() > 30, "{found:?}");

@@ -39,6 +39,8 @@ mod isolation;
 mod limits;
 #[path = "run/logins.rs"]
 mod logins;
+#[path = "run/lost.rs"]
+mod lost;
 #[path = "run/models.rs"]
 mod models;
 #[path = "run/modes.rs"]

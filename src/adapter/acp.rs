@@ -104,7 +104,8 @@ impl Translator {
             Message::Request { id, method, params } => self.request(&method, params, Some(&id), recorder),
             Message::Notification { method, params } => self.request(&method, params, None, recorder),
             Message::Response { id, outcome } => self.answer(&id, outcome, recorder),
-            Message::NotRpc { why, text } => recorder.notice("malformed_line", format!("{why}: {text}")),
+            Message::NotRpc { why, text, is_broken: true } => recorder.lost("malformed_line", format!("{why}: {text}")),
+            Message::NotRpc { why, text, .. } => recorder.notice("malformed_line", format!("{why}: {text}")),
         }
     }
 
@@ -114,7 +115,7 @@ impl Translator {
             ("session/update", _) => self.session_update(params, recorder),
             ("session/request_permission", Some(id)) => self.ask(id, params, recorder),
             ("session/request_permission", None) => {
-                recorder.notice("malformed_request", format!("a permission request without an id: {params}"));
+                recorder.lost("malformed_request", format!("a permission request without an id: {params}"));
             }
             ("terminal/output" | "terminal/wait_for_exit", Some(id)) => self.requests.terminal(id, &params),
             (questions::METHOD, Some(id)) => self.question(id, params, recorder),
@@ -146,7 +147,7 @@ impl Translate for Translator {
                 Message::Notification { method, .. } if method == "session/cancel" => recorder.cancel_open(),
                 Message::Notification { .. } => {}
                 Message::Response { id, outcome } => self.answer_agent(&id, outcome, recorder),
-                Message::NotRpc { why, text } => {
+                Message::NotRpc { why, text, .. } => {
                     recorder.notice("malformed_line", format!("sent to the agent, {why}: {text}"));
                 }
             }

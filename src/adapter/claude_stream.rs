@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::decisions::Decision;
 use super::{Answer, Translate};
+use crate::adapter::surrogates;
 use crate::harness::{Manifest, is_unattended};
 use crate::trace::recorder::{CallSaid, Part, Recorder, Voice};
 use crate::trace::usage::Measure;
@@ -223,7 +224,7 @@ impl Translator {
         recorder: &mut Recorder,
     ) {
         let (Some(id), Some(name)) = (block.id.get(), block.name.get()) else {
-            return recorder.notice("unknown_block", "a tool call without an id or a name");
+            return recorder.lost("unknown_block", "a tool call without an id or a name");
         };
         let mut input = block.input.clone();
         if let Some(call) = self.streamed.get_mut(parent).and_then(|it| it.call_of(id)) {
@@ -309,12 +310,15 @@ impl Translator {
 
     fn tool_result(&mut self, line: &Line<'_>, block: &Block<'_>, alone: bool, recorder: &mut Recorder) {
         let Some(id) = block.tool_use_id.get() else {
-            return recorder.notice("unknown_block", "a result that names no call");
+            return recorder.lost("unknown_block", "a result that names no call");
         };
         self.settle_call(id, recorder);
         if !recorder.result(id, tools::result(id, block, line, alone)) {
-            let code = if recorder.was_announced(id) { "repeated_result" } else { "unknown_call" };
-            recorder.notice(code, format!("a result for the call {id}, which is not open"));
+            let text = format!("a result for the call {id}, which is not open");
+            match recorder.was_announced(id) {
+                true => recorder.notice("repeated_result", text),
+                false => recorder.lost("unknown_call", text),
+            }
         }
     }
 
@@ -431,14 +435,16 @@ impl Translate for Translator {
         match parsed {
             Ok(parsed) if text.starts_with('{') => self.line(&parsed, text, recorder),
             // A key that stands twice is no reason to lose the line: the last one counts, as everywhere in JSON.
-            _ => match serde_json::from_str::<Value>(text) {
+            _ => match surrogates::parse(text) {
                 Ok(value @ Value::Object(_)) => {
                     let text = value.to_string();
                     match serde_json::from_str::<Line<'_>>(&text) {
                         Ok(parsed) => self.line(&parsed, &text, recorder),
-                        Err(_) => recorder.notice("unknown_line", text),
+                        Err(_) => recorder.lost("unknown_line", text),
                     }
                 }
+                // What begins like an object may have been any line.
+                Err(_) if text.starts_with('{') => recorder.lost("malformed_line", text),
                 _ => recorder.notice("malformed_line", text),
             },
         }

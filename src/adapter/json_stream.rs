@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::{Answer, Translate, errors};
+use crate::adapter::surrogates;
 use crate::expression::{Failed, Scope, Work};
 use crate::harness::Manifest;
 use crate::harness::stream::Kind;
@@ -162,8 +163,13 @@ impl Translator {
         let absent = values.absent_fields().map(|(field, why)| format!("{}.{field}: {why}", event.kind.word()));
         self.not_found.extend(absent);
         self.session.event(&mut values, recorder);
+        let loses = values.loses();
         for (field, why) in values.wrong() {
-            tell(recorder, &rule.label, &format!("{}.{field}", event.kind.word()), &Failed::Broken(why));
+            let text = format!("{}: {}.{field}: {}", rule.label, event.kind.word(), Failed::Broken(why));
+            match loses {
+                true => recorder.lost("mapping_failed", text),
+                false => recorder.notice("mapping_failed", text),
+            }
         }
     }
 
@@ -186,7 +192,11 @@ impl Translator {
         if self.run(&mapping.texts, &Seen::new("text", &shown, &work), recorder) {
             return;
         }
-        recorder.notice("malformed_line", text);
+        // What begins like an object may have been any line.
+        match text.trim_start().starts_with('{') {
+            true => recorder.lost("malformed_line", text),
+            false => recorder.notice("malformed_line", text),
+        }
         let known = self.error_text.iter().any(|pattern| pattern.is_match(text));
         match &mut self.failed {
             Some(failed) if failed.len() + text.len() < MAX_SAID => {
@@ -256,7 +266,7 @@ impl Translate for Translator {
         if text.is_empty() {
             return;
         }
-        let parsed = if text.starts_with('{') { serde_json::from_str::<Value>(text).ok() } else { None };
+        let parsed = if text.starts_with('{') { surrogates::parse(text).ok() } else { None };
         let Some(value @ Value::Object(_)) = parsed else { return self.text(text, recorder) };
         let (mapping, work) = (self.mapping.clone(), Work::default());
         if !self.started

@@ -149,7 +149,7 @@ fn oddities(sessions: &[Observed]) -> Vec<Oddity> {
     for session in sessions {
         for event in &session.events {
             // What the check itself brought about is not odd.
-            if let Body::Notice { code, text, line } = &event.body
+            if let Body::Notice { code, text, line, .. } = &event.body
                 && !(session.probe == Probe::Model && code == "refused")
             {
                 add(code, text, line.map(|line| session.place(line)));

@@ -15,6 +15,7 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
 use crate::shell::{Command, KEPT, Ran};
 use crate::trace::Exit;
+use crate::trace::Lost;
 use crate::values::{Pattern, Time};
 use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::said;
@@ -136,6 +137,10 @@ fn five_minutes() -> Time {
 }
 
 impl GraderSpec for RunCommand {
+    fn misses(&self, _: Lost) -> bool {
+        false
+    }
+
     fn needs() -> Needs {
         Needs { workspace: Workspace::Files, commands: true, ..Needs::NONE }
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::checks::Checks;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
+use crate::trace::Lost;
 use crate::values::PathGlob;
 use crate::yaml::lists::filled;
 
@@ -32,6 +33,10 @@ pub struct Diff {
 }
 
 impl GraderSpec for Diff {
+    fn misses(&self, _: Lost) -> bool {
+        false
+    }
+
     fn needs() -> Needs {
         Needs { workspace: Workspace::Change, ..Needs::NONE }
     }

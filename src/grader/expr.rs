@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::trial_json::{self, Account};
+use crate::trace::Lost;
 use crate::yaml::lists::said;
 use async_trait::async_trait;
 
@@ -103,6 +104,10 @@ impl JsonSchema for Cel {
 }
 
 impl GraderSpec for Expr {
+    fn misses(&self, _: Lost) -> bool {
+        true
+    }
+
     fn needs() -> Needs {
         Needs { calls: true, ..Needs::NONE }
     }

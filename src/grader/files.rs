@@ -13,6 +13,7 @@ use super::checks::Checks;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
 use crate::regular;
+use crate::trace::Lost;
 use crate::values::{PathGlob, Pattern};
 use crate::yaml::Step;
 use crate::yaml::lists::OneOrList;
@@ -46,6 +47,10 @@ pub struct Files {
 impl Files {}
 
 impl GraderSpec for Files {
+    fn misses(&self, _: Lost) -> bool {
+        false
+    }
+
     fn needs() -> Needs {
         Needs { workspace: Workspace::Files, ..Needs::NONE }
     }

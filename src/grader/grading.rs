@@ -8,7 +8,7 @@ use crate::grade::{Grade, GradeRecord, Outcome, Score};
 use crate::harness::reading;
 use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::Reading;
-use crate::trace::{Event, Header};
+use crate::trace::{Body, Event, Header, Lost};
 
 /// The judgement of one Trial. It keeps what its graders keep: most of them an amount that does not grow with the session.
 pub struct Grading {
@@ -16,6 +16,8 @@ pub struct Grading {
     joiner: Option<Joiner>,
     reading: Reading,
     seats: Vec<Seat>,
+    /// What is missing in the Trace, each with the first notice about it.
+    lost: Vec<(Lost, u64)>,
 }
 
 /// A grader with what observes the trial for it.
@@ -34,11 +36,21 @@ impl Grading {
             Seat { grader: Arc::clone(grader), name, observer }
         });
         let sees_calls = graders.iter().any(|grader| grader.kind.needs().calls);
-        Self { joiner: sees_calls.then(Joiner::default), reading: reading(header), seats: seats.collect() }
+        Self {
+            joiner: sees_calls.then(Joiner::default),
+            reading: reading(header),
+            seats: seats.collect(),
+            lost: Vec::new(),
+        }
     }
 
     /// Takes the next event.
     pub fn event(&mut self, event: &Event) {
+        if let Body::Notice { lost: Some(lost), .. } = &event.body
+            && !self.lost.iter().any(|(known, _)| known == lost)
+        {
+            self.lost.push((*lost, event.seq));
+        }
         for seat in &mut self.seats {
             seat.observer.event(event);
         }
@@ -71,17 +83,39 @@ impl Grading {
                 Some(ungraded) => ungraded.into(),
                 None => observer.finish(evidence).await,
             };
+            let lost = self.lost.iter().find(|(lost, _)| grader.kind.misses(*lost));
+            let only_finds = grader.kind.only_finds();
             // The first grade without a name of its own goes by the grader's.
             let mut own = Some(name.clone());
             for Finding { name: given, grade, judge } in findings {
                 let is_own = given.as_ref().is_none_or(|given| *given == name);
                 let free = if is_own { own.take() } else { None };
                 let name = free.unwrap_or_else(|| free_name(given.as_deref().unwrap_or(&name), &mut taken));
+                let grade = lost.map_or(grade.clone(), |lost| doubted(grade, lost, only_finds));
                 records.push(GradeRecord { judge, ..record(&grader, name, grade) });
             }
         }
         records
     }
+}
+
+/// A grade of a session of which something is missing. What was found stays: a violation that events show, and a pass that
+/// needs nothing else. Everything else may be otherwise.
+fn doubted(grade: Grade, (lost, notice): &(Lost, u64), only_finds: bool) -> Grade {
+    let Grade::Scored(score) = &grade else { return grade };
+    let is_found = if score.passed { only_finds } else { !score.evidence.is_empty() };
+    if is_found {
+        return grade;
+    }
+    let what = match lost {
+        Lost::Line => "a line of the session was lost",
+        Lost::Text => "the end of a text was lost",
+    };
+    let said = if score.passed { "passed" } else { "failed" };
+    Grade::ungraded(format!(
+        "{what} (event {notice}), so it is unknown whether this holds; without it: {said}: {}",
+        score.reason
+    ))
 }
 
 /// A name for each grader that no other of them has: the second `files` is `files#2`.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Evidence, Findings, GraderSpec, Needs, Observer};
 use crate::grade::Grade;
+use crate::trace::Lost;
 use crate::values::NameGlob;
 
 /// Which model has to answer.
@@ -17,6 +18,10 @@ pub struct ModelIs {
 }
 
 impl GraderSpec for ModelIs {
+    fn misses(&self, _: Lost) -> bool {
+        false
+    }
+
     fn needs() -> Needs {
         Needs::NONE
     }

@@ -10,6 +10,7 @@ use super::checks::Checks;
 use super::files::why_no_file;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, text};
 use crate::grade::Grade;
+use crate::trace::Lost;
 use crate::trace::{Body as EventBody, Event, Role};
 use crate::values::Pattern;
 use crate::yaml::Step;
@@ -70,6 +71,10 @@ pub struct Output {
 }
 
 impl GraderSpec for Output {
+    fn misses(&self, _: Lost) -> bool {
+        true
+    }
+
     fn needs() -> Needs {
         Needs::NONE
     }

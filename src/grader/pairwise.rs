@@ -20,6 +20,7 @@ use crate::judge::view::{Rules, Show, View};
 use crate::model_client::ModelName;
 use crate::paths::shown as shown_path;
 use crate::regular;
+use crate::trace::Lost;
 use crate::trace::jsonl::Reader;
 use crate::trace::{Body as TraceBody, Event, Model};
 use crate::yaml::Step;
@@ -84,6 +85,10 @@ pub enum Tie {
 }
 
 impl GraderSpec for Pairwise {
+    fn misses(&self, _: Lost) -> bool {
+        true
+    }
+
     fn needs() -> Needs {
         Needs { model: true, ..Needs::NONE }
     }

@@ -10,9 +10,14 @@ use crate::judge::view::View;
 use crate::model_client::ModelName;
 use crate::regular;
 use crate::trace::Event;
+use crate::trace::Lost;
 use crate::yaml::wrong_part::WrongPart;
 
 impl GraderSpec for Rubric {
+    fn misses(&self, _: Lost) -> bool {
+        true
+    }
+
     fn needs() -> Needs {
         Needs { model: true, ..Needs::NONE }
     }

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, Subject, text};
 use crate::grade::Grade;
 use crate::judgement::Judgement;
+use crate::trace::Lost;
 use crate::trace::{Body as EventBody, Event, PermissionOutcome};
 use crate::values::Fraction;
 
@@ -29,6 +30,10 @@ const LABELS: usize = 400;
 const SHOWN: usize = 4;
 
 impl GraderSpec for Rules {
+    fn misses(&self, _: Lost) -> bool {
+        true
+    }
+
     fn needs() -> Needs {
         Needs { trace: true, calls: true, ..Needs::NONE }
     }

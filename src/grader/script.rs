@@ -14,6 +14,7 @@ use super::trial_json::{self, Account};
 use super::{Evidence, Finding, Findings, GraderSpec, Needs, Observer, Subject, Workspace, text};
 use crate::grade::{Grade, Score};
 use crate::shell::{Command, KEPT, Ran, Shell};
+use crate::trace::Lost;
 use crate::trace::{Event, Exit};
 use crate::values::{Fraction, Time};
 
@@ -38,6 +39,10 @@ fn five_minutes() -> Time {
 }
 
 impl GraderSpec for Script {
+    fn misses(&self, _: Lost) -> bool {
+        true
+    }
+
     fn needs() -> Needs {
         Needs { calls: true, workspace: Workspace::FilesIfThere, commands: true, ..Needs::NONE }
     }

@@ -7,6 +7,7 @@ use crate::expression::Wrong;
 use crate::judge::rubric::Rubric;
 use crate::model_client::ModelName;
 use crate::snapshot::settings::SnapshotSettings;
+use crate::trace::Lost;
 use crate::yaml::wrong_part::WrongPart;
 
 /// A grader of one kind, as a case specifies it.
@@ -15,6 +16,16 @@ pub(super) trait GraderSpec {
     fn needs() -> Needs
     where
         Self: Sized;
+
+    /// Returns true if what is missing in a Trace can change a grade of this kind.
+    fn misses(&self, lost: Lost) -> bool {
+        lost == Lost::Line
+    }
+
+    /// Returns true if no further event can turn a pass into another grade: it passes by what it found alone.
+    fn only_finds(&self) -> bool {
+        false
+    }
 
     /// Begins to observe one trial.
     fn watch(&self) -> Box<dyn Observer>;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::checks::Checks;
 use super::{Evidence, Findings, GraderSpec, Needs, Observer, text};
 use crate::grade::Grade;
+use crate::trace::Lost;
 use crate::trace::{Body as EventBody, Event, StopReason};
 use crate::yaml::lists::OneOrList;
 
@@ -19,6 +20,10 @@ pub struct StopIs {
 }
 
 impl GraderSpec for StopIs {
+    fn misses(&self, _: Lost) -> bool {
+        false
+    }
+
     fn needs() -> Needs {
         Needs::NONE
     }

@@ -17,6 +17,7 @@ use super::{Evidence, Findings, GraderSpec, Needs, Observer, Workspace, text};
 use crate::grade::Grade;
 use crate::shell::{KEPT, Ran};
 use crate::trace::Exit;
+use crate::trace::Lost;
 use crate::values::{Fraction, PathGlob, Time};
 use crate::workspace::openat::open_file;
 use crate::workspace::walk::{Next, walk};
@@ -97,6 +98,10 @@ pub enum Format {
 }
 
 impl GraderSpec for Tests {
+    fn misses(&self, _: Lost) -> bool {
+        false
+    }
+
     fn needs() -> Needs {
         Needs { workspace: Workspace::Files, commands: true, ..Needs::NONE }
     }

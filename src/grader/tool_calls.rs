@@ -136,6 +136,15 @@ impl JsonSchema for Wanted {
 }
 
 impl GraderSpec for ToolCalls {
+    fn only_finds(&self) -> bool {
+        let at_most = |wanted: &Wanted| wanted.count.is_some_and(|count| count.max.is_some());
+        self.forbid.is_empty()
+            && self.max.is_none()
+            && self.max_by_kind.is_empty()
+            && !self.none
+            && !self.require.iter().any(at_most)
+    }
+
     fn needs() -> Needs {
         Needs { trace: true, calls: true, ..Needs::NONE }
     }

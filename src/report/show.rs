@@ -185,7 +185,7 @@ impl Page<'_> {
                 };
                 self.head(DIM, "usage", &format!("{scope}: {}", usage_text(usage)))
             }
-            Body::Notice { code, text, line } => {
+            Body::Notice { code, text, line, .. } => {
                 let at = line.map(|line| format!(" (wire log line {line})")).unwrap_or_default();
                 self.head(YELLOW, "notice", &format!("{code}{at}"))?;
                 self.text(text, OUTPUT_LINES, DIM)

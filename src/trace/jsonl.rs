@@ -6,6 +6,7 @@ use std::io::{self, BufRead, Write};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::Lost;
 use super::usage::Measure;
 use super::{
     AskedCall, Attachment, Body, CallStatus, ErrorCategory, Event, Exit, FileDiff, Header, Location, Message,
@@ -142,7 +143,7 @@ fn unknown(line: &[u8]) -> Option<Event> {
     let quoted = &text[..text.floor_char_boundary(QUOTED)];
     let more = if quoted.len() < text.len() { "…" } else { "" };
     let text = format!("an event of type `{type_}`, which this version of evals does not know: {quoted}{more}");
-    let body = Body::Notice { code: UNKNOWN_EVENT.to_owned(), text, line: None };
+    let body = Body::Notice { code: UNKNOWN_EVENT.to_owned(), text, line: None, lost: Some(Lost::Line) };
     Some(Event { seq, at_ms, body, parent: None, host: true })
 }
 
@@ -270,6 +271,8 @@ struct RawEvent<'a> {
     #[serde(default)]
     line: Option<u64>,
     #[serde(default)]
+    lost: Option<Lost>,
+    #[serde(default)]
     category: Option<ErrorCategory>,
     #[serde(default)]
     detail: Option<String>,
@@ -342,6 +345,7 @@ impl RawEvent<'_> {
                 code: self.code.ok_or_else(|| need("code"))?,
                 text: self.text.unwrap_or_default(),
                 line: self.line,
+                lost: self.lost,
             },
             "stop" => Body::Stop(Stop {
                 reason: {

@@ -16,6 +16,7 @@ pub use input::{Answered, Asking, CallSaid, Part, ResultSaid, Said, Voice};
 use bounds::{hash, push_bounded, shorten};
 use calls::{OpenCall, OpenRequest, Step};
 
+use super::Lost;
 use super::usage::{self, UsageTotal};
 use super::{Attachment, Body, Event, FileDiff, Header, Message, PlanEntry, Role, Stop, ToolCall, Usage, UsageScope};
 
@@ -68,6 +69,8 @@ pub struct Recorder {
     calls: u64,
     /// Calls were ended because too many were open.
     is_cut: bool,
+    /// A notice says that something was lost.
+    has_lost: bool,
     answer: String,
     /// The answer as the last turn ended; what comes late may add to it and does not take it away.
     answered: String,
@@ -139,6 +142,7 @@ impl Recorder {
             notices: HashMap::new(),
             calls: 0,
             is_cut: false,
+            has_lost: false,
             answer: String::new(),
             answered: String::new(),
             cut_bytes: 0,
@@ -301,6 +305,11 @@ impl Recorder {
         self.is_open(id) || self.seen.contains(&hash(&format!("call {id}")))
     }
 
+    /// Returns true if a call with this id stands in the Trace.
+    pub(super) fn was_recorded(&self, call: &str) -> bool {
+        self.seen.contains(&hash(&format!("call {call}")))
+    }
+
     /// The id in the Trace of the last call with this id of the agent's.
     pub fn call_id(&self, id: &str) -> String {
         self.renamed.get(id).cloned().unwrap_or_else(|| id.to_owned())
@@ -371,7 +380,7 @@ impl Recorder {
         if is_missing && self.total.is_exact() {
             let text =
                 format!("{unreported} of {} turns reported no usage, so the totals are lower bounds", self.turns);
-            self.push_aside(Body::Notice { code: usage::INCOMPLETE.into(), text, line: None }, None, true);
+            self.push_aside(Body::Notice { code: usage::INCOMPLETE.into(), text, line: None, lost: None }, None, true);
         }
     }
 
@@ -423,16 +432,28 @@ impl Recorder {
     /// Records what could not be taken as an event, and quotes the line that it is about. After [`MAX_NOTICES`] of one
     /// code the rest is counted.
     pub fn notice(&mut self, code: &str, text: impl Into<String>) {
+        self.tell(code, text.into(), None);
+    }
+
+    /// Records that a line was lost, or a part of one: what it said is in no event. Graders then know that what the Trace does
+    /// not show may have happened.
+    pub fn lost(&mut self, code: &str, text: impl Into<String>) {
+        self.tell(code, text.into(), Some(Lost::Line));
+    }
+
+    fn tell(&mut self, code: &str, text: String, lost: Option<Lost>) {
         let count = self.notices.entry(code.to_owned()).or_insert(0);
         *count += 1;
-        if *count <= MAX_NOTICES {
+        // The first loss is told however many notices of its code there are.
+        let first_loss = lost.is_some() && !std::mem::replace(&mut self.has_lost, true);
+        if *count <= MAX_NOTICES || first_loss {
             let line = self.line;
-            let mut text = shorten(&text.into());
+            let mut text = shorten(&text);
             let quote = self.quote.strip_suffix('…').unwrap_or(&self.quote);
             if !quote.trim().is_empty() && !text.contains(quote) {
                 text = format!("{text}; the line begins: {}", self.quote);
             }
-            self.push_aside(Body::Notice { code: code.to_owned(), text, line }, None, false);
+            self.push_aside(Body::Notice { code: code.to_owned(), text, line, lost }, None, false);
         }
     }
 
@@ -492,12 +513,13 @@ impl Recorder {
             .map(|(code, n)| format!("{} more notices of the kind {code} are in the wire log only", n - MAX_NOTICES))
             .collect();
         for text in told {
-            self.push_aside(Body::Notice { code: "notices_cut".into(), text, line: None }, None, true);
+            self.push_aside(Body::Notice { code: "notices_cut".into(), text, line: None, lost: None }, None, true);
         }
         if self.cut_bytes > 0 {
             let text =
                 format!("{} bytes of text beyond {MAX_TEXT} in one event are in the wire log only", self.cut_bytes);
-            self.push_aside(Body::Notice { code: "text_cut".into(), text, line: None }, None, true);
+            let body = Body::Notice { code: "text_cut".into(), text, line: None, lost: Some(Lost::Text) };
+            self.push_aside(body, None, true);
         }
         self.note_unreported_turns();
         if stop.output.is_none() {

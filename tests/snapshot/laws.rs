@@ -266,8 +266,10 @@ fn shape(session: &Session, chance: &Chance, text: SnapshotText) -> Shape {
                 Part::Step(calls) => making.step(calls, None),
             }
             if chance.salt.is_multiple_of(3) {
-                making
-                    .push(Body::Notice { code: "late_update".into(), text: "x".into(), line: Some(chance.salt) }, None);
+                making.push(
+                    Body::Notice { code: "late_update".into(), text: "x".into(), line: Some(chance.salt), lost: None },
+                    None,
+                );
             }
         }
     }

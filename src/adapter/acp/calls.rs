@@ -89,10 +89,12 @@ impl Translator {
         recorder: &mut Recorder,
     ) {
         let Some(id) = update.remove("toolCallId").filter(|id| !id.is_null()).map(|id| rpc::id_text(&id)) else {
-            return recorder
-                .notice("malformed_update", format!("a tool call without an id: {}", Value::Object(update)));
+            return recorder.lost("malformed_update", format!("a tool call without an id: {}", Value::Object(update)));
         };
         let status = update.remove("status").unwrap_or(Value::Null);
+        if announces && is_another(&id, &update, recorder) {
+            recorder.put_aside(&id);
+        }
         let is_open = recorder.is_open(&id);
         if !is_open {
             self.calls.open.remove(&id);
@@ -143,8 +145,11 @@ impl Translator {
     pub(super) fn call_chunk(&mut self, mut update: Map<String, Value>, recorder: &mut Recorder) {
         let id = update.get("toolCallId").filter(|id| !id.is_null()).map(rpc::id_text).unwrap_or_default();
         if !recorder.is_open(&id) {
-            let code = if recorder.was_announced(&id) { "late_update" } else { "unknown_call" };
-            return recorder.notice(code, format!("content for the call {id}, which is not open"));
+            let text = format!("content for the call {id}, which is not open");
+            return match recorder.was_announced(&id) {
+                true => recorder.notice("late_update", text),
+                false => recorder.lost("unknown_call", text),
+            };
         }
         let Shown { text, diffs, .. } = content::shown(update.remove("content").unwrap_or(Value::Null));
         if let Some(text) = text {
@@ -349,6 +354,15 @@ impl OpenCall {
         let room = MAX_TEXT.saturating_sub(self.streamed.len()).min(piece.len());
         self.streamed.push_str(&piece[..piece.floor_char_boundary(room)]);
     }
+}
+
+/// Returns true if a call of this id is open and this announces another one: with another title and another input.
+fn is_another(id: &str, update: &Map<String, Value>, recorder: &mut Recorder) -> bool {
+    let Some((call, _)) = recorder.open_call(id) else { return false };
+    let (title, input) = (update.get("title").and_then(Value::as_str), update.get("rawInput"));
+    let other_title = title.zip(call.title.as_deref()).is_some_and(|(new, old)| new != old);
+    let other_input = input.zip(call.input.as_ref()).is_some_and(|(new, old)| !recorder::is_empty(new) && new != old);
+    other_title && other_input
 }
 
 /// Whether a title is a tool's name: one word, and no path.

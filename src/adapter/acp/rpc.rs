@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::adapter::surrogates;
+
 /// One message of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
@@ -35,6 +37,8 @@ pub enum Message {
         why: &'static str,
         /// The beginning of it.
         text: String,
+        /// It begins like a message and cannot be read: it may have been any.
+        is_broken: bool,
     },
 }
 
@@ -101,11 +105,18 @@ pub fn parse(line: &str) -> impl Iterator<Item = Message> {
     let mut one = None;
     let mut batch = Vec::new();
     if !line.is_empty() {
-        match serde_json::from_str::<Value>(line) {
+        match surrogates::parse(line) {
             Ok(Value::Array(items)) if items.is_empty() => one = Some(not_rpc("an empty batch", line)),
             Ok(Value::Array(items)) => batch = items,
             Ok(value) => one = Some(message(value)),
-            Err(_) => one = Some(not_rpc("not JSON", line)),
+            Err(_) => {
+                let mut broken = not_rpc("not JSON", line);
+                // What begins like an object may have been any message.
+                if let Message::NotRpc { is_broken, .. } = &mut broken {
+                    *is_broken = line.starts_with('{') || line.starts_with("[{");
+                }
+                one = Some(broken);
+            }
         }
     }
     one.into_iter().chain(batch.into_iter().map(message))
@@ -183,7 +194,7 @@ fn integer(number: &serde_json::Number) -> Option<i64> {
 fn not_rpc(why: &'static str, text: &str) -> Message {
     const KEPT: usize = 600;
     let end = text.floor_char_boundary(KEPT.min(text.len()));
-    Message::NotRpc { why, text: text[..end].to_owned() }
+    Message::NotRpc { why, text: text[..end].to_owned(), is_broken: false }
 }
 
 /// What an id is found by: `1` and `1.0` are one id, `1` and `"1"` are two.

@@ -64,11 +64,11 @@ impl Translator {
     pub(super) fn session_update(&mut self, params: Value, recorder: &mut Recorder) {
         let mut params = match params {
             Value::Object(params) => params,
-            other => return recorder.notice("malformed_update", other.to_string()),
+            other => return recorder.lost("malformed_update", other.to_string()),
         };
         let id = params.get("sessionId").filter(|id| !id.is_null()).map(rpc::id_text);
         let Some(update) = params.remove("update") else {
-            return recorder.notice("malformed_update", Value::Object(params).to_string());
+            return recorder.lost("malformed_update", Value::Object(params).to_string());
         };
         if self.session.id.is_none() && self.session.pending > 0 {
             self.session.early.push((id, update));

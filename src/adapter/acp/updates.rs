@@ -13,10 +13,10 @@ impl Translator {
     pub(super) fn update(&mut self, update: Value, recorder: &mut Recorder) {
         let mut update = match update {
             Value::Object(update) => update,
-            other => return recorder.notice("malformed_update", other.to_string()),
+            other => return recorder.lost("malformed_update", other.to_string()),
         };
         let Some(word) = take_text(&mut update, "sessionUpdate") else {
-            return recorder.notice("malformed_update", Value::Object(update).to_string());
+            return recorder.lost("malformed_update", Value::Object(update).to_string());
         };
         let meta = update.remove("_meta").unwrap_or(Value::Null);
         self.thread_status(&meta);

@@ -179,8 +179,8 @@ impl Session {
             Some("denied") => Said::Denied,
             Some("cancelled") => Said::Cancelled,
             Some(other) => {
-                values.refuse("status", format!("`{other}` is no status; ok, error, denied and cancelled are"));
-                Said::Ok
+                // How the call ended is unknown: it stays open, and ends as unfinished.
+                return values.refuse("status", format!("`{other}` is no status; ok, error, denied and cancelled are"));
             }
         };
         let said = ResultSaid {
@@ -192,8 +192,11 @@ impl Session {
         };
         self.texts.break_off();
         if !recorder.result(&id, said) {
-            let code = if recorder.was_announced(&id) { "repeated_result" } else { "unknown_call" };
-            recorder.notice(code, format!("a result for the call {id}, which is not open"));
+            let text = format!("a result for the call {id}, which is not open");
+            match recorder.was_announced(&id) {
+                true => recorder.notice("repeated_result", text),
+                false => recorder.lost("unknown_call", text),
+            }
         }
     }
 

@@ -12,11 +12,13 @@ pub(super) struct Values {
     /// Fields whose expression asked for what is not there.
     absent: Vec<(&'static str, String)>,
     wrong: Vec<(&'static str, String)>,
+    /// A field is missing without which there is no event.
+    loses: bool,
 }
 
 impl Values {
     pub(super) fn new(kind: Kind) -> Self {
-        Self { kind, fields: Vec::new(), absent: Vec::new(), wrong: Vec::new() }
+        Self { kind, fields: Vec::new(), absent: Vec::new(), wrong: Vec::new(), loses: false }
     }
 
     pub(super) fn add(&mut self, field: &'static str, value: Value) {
@@ -91,8 +93,14 @@ impl Values {
         }
     }
 
+    /// Returns true if the event could not be made, because a field is missing that it needs.
+    pub(super) fn loses(&self) -> bool {
+        self.loses
+    }
+
     /// Remembers that a field is missing that must be there.
     pub(super) fn lacks(&mut self, field: &'static str) {
+        self.loses = true;
         if self.wrong.iter().any(|(known, _)| *known == field) {
             return;
         }

@@ -18,7 +18,7 @@ use crate::snapshot::set::Accepted;
 use crate::snapshot::settings::SnapshotSettings;
 use crate::snapshot::store;
 use crate::trace::jsonl::Reader;
-use crate::trace::{Body, Header, StopReason};
+use crate::trace::{Body, Header, Lost, StopReason};
 use crate::verdict::Verdict;
 
 /// Why a trial has no Shape whose Trace somebody changed.
@@ -200,8 +200,9 @@ fn read(trace: &Path, settings: &SnapshotSettings) -> Result<Shape, Unread> {
     let mut reader = Reader::new(BufReader::with_capacity(256 << 10, file)).map_err(|error| unread(&error))?;
     let header = reader.header().clone();
     let mut watching = Watching::default();
-    let mut stop = None;
+    let (mut stop, mut has_lost) = (None, false);
     while let Some(event) = reader.next_event().map_err(|error| unread(&error))? {
+        has_lost |= matches!(event.body, Body::Notice { lost: Some(Lost::Line), .. });
         if let Body::Stop(end) = &event.body {
             stop = Some(end.reason);
         }
@@ -211,6 +212,10 @@ fn read(trace: &Path, settings: &SnapshotSettings) -> Result<Shape, Unread> {
         (None, _) => Err(Unread::of("has a trace without an end")),
         (Some(StopReason::Error | StopReason::Crashed), _) => Err(Unread::of("ended in an error")),
         (Some(_), Some(why)) => Err(Unread { shows_nothing: true, ..Unread::of(why) }),
+        (Some(_), None) if has_lost => {
+            let why = "has lost a line of its session, so its trace does not show all that it did";
+            Err(Unread { shows_nothing: true, ..Unread::of(why) })
+        }
         (Some(_), None) => Ok(watching.shape(&header, settings)),
     }
 }

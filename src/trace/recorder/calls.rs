@@ -99,10 +99,20 @@ struct ResultOf {
 
 impl Recorder {
     /// Announces a call, or adds to one that is open. Answers whether it was new.
-    pub fn call(&mut self, id: &str, said: CallSaid) -> bool {
+    pub fn call(&mut self, id: &str, mut said: CallSaid) -> bool {
+        if self.is_another(id, &said) {
+            self.put_aside(id);
+        }
         if self.is_open(id) {
             self.update(id, said, false);
             return false;
+        }
+        // A call that was never announced can have started nothing.
+        if let Some(parent) = said.parent.take_if(|parent| !self.was_recorded(parent)) {
+            self.notice(
+                "unknown_parent",
+                format!("the call {id} names {parent} as its parent, and no such call was made"),
+            );
         }
         let call = self.unique("call", id);
         if call != id {
@@ -152,6 +162,30 @@ impl Recorder {
             }
         }
         true
+    }
+
+    /// Returns true if a call of this id is open and this is the announcement of another one: of another tool, or of another
+    /// message with another input.
+    pub fn is_another(&mut self, id: &str, said: &CallSaid) -> bool {
+        let Some((slot, step)) = self.open.get(id).map(|open| (open.slot, open.step)) else { return false };
+        let parent = self.open.get(id).and_then(|open| open.parent().cloned());
+        let group = self.steps.get(&parent).filter(|it| it.number == step).and_then(|it| it.group.clone());
+        let Some(Body::ToolCall(call)) = self.body(slot) else { return false };
+        let differs = |one: Option<&String>, other: Option<&String>| one.zip(other).is_some_and(|(a, b)| a != b);
+        let other_input = call.input.as_ref().zip(said.input.as_ref()).is_some_and(|(a, b)| !is_empty(b) && a != b);
+        differs(call.name.as_ref(), said.name.as_ref()) || (other_input && differs(group.as_ref(), said.group.as_ref()))
+    }
+
+    /// Makes room for another call of the same id: this one stays open under a name that no agent can use, and ends as
+    /// unfinished.
+    pub fn put_aside(&mut self, id: &str) {
+        self.notice("repeated_id", format!("another call has the id {id} of a call that is open"));
+        let Some(mut open) = self.open.remove(id) else { return };
+        open.call.get_or_insert_with(|| id.into());
+        let aside = (1_u64..).map(|n| format!("{id}\u{0}{n}")).find(|name| !self.open.contains_key(name.as_str()));
+        if let Some(aside) = aside {
+            self.open.insert(aside.into(), open);
+        }
     }
 
     /// Returns true if the next call that is announced may end others, because too many are open.
