@@ -1,4 +1,5 @@
-//! The command line: what can be typed, and which file does it. Errors become messages and exit codes here.
+//! The command line: its commands, and the file that implements each. Errors become messages and exit codes
+//! here.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,10 +38,10 @@ mod terminal;
 
 use errors::CliError;
 
-/// Exit code where the command, a case, a manifest or a run could not be read; nothing was started.
+/// Exit code if the command line, a case, a manifest or a run could not be read. Nothing was started.
 const UNREADABLE: u8 = 2;
 
-/// Exit code if the engine itself could not go on: the disk is full, or the run folder is gone.
+/// Exit code if the engine itself failed: the disk is full, or the run folder is missing.
 const BROKEN_OFF: u8 = 4;
 
 /// Evaluates coding agents: runs cases on them and grades the traces and workspaces they leave.
@@ -53,37 +54,37 @@ struct Evals {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run cases on harnesses and grade what they did
+    /// Run cases on harnesses and grade the results
     Run(Box<run::RunArgs>),
-    /// Grade a stored run, or stored traces, again; starts no agent
+    /// Grade a stored run, or stored traces, again, without starting agents
     Grade(grade::GradeArgs),
-    /// Compare two runs, the models of one, or a run with its baseline
+    /// Compare two runs, the models of one run, or a run with its baseline
     Compare(Box<compare::CompareArgs>),
-    /// Keep a run's scores as the baseline of its suite, or show it
+    /// Store a run's scores as the baseline of its suite, or print the baseline
     Baseline(baseline::BaselineArgs),
-    /// Turn a recorded session into a Trace, on standard output
+    /// Convert a recorded session to a trace on standard output
     Import(import::ImportArgs),
     /// Print the report of a run
     Report(report::ReportArgs),
-    /// Print the trace of a trial, for reading
+    /// Print the trace of a trial
     Show(show::ShowArgs),
-    /// Compare what agents did with what is accepted, and accept it
+    /// Compare traces with accepted snapshots, and accept or reject the differences
     Snapshot(snapshot::SnapshotArgs),
-    /// List cases, harnesses, graders or runs
+    /// List cases, harnesses, graders, policies or runs
     List(list::ListArgs),
     /// Validate cases, manifests and graders
     Check(check::CheckArgs),
-    /// Hold the judges of a rubric against labels of people
+    /// Compare the judge models of a rubric with labels by people
     Calibrate(calibrate::CalibrateArgs),
     /// Remove old runs
     Prune(prune::PruneArgs),
-    /// List harnesses, or show one
+    /// List, show, check or import harnesses
     Harness(harness::HarnessArgs),
-    /// Serve a model on loopback: play a script
+    /// Serve a scripted model on a loopback port
     Gateway(gateway::GatewayArgs),
     /// Print a JSON Schema, for editors
     Schema(schema::SchemaArgs),
-    /// Make a first suite that runs at once
+    /// Create an example suite that runs without keys
     Init(init::InitArgs),
     /// Print completions for a shell
     Completions {
@@ -96,7 +97,8 @@ enum Command {
 }
 
 impl Command {
-    /// Whether it starts programs of others, or judges that need what the user keeps in the environment beside them.
+    /// Returns true if the command starts external programs, or judges that need environment variables beside
+    /// the agent's.
     fn starts_programs(&self) -> bool {
         matches!(
             self,
@@ -105,7 +107,7 @@ impl Command {
     }
 }
 
-/// Where runs are kept, for commands that look for one.
+/// The folder of the runs, for commands that read runs.
 #[derive(Debug, clap::Args)]
 struct RunsFolder {
     /// Folder of the runs
@@ -113,10 +115,11 @@ struct RunsFolder {
     runs: PathBuf,
 }
 
-/// Where runs are kept if nobody says otherwise.
+/// The default folder of the runs.
 const DEFAULT_RUNS: &str = ".evals/runs";
 
-/// The arguments of a run, as they stand in `run.json`; nothing where another command made it, or another version did.
+/// Returns the arguments of a run as recorded in `run.json`, or `None` if another command or another version
+/// made it.
 fn arguments_of_run(argv: &[String]) -> Option<run::RunArgs> {
     let line = std::iter::once("evals").chain(argv.iter().map(String::as_str));
     match Evals::try_parse_from(line).ok()?.command {
@@ -125,13 +128,13 @@ fn arguments_of_run(argv: &[String]) -> Option<run::RunArgs> {
     }
 }
 
-/// Runs the program with the arguments it was given.
+/// Runs the program.
 pub fn main() -> ExitCode {
     descriptors::close_on_exec();
     if std::env::args_os().nth(1).is_some_and(|word| word == supervisor::WORD) {
         return supervisor::main(std::env::args_os().skip(2));
     }
-    // clap itself exits with 2 for what it cannot read, and with 0 for help.
+    // clap itself exits with 2 for invalid arguments, and with 0 for help.
     let command = Evals::parse().command;
     if command.starts_programs() {
         own_environment::withdraw();

@@ -1,4 +1,4 @@
-//! `manual`: asks the user on the terminal, one question at a time, while other trials go on.
+//! `manual`: asks the user on the terminal, one question at a time, while other trials continue.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,12 +17,12 @@ use crate::trace::{FileDiff, ToolKind};
 /// The user at the terminal.
 #[derive(Debug)]
 pub struct AtTerminal {
-    /// Held while a question is open.
+    /// Locked while a question is open.
     turn: Mutex<()>,
     interrupt: watch::Receiver<bool>,
 }
 
-/// The user, where standard input and standard error are a terminal.
+/// Returns the user if standard input and standard error are a terminal.
 pub fn person(interrupt: watch::Receiver<bool>) -> Option<Arc<dyn Person>> {
     let there = io::stdin().is_terminal() && io::stderr().is_terminal();
     there.then(|| Arc::new(AtTerminal { turn: Mutex::new(()), interrupt }) as Arc<dyn Person>)
@@ -34,14 +34,14 @@ impl Person for AtTerminal {
         if withdrawn.load(Ordering::Relaxed) {
             return None;
         }
-        // What was typed before the question was shown does not answer it.
+        // Input typed before the question was shown must not answer it.
         let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
         let look = terminal::stderr_look();
         let mut text = Vec::new();
         shown(question, &look, &mut text).ok()?;
         loop {
             write!(text, "{} ", look.paint(BOLD, "[y]es once, [a]lways, [n]o, ne[v]er, [c]ancel?")).ok()?;
-            // Written at once, and then let go: others have something to say while the user thinks.
+            // Written at once and then unlocked, because others write while the user thinks.
             io::stderr().write_all(&text).ok()?;
             match self.line(withdrawn) {
                 Some(line) => {
@@ -61,7 +61,8 @@ impl Person for AtTerminal {
 }
 
 impl AtTerminal {
-    /// A line of the user's; nothing at the end of the input, or once the question is withdrawn or the run interrupted.
+    /// Returns a line of input, or `None` at the end of the input, or after the question was withdrawn or the
+    /// run was interrupted.
     fn line(&self, withdrawn: &AtomicBool) -> Option<String> {
         let stdin = io::stdin();
         loop {
@@ -84,7 +85,7 @@ impl AtTerminal {
     }
 }
 
-/// The call with what it would change.
+/// Writes the call with the changes it would make.
 fn shown(question: &Question, look: &Look, out: &mut impl Write) -> io::Result<()> {
     let asked = &question.asked;
     let kind = asked.kind.map(|kind| kind.to_string()).unwrap_or_default();
@@ -110,8 +111,8 @@ fn shown(question: &Question, look: &Look, out: &mut impl Write) -> io::Result<(
     Ok(())
 }
 
-/// What a call would change, by its arguments, for agents that show no diff before they are allowed to make it: texts
-/// with what replaces them, or the whole of a file.
+/// Returns the changes that a call would make, from its arguments, for agents that show no diff before they are
+/// allowed to make it: texts with their replacements, or a whole file.
 fn proposed(asked: &Asked) -> Vec<FileDiff> {
     const OLD: [&str; 5] = ["old_string", "old_str", "old_text", "oldText", "old"];
     const NEW: [&str; 5] = ["new_string", "new_str", "new_text", "newText", "new"];
@@ -127,13 +128,13 @@ fn proposed(asked: &Asked) -> Vec<FileDiff> {
         Some(FileDiff { path: path.clone(), old, new: Some(new) })
     };
     match input.get("edits").and_then(Value::as_array) {
-        // In part it would look like less than it is.
+        // A partial diff would look smaller than the change is.
         Some(edits) => edits.iter().map(change).collect::<Option<_>>().unwrap_or_default(),
         None => change(input).into_iter().collect(),
     }
 }
 
-/// What a line of the user's means.
+/// Parses an answer.
 fn meant(line: &str) -> Option<Answer> {
     match line.trim().to_lowercase().as_str() {
         "y" | "yes" => Some(Answer::AllowOnce),
@@ -181,7 +182,7 @@ mod tests {
         assert!(edit.contains("-one") && edit.contains("+two"), "{edit}");
         let two = shown(ToolKind::Edit, &["a"], json!({"edits": [part, {"old_string": "x", "new_string": "y"}]}));
         assert!(two.contains("-one") && two.contains("+y"), "{two}");
-        // Of what is not understood as a whole the arguments are shown as they are.
+        // If the arguments are not understood completely, they are shown unchanged.
         for (kind, paths, input) in [
             (ToolKind::Edit, &["a"][..], json!({"edits": [part, {"line": "odd"}]})),
             (ToolKind::Edit, &["a", "b"], part.clone()),

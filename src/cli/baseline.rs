@@ -1,4 +1,4 @@
-//! `evals baseline`: keeps a run's scores beside its cases, for version control, and shows them.
+//! `evals baseline`: stores a run's scores beside its cases, for version control, and prints them.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -29,13 +29,13 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct SetArgs {
-    /// A run's id, a start of it, a label, a path, or latest
+    /// Run: ID, ID prefix, label, path, or `latest`
     #[arg(default_value = "latest")]
     run: String,
-    /// The file (default: baseline.json beside the run's cases)
+    /// Baseline file (default: baseline.json beside the run's cases)
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Replace a file that has cases which this run has not
+    /// Replace the file even if it contains cases that this run does not have
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
@@ -44,19 +44,19 @@ struct SetArgs {
 
 #[derive(Debug, clap::Args)]
 struct ShowArgs {
-    /// The file
+    /// Baseline file
     #[arg(long, value_name = "FILE", default_value = "cases/baseline.json")]
     file: PathBuf,
-    /// Print the file as it is, as JSON
+    /// Output format; json prints the file unchanged
     #[arg(long, value_enum, default_value_t = ShowFormat::Table)]
     format: ShowFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ShowFormat {
-    /// For people
+    /// Table
     Table,
-    /// For programs
+    /// JSON
     Json,
 }
 
@@ -92,7 +92,7 @@ fn set(args: &SetArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// A run of a part of the suite must not put an end to what is known of the rest.
+/// Refuses a run of a part of the suite: it would remove the scores of the other cases.
 fn refuse_to_lose(path: &Path, now: &Baseline) -> Result<(), CliError> {
     if !path.is_file() {
         return Ok(());

@@ -1,4 +1,5 @@
-//! `evals calibrate`: has the judges of a rubric or a comparison judge labelled traces, and says how far they can be believed.
+//! `evals calibrate`: applies the judges of a rubric or a comparison to labelled traces, and measures their
+//! agreement with the labels.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -30,22 +31,23 @@ use labels::{Label, Labels, Word};
 
 #[derive(Debug, clap::Args)]
 pub struct CalibrateArgs {
-    /// What people say of traces, as JSON Lines: {"trace": PATH, "criterion": ID, "label": "pass" or "fail"}; for a
+    /// Labels by people, as JSON Lines: {"trace": PATH, "criterion": ID, "label": "pass" or "fail"}; for a
     /// comparison {"trace": PATH, "reference": PATH, "label": "better", "worse" or "tie"}
     labels: PathBuf,
-    /// The rubric, or the comparison: a file of graders/, by name
+    /// Rubric or comparison to calibrate: the name of a file in graders/
     #[arg(long, visible_alias = "pairwise", value_name = "NAME")]
     rubric: String,
-    /// Ask for labels of these traces first, at the terminal, and add them to LABELS: a run, or the file of a trace; repeatable
+    /// First ask for labels of these traces on the terminal, and append them to LABELS: a run, or a trace file;
+    /// repeatable
     #[arg(long = "ask", value_name = "RUN|TRACE")]
     ask: Vec<String>,
-    /// Ask for labels alone, and no judge
+    /// Ask for labels only, without calling judges
     #[arg(long, requires = "ask")]
     label_only: bool,
-    /// Where the calibration goes (default: NAME.calibration.yaml beside the rubric)
+    /// Output file (default: NAME.calibration.yaml beside the rubric)
     #[arg(long = "out", value_name = "FILE")]
     out: Option<PathBuf>,
-    /// The format
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: CalibrationFormat,
     /// Folder of the runs, for --ask
@@ -55,10 +57,10 @@ pub struct CalibrateArgs {
     judges: JudgeArgs,
 }
 
-/// How a calibration is written.
+/// The output format of a calibration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum CalibrationFormat {
-    /// For people
+    /// Table
     #[default]
     Table,
     /// One JSON object
@@ -76,7 +78,7 @@ pub fn run(args: &CalibrateArgs) -> Result<u8, CliError> {
     }
     let labels = Labels::read(&args.labels, &graded)?;
     for of in labels.traces() {
-        // A label is about what a person saw.
+        // A label is valid only for the trace that the person saw.
         if let Some(why) = integrity::changed_trace(&of.0) {
             let (file, trace) = (args.labels.display(), of.0.display());
             return Err(CliError::unreadable(format!("{file}: {trace} cannot be judged: {why}")));
@@ -153,7 +155,7 @@ async fn judge_all(graded: &Calibrated, judges: &Judges, names: &[ModelName], se
     judged
 }
 
-/// Counts, for each criterion, for each model, and for all.
+/// Counts the agreement for each criterion, for each model, and for all.
 fn measure(
     args: &CalibrateArgs,
     graded: &Calibrated,
@@ -193,7 +195,7 @@ fn measure(
     }
 }
 
-/// Verdicts with labels, and those without, whose rate is to be told.
+/// Verdicts with labels, and verdicts without labels, whose pass rate is estimated.
 #[derive(Default)]
 struct Tally {
     counts: Counts,
@@ -213,7 +215,7 @@ impl Tally {
         }
     }
 
-    /// What follows; the rate from those without a label, where there are any.
+    /// Returns the measured agreement, and the pass rate from the verdicts without a label, if there are any.
     fn measured(&self) -> Measured {
         self.counts.measured((self.decided > 0).then_some((self.passed, self.decided)))
     }

@@ -1,4 +1,4 @@
-//! `evals check`: validates cases, manifests and graders, and tells everything that is wrong at once.
+//! `evals check`: validates cases, manifests and graders, and reports all errors at once.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -19,15 +19,16 @@ mod limits;
 
 #[derive(Debug, clap::Args)]
 pub struct CheckArgs {
-    /// Cases, or folders of them (default: cases/)
+    /// Cases, or folders of cases (default: cases/)
     paths: Vec<PathBuf>,
-    /// Also check these manifests; repeatable
+    /// Also validate these manifests; repeatable
     #[arg(long = "harness", value_name = "NAME")]
     harnesses: Vec<String>,
-    /// Also test the cases themselves: an agent that does nothing and a vandal must fail, the reference solution must pass
+    /// Also test the cases: an agent that does nothing and a vandal must fail, and the reference solution must
+    /// pass
     #[arg(long)]
     audit: bool,
-    /// With --audit: how it is written
+    /// Output format of --audit
     #[arg(long, value_enum, requires = "audit", default_value_t)]
     format: audit::AuditFormat,
 }
@@ -36,14 +37,14 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     let paths = inputs::cases_or_default(&args.paths);
     let inputs = inputs::read(&paths, &args.harnesses);
     let mut wrong = Vec::new();
-    // Graders that could not be listed have been told with the inputs.
+    // Graders that could not be listed were reported with the inputs.
     let library = inputs::named_graders().map(|graders| graders.library()).unwrap_or_default();
     wrong.extend(library.iter().filter_map(|(_, grader)| grader.read().err()).flatten());
     let named = library.iter().filter_map(|(_, grader)| Some((grader, grader.read().ok()?)));
     wrong.extend(named.flat_map(|(grader, file)| grader.missing_files(&file)));
     let graders = inputs.iter().flat_map(|inputs| &inputs.cases).flat_map(|case| &case.written_graders);
     for missing in graders.filter_map(WrittenGrader::missing_file) {
-        // A grader of a suite is one of each of its cases.
+        // A grader of a suite belongs to each of its cases.
         if !wrong.iter().any(|known| known.to_string() == missing.to_string()) {
             wrong.push(missing);
         }
@@ -57,7 +58,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     let cases = inputs.as_ref().map(|inputs| inputs.cases.as_slice()).unwrap_or_default();
     let models: BTreeSet<PathBuf> = cases.iter().filter_map(model_script).collect();
     wrong.extend(models.iter().filter_map(|path| ModelScript::load(path).err()).flatten());
-    // A script that is an oracle need not lie beside its case under the usual name.
+    // A script used as an oracle need not have the usual name beside its case.
     let oracles = inputs.iter().flat_map(|inputs| &inputs.cases).filter_map(|case| match &case.oracle {
         Some(Oracle::Script(script)) if !case.demo_scripts.values().any(|known| known == script) => Some(script),
         _ => None,
@@ -74,7 +75,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     for line in limits::never_shown(&inputs.cases, &inputs.catalog, &inputs.harnesses) {
         terminal::note(format_args!("warning: {line}"));
     }
-    // What programs read stands alone.
+    // JSON output must be the only output.
     let read = format!(
         "{} cases, {} demo scripts, {} harnesses and {} named graders can be read",
         inputs.cases.len(),

@@ -1,4 +1,4 @@
-//! `evals compare`: two runs, the models of one, or a run and its baseline.
+//! `evals compare`: compares two runs, the models of one run, or a run with its baseline.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -18,53 +18,53 @@ use crate::run::folder::{self, RunFolder};
 use crate::run::user_file::write_named;
 use crate::values::Fraction;
 
-/// The seed where nobody names one.
+/// The default seed.
 const SEED: u64 = 1;
 
 #[derive(Debug, clap::Args)]
 pub struct CompareArgs {
-    /// The old run and the new one; or one run, whose models are compared, or which is compared with its baseline
+    /// The old run and the new run; or a single run, to compare its models or to compare it with its baseline
     #[arg(value_name = "RUN", num_args = 0..=2)]
     compared: Vec<String>,
     /// What the run is compared with: one of its own models, a baseline file, or another run
     #[arg(long, value_name = "MODEL|FILE|RUN")]
     baseline: Option<String>,
-    /// The gates alone set the exit code. Repeatable: no-regressions (default of a bare --gate), margin=0.05 (not worse
-    /// by more than that, one-sided), completed=0.9 (share of each side's planned trials), cases=1.0 (share of the old
-    /// side's cases with a score in the new one)
+    /// Let the gates alone set the exit code. Repeatable: no-regressions (default of a bare --gate),
+    /// margin=0.05 (not worse by more than this, one-sided), completed=0.9 (share of each side's planned
+    /// trials), cases=1.0 (share of the old side's cases with a score in the new one)
     #[arg(long, value_name = "DEMAND", num_args = 0..=1, default_missing_value = NO_REGRESSIONS, value_delimiter = ',')]
     gate: Vec<Demand>,
-    /// The new score is at least this
+    /// Gate: the new score is at least this
     #[arg(long, value_name = "SCORE")]
     fail_under: Option<Fraction>,
-    /// The new one costs at most this
+    /// Gate: the new side costs at most this, in US dollars
     #[arg(long, value_name = "USD", value_parser = super::run::dollars, allow_negative_numbers = true)]
     max_cost: Option<f64>,
-    /// Differences up to this are none (default: the gate's margin, else 0.05)
+    /// Differences up to this count as none (default: the gate's margin, else 0.05)
     #[arg(long, value_name = "M", value_parser = margin)]
     margin: Option<f64>,
-    /// Whether an agent that crashed or broke the protocol has failed; what it could not help never counts
+    /// Whether crashed trials and protocol errors count as failures; other errors never do
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = Errors::Exclude)]
     errors: Errors,
-    /// Seed of the sign flips that are drawn (default: the run's, else 1)
+    /// Seed of sampled sign flips (default: the run's, else 1)
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// The format
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Where it goes
+    /// Output file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
     folder: RunsFolder,
 }
 
-/// What errors of the agent are.
+/// How errored trials are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Errors {
-    /// In no score, and counted
+    /// In no score; they are counted separately
     Exclude,
-    /// Crashed and protocol are failures
+    /// Crashes and protocol errors are failures
     Fail,
 }
 
@@ -116,10 +116,10 @@ pub fn run(args: &CompareArgs) -> Result<u8, CliError> {
     Ok(comparison.exit_code)
 }
 
-/// The old side, where it is not the new one itself, the new side, and the new run's seed.
+/// Returns the old side, if it is not the new one itself, the new side, and the new run's seed.
 fn sides(args: &CompareArgs, gated: bool, words: &mut Words) -> Result<(Option<Side>, Side, Option<u64>), CliError> {
     let runs = &args.folder.runs;
-    // A gate says itself how much of a run it rests on; a figure does not.
+    // A gate checks the evidence itself; a figure does not.
     let what = if gated { Use::Gated } else { Use::Compared };
     if let [old, new] = args.compared.as_slice() {
         if args.baseline.is_some() {
@@ -133,7 +133,7 @@ fn sides(args: &CompareArgs, gated: bool, words: &mut Words) -> Result<(Option<S
     let old = match &args.baseline {
         Some(wanted) if !named(&new, wanted).is_empty() => None,
         Some(wanted) => Some(old_side(runs, wanted, what, words).map_err(|error| {
-            // What is there, and cannot be used, says why by itself.
+            // If the file or run exists but cannot be used, its own error is reported.
             if Path::new(wanted).is_file() || folder::find(runs, wanted).is_ok() {
                 return error;
             }
@@ -151,7 +151,7 @@ fn sides(args: &CompareArgs, gated: bool, words: &mut Words) -> Result<(Option<S
     Ok((old, new, record.options.seed))
 }
 
-/// A baseline file, or a run.
+/// Reads a baseline file or a run.
 fn old_side(runs: &Path, name: &str, what: Use, words: &mut Words) -> Result<Side, CliError> {
     let path = Path::new(name);
     if path.is_file() {
@@ -160,14 +160,14 @@ fn old_side(runs: &Path, name: &str, what: Use, words: &mut Words) -> Result<Sid
     Ok(comparable(runs, name, what, words)?.0)
 }
 
-/// What a run is read for.
+/// The purpose for which a run is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
-    /// Figures, so that it has to be finished.
+    /// Figures. The run must be finished.
     Compared,
-    /// Gates, for which a trial that was never run is one that was not completed.
+    /// Gates. A trial that did not run counts as not completed.
     Gated,
-    /// A baseline file, so that it has to be finished.
+    /// A baseline file. The run must be finished.
     Baseline,
 }
 
@@ -180,11 +180,11 @@ impl Use {
     }
 }
 
-/// A run that can be compared or be a baseline, its results condensed one by one: finished, unless it is gated, and not
-/// one of those that failed alone.
+/// Reads a run for a comparison or a baseline, and condenses its results one by one. The run must be finished,
+/// unless it is read for gates, and must not be a rerun of failed trials.
 ///
 /// # Errors
-/// It is not there, or not such a run.
+/// The run does not exist, or cannot be used for this purpose.
 pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Words) -> Result<(Side, RunRecord), CliError> {
     let what = usage.word();
     let folder = folder::find(runs, name)?;
@@ -224,14 +224,15 @@ pub fn comparable(runs: &Path, name: &str, usage: Use, words: &mut Words) -> Res
     Ok((side, record))
 }
 
-/// Of a run that was judged again: the run that it comes from, and the one of which that holds only what failed.
+/// For a regraded run: returns the run that it comes from, and the original of that run if it contains only
+/// failed trials.
 fn chosen_before(folder: &RunFolder, record: &RunRecord) -> Option<(String, String)> {
     let records = origins(folder, record).into_iter().filter_map(|origin| origin.record().ok());
     let mut chosen = records.filter(|origin| !origin.graded).filter_map(|it| Some((it.run, it.derived_from?)));
     chosen.next()
 }
 
-/// The arms of a side that a name means: a model, a harness, or both.
+/// Returns the arms of a side that a name selects: by model, harness, or both.
 fn named<'a>(side: &'a Side, name: &str) -> Vec<&'a Arm> {
     let by = |means: &dyn Fn(&Arm) -> bool| side.arms.iter().filter(|arm| means(arm)).collect::<Vec<_>>();
     let whole = by(&|arm| arm.name == name || format!("{}={}", arm.harness, arm.column) == name);
@@ -242,7 +243,7 @@ fn named<'a>(side: &'a Side, name: &str) -> Vec<&'a Arm> {
     }
 }
 
-/// The arms of one run: each against the one that is the baseline, the first where none is named.
+/// Pairs the arms of one run: each with the baseline arm, which is the first unless named.
 fn within<'a>(side: &'a Side, wanted: Option<&str>) -> Result<Vec<ArmPair<'a>>, CliError> {
     let columns = || side.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>().join(", ");
     let old = match wanted.map(|wanted| (wanted, named(side, wanted))) {
@@ -265,12 +266,12 @@ fn within<'a>(side: &'a Side, wanted: Option<&str>) -> Result<Vec<ArmPair<'a>>, 
     Ok(side.arms.iter().filter(|arm| arm.name != old.name).map(|new| ((side, old), (side, new))).collect())
 }
 
-/// The arms of two sides: those of the same harness and model; where each has one alone, those two. With the names of
-/// those that are left without a partner.
+/// Pairs the arms of two sides by harness and model; if each side has only one arm, those two. Also returns the
+/// names of the arms without a partner.
 fn matched<'a>(old: &'a mut Side, new: &'a mut Side) -> Result<(Vec<ArmPair<'a>>, Unmatched), CliError> {
     let names = |side: &Side| side.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<_>>().join(", ");
     let (were, are) = (names(old), names(new));
-    // Names tell arms apart, in the report too.
+    // Arms are identified by name, also in the report.
     for side in [&mut *old, &mut *new] {
         let run = side.run.clone();
         side.arms.iter_mut().filter(|_| !side.baseline).for_each(|arm| arm.name = format!("{} ({run})", arm.name));

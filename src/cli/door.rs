@@ -1,25 +1,25 @@
-//! What commands write to standard output and standard error: buffered, and harmless to terminals and to CI services.
+//! Standard output and standard error of commands: buffered, and sanitised for terminals and CI services.
 
 use std::io::{self, IsTerminal, Write};
 
 use crate::values::is_hidden;
 
-/// Bytes that are collected before they are written.
+/// The size of the buffer, in bytes.
 const BUFFER: usize = 64 << 10;
 
-/// What a command writes.
+/// The kind of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// Text for people.
     Text,
-    /// JSON: a sign that means something to a service is written as its escape.
+    /// JSON. A character with a meaning to a service is escaped.
     Json,
 }
 
-/// A stream through which nothing reaches a terminal or a service but text and this program's own colours.
+/// A writer that lets only text and this program's own colours reach a terminal or a service.
 ///
-/// Reports make each text of an agent or a case harmless themselves. This is the second line: it holds for messages, paths and
-/// names as well, whichever command writes them.
+/// Reports sanitise each text of an agent or a case themselves. This is the second line of defence: it also
+/// covers messages, paths and names, whichever command writes them.
 #[derive(Debug)]
 pub struct Door<W: Write> {
     inner: W,
@@ -28,21 +28,21 @@ pub struct Door<W: Write> {
     line: Line,
 }
 
-/// What must not pass.
+/// What must be filtered.
 #[derive(Debug, Clone, Copy)]
 struct Rules {
     content: Content,
-    /// A terminal interprets control characters; colours of our own pass.
+    /// A terminal interprets control characters; our own colours pass.
     terminal: bool,
     colours: bool,
     /// GitHub Actions reads workflow commands from the output.
     workflow: bool,
 }
 
-/// How far a line has come.
+/// The state within a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
-    /// Nothing but white space.
+    /// Only white space so far.
     Blank,
     /// One colon after white space.
     Colon,
@@ -51,13 +51,13 @@ enum Line {
 }
 
 impl Content {
-    /// JSON, or text for people.
+    /// Returns the kind for JSON or for text.
     pub fn json(json: bool) -> Self {
         if json { Self::Json } else { Self::Text }
     }
 }
 
-/// Standard error for whoever keeps a stream for long: each write goes through a door of its own.
+/// Standard error for code that keeps a writer for long: each write uses a new door.
 #[derive(Debug, Clone, Copy)]
 pub struct Notes;
 
@@ -87,7 +87,7 @@ pub fn stderr() -> Door<io::StderrLock<'static>> {
     Door::new(stderr.lock(), rules)
 }
 
-/// Returns true if a service looks for commands in what is written.
+/// Returns true if a service reads commands from the output.
 fn reads_commands() -> bool {
     crate::own_environment::var("GITHUB_ACTIONS").is_some_and(|value| !value.is_empty() && value != "false")
 }
@@ -149,7 +149,8 @@ impl<W: Write> Door<W> {
     }
 }
 
-/// The length of a colour sequence at the start, if it is one that this program writes: bold, dim, or a plain colour.
+/// Returns the length of a colour sequence at the start, if it is one that this program writes: bold, dim, or a
+/// plain colour.
 fn own_colour(text: &str) -> Option<usize> {
     let codes = text.strip_prefix("\x1b[")?;
     let end = codes.find('m')?;
@@ -179,7 +180,7 @@ impl<W: Write> Write for Door<W> {
 
 impl<W: Write> Drop for Door<W> {
     fn drop(&mut self) {
-        // What is to be known of a failure is asked for by `flush`.
+        // Callers that need to know about a failure call `flush`.
         let _ = self.flush();
     }
 }

@@ -1,4 +1,4 @@
-//! What every command that runs or judges trials begins with: a runtime, a private folder, and the engine in it.
+//! The set-up of every command that runs or judges trials: a runtime, a private folder, and the engine in it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::run::temporary::Temporary;
 use crate::trial::Engine;
 use crate::trial::version::Versions;
 
-/// A runtime for trials.
+/// Makes a runtime for trials.
 ///
 /// # Errors
-/// The system has none to give.
+/// The runtime could not be made.
 pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
     enough_open_files()?;
     tokio::runtime::Builder::new_multi_thread()
@@ -27,10 +27,10 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
         .map_err(|error| CliError::of_the_engine(format!("could not start the runtime: {error}{}", hint(&error))))
 }
 
-/// Refuses to begin what needs more open files than this process may have.
+/// Checks that the process may open enough files.
 ///
 /// # Errors
-/// The limit has no room for one trial.
+/// The limit is too low for one trial.
 pub fn enough_open_files() -> Result<(), CliError> {
     if let Some(limit) = crate::resources::open_files_limit().filter(|limit| *limit < descriptors::LEAST) {
         return Err(CliError::of_the_engine(format!(
@@ -41,15 +41,16 @@ pub fn enough_open_files() -> Result<(), CliError> {
     Ok(())
 }
 
-/// A private folder of the system's temporary one.
+/// Makes a private folder in the system's temporary folder.
 ///
 /// # Errors
-/// It could not be made.
+/// The folder could not be made.
 pub fn temporary() -> Result<Temporary, CliError> {
     Temporary::make().map_err(not_made("make a private temporary folder".to_owned()))
 }
 
-/// The error of something that was not made: the engine's own if the machine has run out of room or of open files.
+/// Returns the error for something that could not be made: an engine error if the machine has run out of space
+/// or of open files.
 fn not_made(doing: String) -> impl FnOnce(std::io::Error) -> CliError {
     move |error| {
         let message = format!("could not {doing}: {error}{}", hint(&error));
@@ -60,10 +61,10 @@ fn not_made(doing: String) -> impl FnOnce(std::io::Error) -> CliError {
     }
 }
 
-/// An engine that keeps no workspace and asks nobody.
+/// Makes an engine that keeps no workspace and asks no person.
 ///
 /// # Errors
-/// A folder could not be made, or this program does not find itself.
+/// A folder could not be made, or the path of this program is unknown.
 pub fn engine(
     temporary: &Temporary,
     interrupt: watch::Receiver<bool>,
@@ -90,15 +91,15 @@ pub fn engine(
     })
 }
 
-/// The environment of this program, as far as it is text.
+/// Returns the environment of this program, as far as it is valid text.
 pub fn environment() -> BTreeMap<String, String> {
     crate::own_environment::texts()
 }
 
-/// What no agent has to see: the cases and what they keep for judging, named graders, and runs.
+/// Returns the paths that agents must not see: the cases and their grading files, named graders, and runs.
 ///
 /// # Errors
-/// The working folder is gone.
+/// The working directory does not exist.
 pub fn hides<'a>(runs: &Path, cases: impl Iterator<Item = &'a Case>) -> Result<Vec<PathBuf>, CliError> {
     let mut hides = vec![std::path::absolute(runs)?, std::path::absolute("graders")?, std::path::absolute(".evals")?];
     for case in cases {
@@ -113,7 +114,7 @@ pub fn hides<'a>(runs: &Path, cases: impl Iterator<Item = &'a Case>) -> Result<V
     Ok(hides)
 }
 
-/// How many trials run at once where nobody says.
+/// Returns the default number of concurrent trials.
 pub fn default_jobs() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,4 +1,4 @@
-//! How errors reach the user: each with its place, a snippet and the way out, all of them at once.
+//! Error messages: each error with its place, a snippet and how to fix it, and all errors at once.
 
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
@@ -8,7 +8,7 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Re
 use super::{BROKEN_OFF, UNREADABLE, door};
 use crate::report::text::{harmless, locale_is_unicode};
 
-/// Why a command did not do what it was asked.
+/// The errors of a command.
 #[derive(Debug)]
 pub struct CliError {
     reports: Vec<Report>,
@@ -16,28 +16,28 @@ pub struct CliError {
 }
 
 impl CliError {
-    /// Something that could not be read; nothing was started.
+    /// Makes an error for something that could not be read. Nothing was started.
     pub fn unreadable(message: impl std::fmt::Display) -> Self {
         Self { reports: vec![Report::msg(message.to_string())], code: UNREADABLE }
     }
 
-    /// Several such things.
+    /// Makes an error from several errors.
     pub fn all<E: Diagnostic + Send + Sync + 'static>(errors: impl IntoIterator<Item = E>) -> Self {
         Self { reports: errors.into_iter().map(Report::new).collect(), code: UNREADABLE }
     }
 
-    /// The engine itself could not go on with what it had begun.
+    /// Makes an error of the engine itself.
     pub fn of_the_engine(message: impl std::fmt::Display) -> Self {
         Self { code: BROKEN_OFF, ..Self::unreadable(message) }
     }
 
-    /// The same error where trials have run already: the files of a run could not be read or written.
+    /// Turns the error into one after trials have run: the files of a run could not be read or written.
     #[must_use]
     pub fn after_the_start(self) -> Self {
         Self { code: BROKEN_OFF, ..self }
     }
 
-    /// These and those, each once.
+    /// Merges the errors, each once.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         let known: Vec<String> = self.reports.iter().map(ToString::to_string).collect();
@@ -45,12 +45,12 @@ impl CliError {
         self
     }
 
-    /// The exit code.
+    /// Returns the exit code.
     pub fn code(&self) -> u8 {
         self.code
     }
 
-    /// Prints them to standard error.
+    /// Prints the errors to standard error.
     pub fn print(&self) {
         let colour = io::stderr().is_terminal() && crate::own_environment::var("NO_COLOR").is_none();
         let theme = match (locale_is_unicode(), colour) {
@@ -72,15 +72,15 @@ impl CliError {
     }
 }
 
-/// A diagnostic in which every text is harmless to a terminal: messages name values of files that anybody may have written.
-/// The text of a file is made harmless where the file is read.
+/// A diagnostic whose texts are sanitised for a terminal: messages contain values from files of unknown
+/// authors. The text of a file is sanitised when the file is read.
 #[derive(Debug)]
 struct Shown<'a> {
     of: &'a dyn Diagnostic,
     causes: Option<Box<Cause>>,
 }
 
-/// What an error was caused by.
+/// The cause of an error.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 struct Cause {

@@ -1,4 +1,4 @@
-//! `evals gateway`: a server on loopback in a model's place.
+//! `evals gateway`: a loopback server instead of a model.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -20,24 +20,24 @@ pub struct GatewayArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum GatewayCommand {
-    /// Play a script in the place of a model, over the APIs of Anthropic, OpenAI and Gemini
+    /// Play a script instead of a model, over the APIs of Anthropic, OpenAI and Gemini
     Script(ScriptArgs),
-    /// Run a command with a port of loopback that leads to a socket
+    /// Run a command with a loopback port that is connected to a socket
     #[command(hide = true)]
     Relay(RelayArgs),
 }
 
 #[derive(Debug, clap::Args)]
 struct ScriptArgs {
-    /// The script: docs/scripted-model.md
+    /// Script file (docs/scripted-model.md)
     file: PathBuf,
-    /// Port of loopback (default: a free one)
+    /// Loopback port (default: a free one)
     #[arg(long, value_name = "P", default_value_t = 0)]
     port: u16,
-    /// Folder that the agent works in, for tools that want whole paths (default: what its requests tell)
+    /// Folder that the agent works in, for tools that need absolute paths (default: as stated in its requests)
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
-    /// Write each request, and what was played, as a line of JSON
+    /// Write each request, and the turn that was played, as a line of JSON
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// How the address is printed
@@ -47,7 +47,7 @@ struct ScriptArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// The base URL alone
+    /// The base URL
     Text,
     /// An object with `base_url` and `port`
     Json,
@@ -55,10 +55,10 @@ enum Format {
 
 #[derive(Debug, clap::Args)]
 struct RelayArgs {
-    /// The port
+    /// Port
     #[arg(long)]
     port: u16,
-    /// The socket
+    /// Socket
     #[arg(long)]
     socket: PathBuf,
     /// Program and arguments
@@ -72,7 +72,7 @@ pub fn run(args: &GatewayArgs) -> Result<u8, CliError> {
         GatewayCommand::Script(args) => runtime.block_on(script(args)),
         GatewayCommand::Relay(args) => runtime.block_on(relayed(args)),
     };
-    // An answer that is still delayed holds nothing.
+    // A delayed answer must not keep the program running.
     runtime.shutdown_background();
     code
 }
@@ -110,14 +110,14 @@ fn whole_path(folder: &Path) -> Result<String, CliError> {
     Ok(whole.to_string_lossy().into_owned())
 }
 
-/// Each line is in the file when its request is answered.
+/// Writes each line to the file before the request is answered.
 fn log_to(path: &Path) -> Result<server::Tell, CliError> {
     let file = std::fs::File::create(path)
         .map_err(|error| CliError::unreadable(format!("could not write the log {}: {error}", path.display())))?;
     let file = Mutex::new(BufWriter::new(file));
     Ok(Box::new(move |line: &LogLine| {
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        // The model goes on playing when the disk is full.
+        // If the disk is full, the model continues to play.
         let _ = writeln!(file, "{}", line.json()).and_then(|()| file.flush());
     }))
 }
@@ -127,7 +127,7 @@ async fn relayed(args: &RelayArgs) -> Result<u8, CliError> {
     let status = relay::run(args.port, &args.socket, &args.command)
         .await
         .map_err(|error| CliError::unreadable(format!("could not run {}: {error}", args.command.join(" "))))?;
-    // A command that a signal ended is reported by the same end.
+    // If a signal ended the command, the same signal ends this process.
     if let Some(signal) = status.signal().and_then(rustix::process::Signal::from_named_raw) {
         let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
     }

@@ -1,4 +1,4 @@
-//! `evals grade`: judges stored traces and workspaces by the graders as they are now. It starts no agent.
+//! `evals grade`: judges stored traces and workspaces by the current graders. It starts no agent.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,25 +23,25 @@ pub(super) mod stored_traces;
 
 #[derive(Debug, clap::Args)]
 pub struct GradeArgs {
-    /// A run: its id, a start of it, a label, a path, or latest; or the files of traces, - is standard input
+    /// Run: ID, ID prefix, label, path, or `latest`; or trace files, where - is standard input
     #[arg(required = true, value_name = "RUN|TRACE")]
     stored: Vec<String>,
-    /// The case that judges them. Traces need one; for a run it takes the place of its case of the same id; repeatable
+    /// Case that judges. Required for traces; for a run, it replaces the run's case of the same ID; repeatable
     #[arg(long = "case", value_name = "FILE")]
     cases: Vec<PathBuf>,
-    /// The format
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     /// Also write a report: table, json, jsonl, junit, markdown, github or benchmark; repeatable
     #[arg(long = "reporter", value_name = "FORMAT[=PATH]")]
     reporters: Vec<ReporterArg>,
-    /// A name for the derived run
+    /// Label of the derived run
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// Trials at once (default: the cores)
+    /// Concurrent trials (default: the number of cores)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// What grading commands run in, in the place of what the run, its cases and manifests say
+    /// Sandbox of grading commands, instead of that of the run, its cases and manifests
     #[arg(long, value_enum, value_name = "KIND")]
     sandbox: Option<sandbox::Kind>,
     #[command(flatten)]
@@ -50,26 +50,26 @@ pub struct GradeArgs {
     judges: JudgeArgs,
 }
 
-/// What is to be judged, and by what.
+/// The trials to judge, and the graders.
 struct Plan {
-    /// The run that comes of it, but for its results.
+    /// The record of the derived run.
     record: RunRecord,
-    /// Its trials that have finished.
+    /// The finished trials.
     works: Vec<Work>,
-    /// What grading commands run in, where it is not what case and manifest say.
+    /// The sandbox of grading commands, if it overrides those of case and manifest.
     sandbox: Option<sandbox::Kind>,
 }
 
-/// A trial that is judged again.
+/// A trial to judge again.
 struct Work {
     trial: TrialRecord,
     attempt: u32,
-    /// How; absent where its case is gone.
+    /// The case and its settings, or the reason why it is missing.
     with: Result<Arc<Attempt>, String>,
     left: Arc<Left>,
-    /// As messages name it.
+    /// The name in messages.
     shown: String,
-    /// The folder of what it left, of which the derived run has the same files.
+    /// The folder of the trial's files, which the derived run shares.
     folder: Option<PathBuf>,
 }
 
@@ -87,7 +87,7 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     let hides = engine::hides(&args.folder.runs, cases.iter().map(AsRef::as_ref))?;
     let engine = engine::engine(&temporary, on_interrupt(), hides)?;
     let engine = Engine { sandbox: plan.sandbox, ..engine };
-    // Harnesses can judge; where their manifests cannot be read, a judge that is one has no answer and says so.
+    // Harnesses can be judges. If the manifests cannot be read, such a judge fails with a message.
     let catalog = inputs::catalog(&[]).map(|(catalog, _)| catalog).unwrap_or_default();
     let chosen = judges::chosen(&args.judges, &catalog)?;
     plan.record.options.judges = chosen.clone();
@@ -112,7 +112,7 @@ pub fn run(args: &GradeArgs) -> Result<u8, CliError> {
     Ok(code)
 }
 
-/// A sandbox that cannot be had stops it before anything is judged.
+/// Checks that the sandboxes are available before anything is judged.
 fn check_sandboxes(plan: &Plan) -> Result<(), CliError> {
     let mut confined = false;
     for attempt in plan.works.iter().filter_map(|work| work.with.as_ref().ok()) {
@@ -127,7 +127,7 @@ fn check_sandboxes(plan: &Plan) -> Result<(), CliError> {
     if confined { bwrap::works().map_err(CliError::unreadable) } else { Ok(()) }
 }
 
-/// Judges every trial, several at once. Nothing where the user interrupts it.
+/// Judges every trial, several at once. Returns `None` if the user interrupts it.
 async fn judge_all(plan: &Plan, engine: &Arc<Engine>, jobs: usize) -> Result<Option<Vec<TrialResult>>, CliError> {
     let mut results: Vec<Option<TrialResult>> = plan.works.iter().map(|_| None).collect();
     let mut running: JoinSet<(usize, Result<Option<TrialResult>, String>)> = JoinSet::new();
@@ -145,7 +145,7 @@ async fn judge_all(plan: &Plan, engine: &Arc<Engine>, jobs: usize) -> Result<Opt
                         Ok(Outcome::Done(result)) => Ok(Some(*result)),
                         Ok(Outcome::Interrupted) => Ok(None),
                         Err(error) => match single {
-                            // The user has just named it.
+                            // The user has just named the file.
                             Some(shown) => Err(format!("{shown}: {error}")),
                             None => Ok(Some(regrade::ungraded(&trial, count, &left, &error.to_string()))),
                         },
@@ -168,7 +168,7 @@ async fn judge_all(plan: &Plan, engine: &Arc<Engine>, jobs: usize) -> Result<Opt
     Ok(Some(results.into_iter().flatten().collect()))
 }
 
-/// Says loudly what a stored run cannot answer, each thing once.
+/// Prints a warning for everything that a stored run does not contain, each once.
 fn tell_what_is_missing(results: &[TrialResult]) {
     let mut told: Vec<(&Warning, usize)> = Vec::new();
     for lack in results.iter().flat_map(|result| &result.warnings).filter(|warning| warning.tells_of_a_lack()) {

@@ -1,4 +1,4 @@
-//! `evals harness …`: the agents that can be run, where each manifest came from, what it says, and what they show.
+//! `evals harness …`: lists, shows, checks and imports harnesses.
 
 use std::io::Write;
 use std::path::Path;
@@ -24,37 +24,37 @@ pub struct HarnessArgs {
 enum HarnessCommand {
     /// List the harnesses
     List {
-        /// The format
+        /// Output format
         #[arg(long, value_enum, default_value_t = ListFormat::Table)]
         format: ListFormat,
-        /// Only the agents of the protocol's own registry
+        /// Only agents of the protocol's own registry
         #[arg(long)]
         registry: bool,
     },
-    /// Print a harness' manifest and where it came from
+    /// Print a harness's manifest and its origin
     Show {
-        /// Its name, acp:ID for an id of the protocol's registry, or the path of its manifest
+        /// Harness: name, acp:ID for an ID in the protocol's registry, or path of a manifest
         name: String,
-        /// The format
+        /// Output format
         #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
         format: OutputFormat,
     },
-    /// Start agents for real, and report what was seen of each
+    /// Start agents, and report what was observed of each
     Check(check::CheckArgs),
     /// Compare an agent inside the engine with its own one-shot command
     Parity(parity::ParityArgs),
-    /// Take over a manifest of another system's: BenchFlow's manifest.toml
+    /// Import a manifest of another system: BenchFlow's manifest.toml
     Import(import::HarnessImportArgs),
 }
 
-/// How harnesses are listed.
+/// The output format of a list of harnesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ListFormat {
-    /// For people
+    /// Table
     Table,
-    /// For programs
+    /// JSON
     Json,
-    /// For documents
+    /// Markdown, for documents
     Markdown,
 }
 
@@ -125,13 +125,13 @@ fn show(name: &str, format: OutputFormat) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// Whether the program of a harness is there; nothing where its manifest names none.
+/// Returns true if the program of a harness is installed, or `None` if its manifest names none.
 pub fn is_installed(manifest: &Manifest) -> Option<bool> {
     let known = !manifest.command.is_empty() || manifest.adapter == crate::harness::Adapter::Replay;
     known.then(|| missing_program(manifest).is_none())
 }
 
-/// The program of a harness, where it is not there to be run.
+/// Returns the program of a harness if it is not installed.
 pub fn missing_program(manifest: &Manifest) -> Option<String> {
     let program = manifest.command.first()?;
     if program == "{self}" {

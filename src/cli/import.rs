@@ -1,5 +1,5 @@
-//! `evals import`: a recorded session to a Trace. Its events go to a temporary file while the header is still learned.
-//! With `--explain`, what each line became, and no Trace.
+//! `evals import`: converts a recorded session to a trace. Events are written to a temporary file until the
+//! header is complete. With `--explain`, shows what each line became instead.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
@@ -18,26 +18,26 @@ use crate::report::explain::Page;
 use crate::trace::jsonl;
 use crate::wire::{self, Dir};
 
-/// Bytes of events that are kept in memory; more go to a temporary file.
+/// The maximum size of events in memory, in bytes; larger ones use a temporary file.
 const IN_MEMORY: usize = 4 << 20;
 
 #[derive(Debug, clap::Args)]
 pub struct ImportArgs {
-    /// The protocol the session speaks
+    /// Protocol of the session
     #[arg(long, required_unless_present = "harness", conflicts_with = "harness")]
     adapter: Option<Adapter>,
-    /// The harness it is a session of; its manifest says how to read it
+    /// Harness of the session, whose manifest defines how to read it
     #[arg(long)]
     harness: Option<String>,
-    /// The recording: a wire log, or the agent's own standard output; - is standard input
+    /// Recording: a wire log, or the agent's own standard output; - is standard input
     file: PathBuf,
-    /// Where the Trace goes
+    /// Output file
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// Show what each line becomes, and by which rule, in the place of the Trace
+    /// Show what each line becomes, and by which rule, instead of the trace
     #[arg(long, conflicts_with = "output")]
     explain: bool,
-    /// The format of what --explain shows
+    /// Output format of --explain
     #[arg(long, value_enum, default_value_t = OutputFormat::Table, requires = "explain")]
     format: OutputFormat,
 }
@@ -78,7 +78,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
         }
     }
     if adapter == Adapter::Replay || (adapter == Adapter::JsonStream && !named) {
-        // A recording of any protocol: what it is has to be seen before it is read.
+        // The protocol of the recording must be detected before the recording is read.
         let mut whole = kept(&mut input)?;
         if let Ok(trace) = jsonl::Reader::new(BufReader::new(&mut whole)) {
             return again(trace, args.output.as_deref());
@@ -106,7 +106,7 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
         input = Box::new(BufReader::with_capacity(256 << 10, whole));
     }
     if adapter == Adapter::Acp && !named {
-        // An agent is known by its own name, as it is with --harness; the user's own manifests are asked first.
+        // An agent is recognised by its own name, as with --harness; the user's own manifests come first.
         let mut whole = kept(&mut input)?;
         let name = introduced(BufReader::new(&mut whole))?;
         whole.rewind()?;
@@ -127,10 +127,10 @@ pub fn run(args: &ImportArgs) -> Result<u8, CliError> {
     })
 }
 
-/// Lines of a recording in which an agent may introduce itself.
+/// The number of lines of a recording in which an agent may introduce itself.
 const OPENING: usize = 200;
 
-/// The name by which the agent of an ACP session introduces itself.
+/// Returns the name by which the agent of an ACP session introduces itself.
 fn introduced<R: BufRead>(input: R) -> io::Result<Option<String>> {
     let mut reader = wire::Reader::new(input);
     for _ in 0..OPENING {
@@ -144,7 +144,8 @@ fn introduced<R: BufRead>(input: R) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// The manifest over ACP of the agent that introduces itself by this name; one of the user's own wins.
+/// Returns the ACP manifest of the agent that introduces itself by this name; a manifest of the user's own
+/// wins.
 fn by_name(name: &str) -> Result<Option<Manifest>, CliError> {
     let (catalog, _) = inputs::catalog(&[])?;
     let mut known: Vec<_> = catalog
@@ -155,8 +156,8 @@ fn by_name(name: &str) -> Result<Option<Manifest>, CliError> {
     Ok(known.first().map(|entry| entry.manifest.clone()))
 }
 
-/// An agent that speaks ACP may have a stream of its own, too, and people call both by its name: the manifest of that
-/// stream, `NAME-stream`, where there is one.
+/// Returns the manifest `NAME-stream`, if there is one: an agent that speaks ACP may also have a stream of its
+/// own, and people use the same name for both.
 fn stream_beside(manifest: &Manifest) -> Result<Option<Manifest>, CliError> {
     if manifest.adapter != Adapter::Acp {
         return Ok(None);
@@ -165,7 +166,8 @@ fn stream_beside(manifest: &Manifest) -> Result<Option<Manifest>, CliError> {
     Ok(catalog.get(&format!("{}-stream", manifest.name)).ok().map(|entry| entry.manifest.clone()))
 }
 
-/// The whole input, to be read more than once: what a pipe gives at first may be less than a line.
+/// Returns the whole input, so that it can be read more than once: the first data of a pipe may be less than a
+/// line.
 fn kept(input: &mut impl Read) -> io::Result<tempfile::SpooledTempFile> {
     let mut whole = tempfile::spooled_tempfile(IN_MEMORY);
     io::copy(input, &mut whole)?;
@@ -209,7 +211,7 @@ fn explain(
     Ok(0)
 }
 
-/// A Trace is one already; it is written as this version writes it.
+/// Writes a trace again in the form of this version.
 fn again<R: BufRead>(mut trace: jsonl::Reader<R>, output: Option<&Path>) -> Result<u8, CliError> {
     let header = trace.header().clone();
     write(output, |mut out| {
@@ -232,7 +234,7 @@ fn write(output: Option<&Path>, write: impl FnOnce(&mut dyn Write) -> io::Result
     Ok(0)
 }
 
-/// A reader that had enough is no error.
+/// Ignores an error from a closed pipe: the reader has read enough.
 pub fn ignore_closed_pipe(result: io::Result<()>) -> Result<(), CliError> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -1,4 +1,4 @@
-//! `evals init`: a first suite that runs at once, with the demo agent and no key.
+//! `evals init`: creates an example suite that runs with the demo agent and without keys.
 
 use std::fs;
 use std::io::Write;
@@ -9,12 +9,12 @@ use super::door::{self, Content};
 
 #[derive(Debug, clap::Args)]
 pub struct InitArgs {
-    /// Where
+    /// Folder
     #[arg(default_value = ".")]
     folder: PathBuf,
 }
 
-/// The files of the first suite.
+/// The files of the example suite.
 const FILES: [(&str, &str); 5] = [
     ("cases/suite.yaml", include_str!("init/suite.yaml")),
     ("cases/greeting.yaml", include_str!("init/greeting.yaml")),

@@ -1,4 +1,4 @@
-//! What commands read before they do anything: manifests, named graders and cases, with every error at once.
+//! Reads the inputs of commands: manifests, named graders and cases, with all errors at once.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,26 +13,26 @@ use crate::harness::catalog::Catalog;
 use crate::interaction::PolicyFolder;
 use crate::yaml;
 
-/// Folder of the user's own manifests.
+/// The folder of the user's own manifests.
 const HARNESSES: &str = "harnesses";
-/// Folder of the user's own named graders.
+/// The folder of the user's own named graders.
 const GRADERS: &str = "graders";
-/// Folder of the user's own named policies.
+/// The folder of the user's own named policies.
 const POLICIES: &str = "policies";
 
-/// Everything that was read.
+/// The inputs of a command.
 pub struct Inputs {
     /// The cases, by id.
     pub cases: Vec<Case>,
     /// The manifests.
     pub catalog: Catalog,
-    /// Harnesses that the command line names.
+    /// The harnesses named on the command line.
     pub harnesses: Vec<String>,
-    /// What the user should know.
+    /// Notes for the user.
     pub notices: Vec<String>,
 }
 
-/// Reads cases, and what they and the command line name.
+/// Reads cases, and the manifests that they and the command line name.
 ///
 /// # Errors
 /// Everything that could not be read.
@@ -40,7 +40,7 @@ pub fn read(paths: &[PathBuf], harnesses: &[String]) -> Result<Inputs, CliError>
     read_with(harnesses, |context| load_all(paths, context))
 }
 
-/// Reads again what a run was made from: its cases by file and id.
+/// Reads the inputs of an existing run again: its cases by file and id.
 ///
 /// # Errors
 /// Everything that could not be read.
@@ -48,7 +48,7 @@ pub fn read_again(cases: &[(PathBuf, String)], harnesses: &[String]) -> Result<I
     read_with(harnesses, |context| load_known(cases, context))
 }
 
-/// Reads cases, whatever harnesses they name: nothing is run.
+/// Reads cases, whatever harnesses they name, because nothing is run.
 ///
 /// # Errors
 /// Everything that could not be read.
@@ -93,7 +93,7 @@ fn read_with(
     }
 }
 
-/// The manifests, and the names of the harnesses that the command line asks for.
+/// Reads the manifests. Also returns the names of the harnesses on the command line.
 ///
 /// # Errors
 /// A manifest could not be read, or a name is unknown.
@@ -105,7 +105,7 @@ pub fn catalog(asked: &[String]) -> Result<(Catalog, Vec<String>), CliError> {
     Ok((catalog, names))
 }
 
-/// The named graders.
+/// Reads the named graders.
 ///
 /// # Errors
 /// A file could not be read.
@@ -113,35 +113,37 @@ pub fn named_graders() -> Result<GraderFolder, CliError> {
     GraderFolder::load(Path::new(GRADERS)).map_err(CliError::all)
 }
 
-/// The named policies.
+/// Reads the named policies.
 ///
 /// # Errors
-/// Everything that is wrong in their files.
+/// All errors in their files.
 pub fn named_policies() -> Result<PolicyFolder, CliError> {
     PolicyFolder::load(Path::new(POLICIES)).map_err(CliError::all)
 }
 
-/// Judges that named graders and policies name and that cannot be had, whether or not a case uses them.
+/// Returns errors about judges that named graders and policies name and that are not available, whether or not
+/// a case uses them.
 pub fn wrong_judges() -> Vec<LoadError> {
-    // What cannot be read at all has been told with the inputs.
+    // Files that cannot be read were reported with the inputs.
     let (Ok((catalog, _)), Ok(graders), Ok(policies)) = (catalog(&[]), named_graders(), named_policies()) else {
         return Vec::new();
     };
     check_named_judges(&LoadContext { graders, policies }, &catalog)
 }
 
-/// What is said of YAML files in the folders of harnesses, named graders and named policies that are not read.
+/// Returns notes about YAML files in the folders of harnesses, named graders and named policies that are not
+/// read.
 pub fn passed_over() -> Vec<String> {
     let files = [HARNESSES, GRADERS, POLICIES].into_iter().flat_map(|folder| yaml::passed_over(Path::new(folder)));
     files.map(|(file, why)| format!("`{}` is not read: {why}", file.display())).collect()
 }
 
-/// The manifests by name, as the plan takes them.
+/// Returns the manifests by name, for the plan.
 pub fn manifests(catalog: &Catalog) -> BTreeMap<String, Manifest> {
     catalog.entries().map(|entry| (entry.manifest.name.clone(), entry.manifest.clone())).collect()
 }
 
-/// The default place of cases.
+/// Returns the paths, or the default folder of cases.
 pub fn cases_or_default(paths: &[PathBuf]) -> Vec<PathBuf> {
     if paths.is_empty() { vec![PathBuf::from("cases")] } else { paths.to_vec() }
 }

@@ -1,16 +1,16 @@
-//! Which files beside cases a command may write, if a run's own record is all that names them.
+//! Restricts the files beside cases that a command may write if only a run's own record names them.
 
 use std::path::{Path, PathBuf};
 
 use super::CliError;
 
-/// Refuses a file that lies neither below the working folder nor below one of the folders `named`.
+/// Refuses a file that lies neither below the working directory nor below one of the folders `named`.
 ///
-/// A run folder may come from elsewhere, and its `run.json` names the paths of its cases: what it names must not decide where
-/// something is written.
+/// A run folder may come from elsewhere, and its `run.json` contains the paths of its cases: these paths must
+/// not decide where something is written.
 ///
 /// # Errors
-/// The file lies elsewhere, perhaps through a link. `way_out` says what the user can do.
+/// The file lies elsewhere, perhaps through a link. `way_out` states what the user can do.
 pub fn refuse_elsewhere(file: &Path, named: &[PathBuf], way_out: &str) -> Result<(), CliError> {
     let real = real(file);
     let below = |folder: &Path| folder.canonicalize().is_ok_and(|folder| real.starts_with(folder));
@@ -27,7 +27,7 @@ fn folder_of(file: &Path) -> &Path {
     file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The path without links, as far as it exists.
+/// Returns the path with links resolved, as far as it exists.
 fn real(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for above in path.ancestors() {

@@ -1,4 +1,4 @@
-//! Who judges: `--judge`, the environment's services and keys, and the cache of what they answered.
+//! Judges: `--judge`, the services and keys of the environment, and the cache of answers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -20,27 +20,27 @@ use crate::trial::agent_as_model::InPlaceOfModel;
 use crate::trial::version::Versions;
 use crate::values::Time;
 
-/// Where answers are kept.
+/// The folder of the cache.
 const CACHE: &str = ".evals/cache/judge";
 
-/// What the command line says of judges.
+/// The judges on the command line.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct JudgeArgs {
-    /// Who judges, in the place of those that graders name: anthropic:MODEL, openai:MODEL or harness:NAME; repeatable
+    /// Judges, instead of those that graders name: anthropic:MODEL, openai:MODEL or harness:NAME; repeatable
     #[arg(long = "judge", value_name = "MODEL")]
     pub judges: Vec<ModelName>,
-    /// Ask again what judges have answered before
+    /// Do not use cached answers of judges
     #[arg(long)]
     pub no_judge_cache: bool,
 }
 
-/// Judges that the command line and the environment name.
+/// Returns the judges named on the command line and in the environment.
 ///
 /// # Errors
-/// A variable of the environment could not be understood, or names a harness that cannot judge; or `--judge` does.
+/// An environment variable is invalid, or it or `--judge` names a harness that cannot judge.
 pub fn chosen(args: &JudgeArgs, catalog: &Catalog) -> Result<Chosen, CliError> {
     let env = environment();
-    // What is wrong there is told before anything starts.
+    // Errors in the settings are reported before anything starts.
     settings(&env)?;
     let chosen = Chosen { over: args.judges.clone(), otherwise: usual(&env)? };
     for (by, names) in [("--judge", &chosen.over), ("EVALS_JUDGE", &chosen.otherwise)] {
@@ -49,10 +49,10 @@ pub fn chosen(args: &JudgeArgs, catalog: &Catalog) -> Result<Chosen, CliError> {
     Ok(chosen)
 }
 
-/// Refuses a harness that cannot answer in a model's place.
+/// Refuses a harness that cannot answer instead of a model.
 ///
 /// # Errors
-/// Why it cannot.
+/// The reason why it cannot.
 pub fn fit(by: &str, name: &ModelName, catalog: &Catalog) -> Result<(), CliError> {
     match unfit(name, catalog) {
         Some((why, help)) => Err(CliError::unreadable(format!("{by} {name}: {why}; {help}"))),
@@ -60,10 +60,10 @@ pub fn fit(by: &str, name: &ModelName, catalog: &Catalog) -> Result<(), CliError
     }
 }
 
-/// An engine that asks models.
+/// Adds access to models to an engine.
 ///
 /// # Errors
-/// A variable of the environment could not be understood.
+/// An environment variable is invalid.
 pub fn asking(
     engine: Engine,
     chosen: Chosen,
@@ -71,11 +71,11 @@ pub fn asking(
     manifests: HashMap<String, Arc<Manifest>>,
 ) -> Result<Engine, CliError> {
     let mut settings = settings(&engine.env)?;
-    // An agent takes longer than a service, unless somebody says how long either may take.
+    // An agent takes longer than a service, unless a timeout is set.
     let time = engine.env.get("EVALS_MODEL_TIMEOUT").filter(|it| !it.trim().is_empty()).map(|_| Time(settings.time));
     if !args.no_judge_cache {
         let place = PathBuf::from(CACHE);
-        // Made by the first answer; until then nothing is written.
+        // The folder is created with the first answer; until then nothing is written.
         settings.cache = Some(std::path::absolute(place)?);
     }
     let env = engine.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -99,7 +99,7 @@ pub fn asking(
     Ok(Engine { judges: Judges::new(client, chosen, masker), ..engine })
 }
 
-/// How services are asked, as an environment says it.
+/// Returns the settings for calling services from an environment.
 fn settings(env: &BTreeMap<String, String>) -> Result<Settings, CliError> {
     let mut settings = Settings::usual(Services::of_env(env));
     let get = |name: &str| env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
@@ -114,10 +114,10 @@ fn settings(env: &BTreeMap<String, String>) -> Result<Settings, CliError> {
     Ok(settings)
 }
 
-/// Keeps what judges answered out of version control, where there is anything.
+/// Excludes the cache of answers from version control, if it exists.
 ///
 /// # Errors
-/// The file system refused.
+/// A file could not be written.
 pub fn mark_cache() -> Result<(), CliError> {
     let place = PathBuf::from(CACHE);
     if place.is_dir() {
@@ -126,7 +126,7 @@ pub fn mark_cache() -> Result<(), CliError> {
     Ok(())
 }
 
-/// Judges where nobody names any: `EVALS_JUDGE`, several with commas between.
+/// Returns the default judges: `EVALS_JUDGE`, separated by commas.
 fn usual(env: &BTreeMap<String, String>) -> Result<Vec<ModelName>, CliError> {
     let text = env.get("EVALS_JUDGE").map(String::as_str).unwrap_or_default();
     let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
@@ -134,10 +134,10 @@ fn usual(env: &BTreeMap<String, String>) -> Result<Vec<ModelName>, CliError> {
     names.map(str::parse).collect::<Result<_, String>>().map_err(wrong)
 }
 
-/// Why the policy `llm` has nobody to ask, if so: every request would be answered with its default.
+/// Returns why the policy `llm` has no model, if it has none: every request would be answered with its default.
 ///
 /// # Errors
-/// `EVALS_JUDGE` could not be understood.
+/// `EVALS_JUDGE` is invalid.
 pub fn lacks_a_model(llm: &Llm) -> Result<Option<String>, CliError> {
     let env = environment();
     let Some(model) =

@@ -1,4 +1,4 @@
-//! `evals list`: cases, harnesses, graders, policies or runs, each with where it comes from.
+//! `evals list`: lists cases, harnesses, graders, policies or runs, each with its origin.
 
 use std::path::PathBuf;
 
@@ -14,12 +14,12 @@ use crate::run::folder::{self, RunFolder};
 
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
-    /// What
+    /// What to list
     #[arg(value_enum)]
     what: What,
-    /// Cases, or folders of them (default: cases/)
+    /// Cases, or folders of cases (default: cases/)
     paths: Vec<PathBuf>,
-    /// The format
+    /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     format: OutputFormat,
     #[command(flatten)]
@@ -35,17 +35,17 @@ enum What {
     Runs,
 }
 
-/// How lists are written.
+/// The output format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
-    /// For people
+    /// Table
     Table,
-    /// For programs
+    /// JSON
     Json,
 }
 
 impl OutputFormat {
-    /// The form of lists in this format.
+    /// Returns the form of lists in this format.
     pub fn form(self) -> ListForm {
         match self {
             OutputFormat::Table => ListForm::Table(terminal::stdout_look()),
@@ -107,7 +107,7 @@ pub fn harnesses(format: OutputFormat) -> Result<u8, CliError> {
     ))
 }
 
-/// What is said of each harness in a list: of all, or of those in the protocol's own registry.
+/// Returns the rows of harnesses: of all, or of those in the protocol's own registry.
 ///
 /// # Errors
 /// A manifest cannot be read.
@@ -216,10 +216,10 @@ fn runs(args: &ListArgs) -> Result<u8, CliError> {
     ))
 }
 
-/// The exit code of a list that was written.
+/// Returns the exit code of a list that was written.
 ///
 /// # Errors
-/// It could not be written.
+/// The list could not be written.
 pub fn written(result: std::io::Result<()>) -> Result<u8, CliError> {
     super::import::ignore_closed_pipe(result)?;
     Ok(0)

@@ -1,4 +1,4 @@
-//! `evals prune`: removes old runs, the newest ones are kept.
+//! `evals prune`: removes old runs and keeps the newest.
 
 use std::io::Write;
 
@@ -9,10 +9,10 @@ use crate::workspace::remove::remove;
 
 #[derive(Debug, clap::Args)]
 pub struct PruneArgs {
-    /// How many of the newest runs stay
+    /// Number of the newest runs to keep
     #[arg(long, value_name = "N")]
     keep: usize,
-    /// Say what would be removed, and remove nothing
+    /// Print what would be removed, without removing it
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub fn run(args: &PruneArgs) -> Result<u8, CliError> {
             writeln!(out, "would remove {}", record.run)?;
             continue;
         }
-        // A run that an engine is at work on is no old run.
+        // A run that an engine is using is kept.
         if RunFolder::open(path).lock().is_err() {
             writeln!(out, "kept {}: another evals is at work on it", record.run)?;
             continue;

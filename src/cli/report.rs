@@ -1,4 +1,4 @@
-//! `evals report`, and `--reporter` of the commands that judge: which report goes where.
+//! `evals report`, and `--reporter` of the commands that judge: writes reports to their destinations.
 
 use std::fs::{self, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
@@ -16,13 +16,13 @@ use crate::run::user_file::{is_regular, leads_to, write_named};
 
 #[derive(Debug, clap::Args)]
 pub struct ReportArgs {
-    /// A run's id, a start of it, a label, a path, or latest
+    /// Run: ID, ID prefix, label, path, or `latest`
     #[arg(default_value = "latest")]
     run: String,
-    /// The format
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Where it goes; for a benchmark the file with the marked block (default: BENCHMARK.md)
+    /// Output file; for a benchmark, the file with the marked block (default: BENCHMARK.md)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -49,7 +49,8 @@ pub fn run(args: &ReportArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// Refuses reports that would write over each other, or that have no place: hours of work must not end with that.
+/// Refuses reports that would overwrite each other or cannot be written, so that hours of work do not end with
+/// this error.
 pub fn check_places(reporters: &[ReporterArg], label: Option<&str>) -> Result<(), CliError> {
     for (number, reporter) in reporters.iter().enumerate() {
         let word = reporter.format.word();
@@ -80,18 +81,18 @@ pub fn check_places(reporters: &[ReporterArg], label: Option<&str>) -> Result<()
     Ok(())
 }
 
-/// Whether a report wants the whole output; annotations are lines between others.
+/// Returns true if a report needs the whole output; annotations can be mixed with other lines.
 fn fills_output(reporter: &ReporterArg) -> bool {
     reporter.format != Format::Github
 }
 
-/// The file that a report goes to; nothing for standard output.
+/// Returns the file of a report, or `None` for standard output.
 fn place_of(reporter: &ReporterArg) -> Option<&Path> {
     let default = (reporter.format == Format::Benchmark).then(|| Path::new(benchmark::FILE));
     reporter.path.as_deref().or(default)
 }
 
-/// Makes the folder that a report is wanted in.
+/// Makes the folder of a report.
 pub fn make_place(path: &Path) -> Result<(), CliError> {
     let leads = leads_to(path);
     let folder = leads.parent().unwrap_or(Path::new(""));
@@ -99,14 +100,14 @@ pub fn make_place(path: &Path) -> Result<(), CliError> {
         .map_err(|error| CliError::unreadable(format!("no report can be written to {}: {error}", path.display())))
 }
 
-/// Says what the gates of a run came to.
+/// Prints the results of a run's gates.
 pub fn tell_gates(report: &Report) {
     for gate in &report.gates {
         terminal::note(format_args!("gate {}: {} {}", gate_word(gate.verdict), gate.arm, gate.text));
     }
 }
 
-/// Writes reports to where they are wanted, and the other one where none of them fills standard output.
+/// Writes the requested reports, and another one if none of them uses standard output.
 pub fn write_all(mut report: Report, reporters: &[ReporterArg], otherwise: Option<Format>) -> Result<(), CliError> {
     report.root = repository();
     let annotated = reporters.iter().any(|reporter| reporter.format == Format::Github && reporter.path.is_none());
@@ -129,7 +130,7 @@ pub fn write_all(mut report: Report, reporters: &[ReporterArg], otherwise: Optio
 fn print(report: &Report, format: Format) -> Result<(), CliError> {
     let look = terminal::stdout_look();
     if format == Format::Github {
-        // Its lines are commands; what agents said stands escaped in them.
+        // The lines are commands, and agents' text in them is escaped.
         let mut out = io::BufWriter::new(io::stdout().lock());
         let written = format::write(format, report, &look, &mut out).and_then(|()| out.flush());
         return super::import::ignore_closed_pipe(written);
@@ -139,7 +140,7 @@ fn print(report: &Report, format: Format) -> Result<(), CliError> {
     super::import::ignore_closed_pipe(written)
 }
 
-/// A report in whose lines the service looks for no commands: what an agent said must not be one.
+/// Writes a report in whose lines the service reads no commands, so that an agent's text cannot be one.
 fn fenced(report: &Report, format: Format) -> Result<(), CliError> {
     let token = format!("evals-{:016x}", RandomState::new().hash_one(std::process::id()));
     let say = |line: String| super::import::ignore_closed_pipe(writeln!(io::stdout(), "{line}"));
@@ -149,19 +150,19 @@ fn fenced(report: &Report, format: Format) -> Result<(), CliError> {
     written
 }
 
-/// The folder from which GitHub counts paths.
+/// Returns the folder that GitHub's paths are relative to.
 fn repository() -> Option<PathBuf> {
     let workspace = crate::own_environment::var("GITHUB_WORKSPACE").filter(|path| !path.is_empty())?;
     fs::canonicalize(workspace).ok()
 }
 
-/// Adds to the summary of a step of GitHub Actions, if this is one. Without it the run is judged all the same.
+/// Adds the report to the step summary of GitHub Actions, if this is a step. A failure does not affect the run.
 fn add_summary(report: &Report) {
     let Some(path) = crate::own_environment::var("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else { return };
     let path = PathBuf::from(path);
     let added: io::Result<()> = (|| {
         let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
-        // What a step has written before counts, and one that is too long is not shown at all.
+        // Earlier text of the step counts, and a summary that is too long is not shown at all.
         let room = (github::SUMMARY as u64).saturating_sub(file.metadata()?.len());
         let text = markdown::text(report, usize::try_from(room).unwrap_or(github::SUMMARY));
         file.write_all(text.as_bytes())
@@ -172,7 +173,7 @@ fn add_summary(report: &Report) {
     }
 }
 
-/// Puts a benchmark between its marks in a file.
+/// Writes a benchmark between its marks in a file.
 fn into_block(report: &Report, path: &Path) -> Result<(), CliError> {
     let text = with_block(path, report.run.label.as_deref(), &benchmark::block(report))?;
     write_named(path, |out| out.write_all(text.as_bytes()))?;
@@ -180,8 +181,8 @@ fn into_block(report: &Report, path: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The text of a file with a block between its marks. A file that is not there begins with nothing else; a pipe or a
-/// device is never read, and gets the block alone.
+/// Returns the text of a file with a block between its marks. If the file does not exist, it starts with an
+/// empty block. A pipe or a device is never read, and gets only the block.
 fn with_block(path: &Path, label: Option<&str>, block: &str) -> Result<String, CliError> {
     if !is_regular(path) {
         return Ok(block.to_owned());

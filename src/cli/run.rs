@@ -1,4 +1,4 @@
-//! `evals run`: reads, plans, runs, reports. Also goes on with a run that was cut short.
+//! `evals run`: reads the inputs, plans, runs and reports. Also resumes an interrupted run.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -42,36 +42,38 @@ pub use scripts::model_script;
 
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
-    /// Cases, or folders of them (default: cases/)
+    /// Cases, or folders of cases (default: cases/)
     paths: Vec<PathBuf>,
-    /// Harness by name, or the path of a manifest; repeatable (default: the case's, else the built-in demo)
+    /// Harness: name, or path of a manifest; repeatable (default: the case's, else the built-in demo)
     #[arg(long = "harness", value_name = "NAME")]
     harnesses: Vec<String>,
-    /// Model to ask for; each is one more column to compare; repeatable
+    /// Model to request; each is a further column to compare; repeatable
     #[arg(long = "model", value_name = "[HARNESS=]MODEL")]
     models: Vec<String>,
-    /// Trials of each cell; auto adds some until it is clear how the models compare: 2, 4, 8 and at most 16
+    /// Trials of each cell; auto adds trials until the comparison of the models is clear: 2, 4, 8 and at most
+    /// 16
     #[arg(long, value_name = "N|auto")]
     trials: Option<auto::Trials>,
-    /// Trials at once (default: the cores)
+    /// Concurrent trials (default: the number of cores)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Keep cases whose id matches; repeatable
+    /// Run only cases whose ID matches; repeatable
     #[arg(long = "case", value_name = "GLOB")]
     cases: Vec<String>,
-    /// Keep cases with this tag; repeatable
+    /// Run only cases with this tag; repeatable
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
     /// Run only part K of N
     #[arg(long, value_name = "K/N", value_parser = shard)]
     shard: Option<(u32, u32)>,
-    /// A name for the run
+    /// Label of the run
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// Override the cases' policy: auto-approve, auto-reject, manual, one of policies/, or its YAML
+    /// Override the cases' interaction policy: auto-approve, auto-reject, manual, the name of a policy in
+    /// policies/, or its YAML
     #[arg(long, value_name = "POLICY")]
     interaction: Option<Interaction>,
-    /// Pass one more variable of your environment on to the agents; repeatable
+    /// Pass this environment variable to the agents; repeatable
     #[arg(long = "env", value_name = "NAME", value_parser = variable)]
     env: Vec<String>,
     /// Override a limit: time=2m, cost-usd=1.50 …; repeatable
@@ -79,55 +81,57 @@ pub struct RunArgs {
     limits: Vec<String>,
     #[command(flatten)]
     folder: RunsFolder,
-    /// Go on with a run that was cut short
+    /// Resume an interrupted run
     #[arg(long, value_name = "RUN", conflicts_with_all = ["harnesses", "models", "trials", "cases", "tags", "shard", "label", "limits", "interaction", "sandbox", "allow_mounts", "paths"])]
     resume: Option<String>,
-    /// What to do where a case or a manifest has changed since the run began
+    /// What to do if a case or a manifest has changed since the run began
     #[arg(long, value_name = "HOW", requires = "resume")]
     changed: Option<resume::Changed>,
-    /// With --resume: run these again, too
+    /// With --resume: also run these trials again
     #[arg(long, value_name = "WHICH", requires = "resume")]
     rerun: Option<resume::Rerun>,
     /// Write a report: table, json, jsonl, junit, markdown, github or benchmark; repeatable
     #[arg(long = "reporter", value_name = "FORMAT[=PATH]")]
     reporters: Vec<ReporterArg>,
-    /// Which workspaces to keep (default: failed)
+    /// Workspaces to keep (default: failed)
     #[arg(long, value_enum, value_name = "WHICH")]
     keep_workspace: Option<Keep>,
-    /// Try errored trials so many times more
+    /// Maximum number of retries of errored trials
     #[arg(long, value_name = "N")]
     retries: Option<u32>,
-    /// The exit code says whether every harness and model scores at least this, and loses no critical case
+    /// Let the exit code depend only on whether every harness and model scores at least this and loses no
+    /// critical case
     #[arg(long, value_name = "SCORE")]
     fail_under: Option<Fraction>,
-    /// Start no more trials when this much is spent
+    /// Start no more trials after this cost in US dollars
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     max_cost: Option<f64>,
     /// Start no more trials after this time
     #[arg(long, value_name = "T")]
     max_time: Option<Time>,
-    /// Start no more trials when one has failed
+    /// Start no more trials after a failed one
     #[arg(long)]
     fail_fast: bool,
-    /// Seed of whatever is drawn about this run, such as the sign flips of a comparison
+    /// Seed of the random choices about this run, such as the sign flips of a comparison
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// What agents run in, in the place of what cases and manifests say
+    /// Sandbox of the agents, instead of that of cases and manifests
     #[arg(long, value_enum, value_name = "KIND")]
     sandbox: Option<sandbox::Kind>,
-    /// With --sandbox bwrap: mount what cases and suites name under `sandbox.mount`, too
+    /// With --sandbox bwrap: also mount what cases and suites name under `sandbox.mount`
     #[arg(long, requires = "sandbox")]
     allow_mounts: bool,
-    /// Compare with the accepted snapshots, or accept what is new or changed (default: compare where there is one)
+    /// Compare with the accepted snapshots, or accept new and changed ones (default: compare cells that have a
+    /// snapshot)
     #[arg(long, value_enum, value_name = "HOW")]
     snapshot: Option<snapshot::during_run::Mode>,
     /// Print the plan and start nothing
     #[arg(long)]
     dry_run: bool,
-    /// Plain lines in the place of the live display
+    /// Plain lines instead of the live display
     #[arg(long)]
     no_progress: bool,
-    /// Price table in the place of the built-in one (default: prices.yaml where the command runs, if it is there)
+    /// Price table instead of the built-in one (default: prices.yaml in the working directory, if it exists)
     #[arg(long, value_name = "FILE")]
     prices: Option<PathBuf>,
     #[command(flatten)]
@@ -135,7 +139,7 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// Whether nothing was left out of what the cases and their suites ask for by themselves.
+    /// Returns true if nothing was left out of what the cases and their suites request.
     pub fn is_whole(&self) -> bool {
         let chosen = [&self.harnesses, &self.models, &self.cases, &self.tags];
         self.shard.is_none() && chosen.iter().all(|it| it.is_empty())
@@ -159,7 +163,7 @@ fn variable(text: &str) -> Result<String, String> {
     if is_variable(&text) { Ok(text) } else { Err(format!("`{text}` is no name of a variable")) }
 }
 
-/// Refuses a run whose agents would not get what the user says they get.
+/// Refuses a run whose agents would not get the variables that the user names.
 fn check_env(names: &[String]) -> Result<(), CliError> {
     let missing: Vec<&str> =
         names.iter().map(String::as_str).filter(|name| crate::own_environment::var(name).is_none()).collect();
@@ -197,21 +201,21 @@ pub fn run(args: RunArgs) -> Result<u8, CliError> {
     snapshot::during_run::tell(args.snapshot, &mut prepared.cases);
     let runtime = engine::runtime()?;
     let done = auto::carry_out(&args, &mut prepared, &runtime);
-    // What an agent's process left running in the background of the runtime must not hold the program.
+    // Background work that an agent's process left in the runtime must not delay the program.
     runtime.shutdown_background();
     let ran = done?;
     resume::settle(&args, &mut prepared, &ran).map_err(CliError::after_the_start)?;
     let whole = ran.not_run == 0 && !ran.interrupted;
     let compared =
         snapshot::during_run::after(args.snapshot, &prepared.folder, &prepared.record, &prepared.cases, whole);
-    // What was done is reported, whatever becomes of snapshots.
+    // The results are reported even if snapshots fail.
     let (snapshots, failed) = compared.map_or_else(|error| (Came::default(), Err(error)), |came| (came, Ok(())));
     let code = report_on(&args, &prepared, &ran, snapshots).map_err(CliError::after_the_start)?;
     failed?;
     Ok(if ran.interrupted { INTERRUPTED } else { code })
 }
 
-/// The policy that the command line names, in the place of its name.
+/// Replaces a policy name on the command line by the policy.
 fn with_policy(mut args: RunArgs) -> Result<RunArgs, CliError> {
     if let Some(interaction) = args.interaction.take() {
         let policies = inputs::named_policies()?;
@@ -223,12 +227,12 @@ fn with_policy(mut args: RunArgs) -> Result<RunArgs, CliError> {
     Ok(args)
 }
 
-/// Hours of work must not end with a report that has no place.
+/// Makes the folders of the reports, so that hours of work do not end with a report that cannot be written.
 fn make_places(args: &RunArgs, label: Option<&str>) -> Result<(), CliError> {
     super::report::check_places(&args.reporters, label)
 }
 
-/// A run that is ready to be carried out.
+/// A run that is ready to start.
 struct Prepared {
     folder: RunFolder,
     record: RunRecord,
@@ -298,7 +302,8 @@ fn ready(
     Prepared { folder, record, cases: cases.collect(), manifests: manifests.collect(), interaction, redo }
 }
 
-/// `HARNESS=MODEL` only where what stands before the sign is a harness: a model's own name may hold one.
+/// Parses `HARNESS=MODEL`, but only if the text before the sign is a harness: a model's own name may contain
+/// the sign.
 fn asked_model(text: &str, inputs: &Inputs) -> AskedModel {
     match text.split_once('=') {
         Some((harness, model)) if inputs.catalog.get(harness).is_ok() => {
@@ -308,7 +313,7 @@ fn asked_model(text: &str, inputs: &Inputs) -> AskedModel {
     }
 }
 
-/// Refuses cases whose policy would answer every request without a model: they would be other cases.
+/// Refuses cases whose policy would answer every request without a model: the results would not be comparable.
 fn refuse_what_is_not_served(
     inputs: &Inputs,
     trials: &[TrialRecord],
@@ -345,7 +350,7 @@ pub(super) fn override_limits(cases: &mut [Case], limits: &[String]) -> Result<(
     Ok(())
 }
 
-/// How the run is run: what is said now counts before what was said when it began.
+/// Merges the options: those of this command override those recorded when the run began.
 fn options(args: &RunArgs, recorded: &RunOptions) -> RunOptions {
     RunOptions {
         jobs: args.jobs.map_or(recorded.jobs, usize::from),
@@ -359,7 +364,7 @@ fn options(args: &RunArgs, recorded: &RunOptions) -> RunOptions {
     }
 }
 
-/// Whether a person answers in any of the trials.
+/// Returns true if a person answers in any of the trials.
 fn is_manual(prepared: &Prepared) -> bool {
     let planned = prepared.record.trials.iter().filter(|trial| trial.skip.is_none());
     let mut policies = planned.filter_map(|trial| prepared.cases.get(&trial.case)).map(|case| &case.interaction);
@@ -369,7 +374,7 @@ fn is_manual(prepared: &Prepared) -> bool {
         .map_or_else(|| policies.any(|it| *it == Interaction::Manual), |it| *it == Interaction::Manual)
 }
 
-/// No more trials at once than the limit of open files has room for.
+/// Limits the number of concurrent trials to what the limit of open files allows.
 fn bounded(options: RunOptions) -> RunOptions {
     let Some((most, limit)) = descriptors::most_trials().filter(|(most, _)| options.jobs > *most) else {
         return options;
@@ -381,7 +386,7 @@ fn bounded(options: RunOptions) -> RunOptions {
     RunOptions { jobs: most, ..options }
 }
 
-/// Says once what the run could not clean up, or cannot be sure of.
+/// Prints once what the run could not clean up, or may not have cleaned up.
 fn tell_of_what_is_left() {
     for left in temporary::left_behind() {
         terminal::note(format_args!("note: {left}"));
@@ -398,7 +403,7 @@ fn tell_of_what_is_left() {
     }
 }
 
-/// What the files of a case are held to.
+/// Returns the digests that the files of a case must have.
 fn digests_of(case: &CaseRecord) -> Digests {
     Digests { case: case.digest.clone(), judged_by: case.judged_by.clone() }
 }
@@ -410,7 +415,7 @@ async fn carry_out(
     interrupt: watch::Receiver<bool>,
 ) -> Result<Ran, CliError> {
     let temporary = engine::temporary()?;
-    // Questions and a display that moves would write over each other.
+    // Questions and a live display would overwrite each other.
     let manual = is_manual(prepared);
     let runs = prepared.folder.path.parent().unwrap_or(&prepared.folder.path);
     let hides = engine::hides(runs, prepared.cases.values().map(AsRef::as_ref))?;

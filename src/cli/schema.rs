@@ -1,4 +1,4 @@
-//! `evals schema`: JSON Schemas of what people and the program write.
+//! `evals schema`: prints JSON Schemas of the files that people and the program write.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use crate::schema;
 
 #[derive(Debug, clap::Args)]
 pub struct SchemaArgs {
-    /// Of what
+    /// File type
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(schema::KINDS))]
     kind: String,
 }

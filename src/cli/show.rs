@@ -1,4 +1,4 @@
-//! `evals show`: the trace of a trial, for reading in a terminal.
+//! `evals show`: prints the trace of a trial on a terminal.
 
 use std::io::{BufReader, Write};
 use std::path::Path;
@@ -16,12 +16,13 @@ use crate::verdict::Verdict;
 
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
-    /// A run's id, a start of it, a label, a path, or latest; or the file of a trace
+    /// Run: ID, ID prefix, label, path, or `latest`; or a trace file
     #[arg(default_value = "latest")]
     run: String,
-    /// A trial: CASE/HARNESS/MODEL/N or a start of it, such as the case's id (default: the first that did not pass)
+    /// Trial: CASE/HARNESS/MODEL/N or the beginning of it, such as the case's ID (default: the first that did
+    /// not pass)
     trial: Option<String>,
-    /// Cut nothing
+    /// Print everything in full
     #[arg(long)]
     full: bool,
     #[command(flatten)]
@@ -80,7 +81,7 @@ fn trace(path: &Path, result: Option<&TrialResult>, full: bool) -> Result<u8, Cl
     }
 }
 
-/// The trial that is meant; without a name the first that did not pass, else the first.
+/// Returns the selected trial; without a name, the first that did not pass, else the first.
 fn choose<'a>(folder: &RunFolder, record: &'a RunRecord, name: Option<&str>) -> Result<&'a TrialRecord, CliError> {
     let Some(name) = name else {
         let results = folder.results(record)?;
@@ -113,7 +114,7 @@ fn choose<'a>(folder: &RunFolder, record: &'a RunRecord, name: Option<&str>) -> 
             });
             all_of_a_cell &= several.len() > 1;
             let names: Vec<String> = several.iter().copied().map(name_of).collect();
-            // Several trials of one cell: the first stands for them, and the others are named.
+            // If a name selects several trials of one cell, the first is shown, and the others are listed.
             if all_of_a_cell {
                 terminal::note(format_args!("{} trials; this is {}", names.len(), names[0]));
                 return Ok(several[0]);

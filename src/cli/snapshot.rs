@@ -1,4 +1,4 @@
-//! `evals snapshot`: compares a run, or stored traces, with what is accepted; accepts or rejects what differs.
+//! `evals snapshot`: compares a run, or stored traces, with accepted snapshots; accepts or rejects differences.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ mod unreferenced;
 use trials::Placed;
 use unreferenced::Unreferenced;
 
-/// What a run folder holds of the comparison.
+/// The file of the comparison in a run folder.
 const KEPT: &str = "snapshots.json";
 
 #[derive(Debug, Args)]
@@ -37,28 +37,28 @@ pub struct SnapshotArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Compare a run, or traces, with the accepted snapshots; writes nothing
+    /// Compare a run, or traces, with the accepted snapshots, without writing anything
     Check {
         #[command(flatten)]
         chosen: Chosen,
-        /// The format
+        /// Output format
         #[arg(long, value_enum, default_value_t = Shown::Table)]
         format: Shown,
     },
-    /// Go through what differs, one by one, and decide with a key
+    /// Review the differences one by one, and decide with a key
     Review {
         #[command(flatten)]
         chosen: Chosen,
     },
-    /// Accept what is new or changed
+    /// Accept new and changed snapshots
     Accept {
         #[command(flatten)]
         chosen: Chosen,
-        /// Keep what was accepted before beside it
+        /// Keep the previously accepted snapshot as well
         #[arg(long)]
         add: bool,
     },
-    /// Keep what is accepted, and remember that this run is not to be
+    /// Keep the accepted snapshots, and record that this run is rejected
     Reject {
         #[command(flatten)]
         chosen: Chosen,
@@ -67,39 +67,39 @@ enum What {
 
 #[derive(Debug, Args)]
 struct Chosen {
-    /// A run: its id, a start of it, a label, a path, or latest; or the files of traces, - is standard input
+    /// Run: ID, ID prefix, label, path, or `latest`; or trace files, where - is standard input
     #[arg(value_name = "RUN|TRACE", default_value = "latest")]
     stored: Vec<String>,
-    /// The case that traces belong to; for a run it takes the place of its case of the same id; repeatable
+    /// Case of the traces; for a run, it replaces the run's case of the same ID; repeatable
     #[arg(long = "case", value_name = "FILE")]
     cases: Vec<PathBuf>,
-    /// The harness that traces are of (default: the one that they name)
+    /// Harness of the traces (default: as stated in the traces)
     #[arg(long, value_name = "NAME")]
     harness: Option<String>,
-    /// Only cells of this name: CASE/HARNESS, or CASE/HARNESS/MODEL; `*` is anything; repeatable
+    /// Only cells with this name: CASE/HARNESS, or CASE/HARNESS/MODEL; `*` matches anything; repeatable
     #[arg(long, value_name = "GLOB")]
     only: Vec<NameGlob>,
     #[command(flatten)]
     folder: RunsFolder,
 }
 
-/// The formats of a comparison.
+/// The output format of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Shown {
-    /// For people, in a terminal
+    /// Table
     Table,
     /// One JSON object
     Json,
 }
 
-/// The cells that are meant.
+/// The selected cells.
 struct Meant {
     placed: Vec<Placed>,
-    /// The run they are of; absent for single traces.
+    /// The run of the cells. Absent for single traces.
     run: Option<RunFolder>,
-    /// What cannot be compared.
+    /// Notes about cells that cannot be compared.
     notes: Vec<String>,
-    /// Snapshots that nothing refers to.
+    /// Snapshots without a reference.
     unreferenced: Vec<Unreferenced>,
     /// The cases that the user named.
     named: Vec<PathBuf>,
@@ -114,12 +114,12 @@ pub fn run(args: &SnapshotArgs) -> Result<u8, CliError> {
     }
 }
 
-/// Whether `CI` says that nobody is there to decide.
+/// Returns true if `CI` is set, so that no person can decide.
 pub fn in_ci() -> bool {
     crate::own_environment::var("CI").is_some_and(|value| !value.is_empty() && value != "0" && value != "false")
 }
 
-/// Keeps in a run's folder what came of comparing it.
+/// Stores the comparison in the run's folder.
 pub fn keep(run: &RunFolder, all: &[Compared]) -> Result<(), CliError> {
     Ok(write_whole(&run.path.join(KEPT), |out| {
         serde_json::to_writer_pretty(&mut *out, all)?;
@@ -127,7 +127,7 @@ pub fn keep(run: &RunFolder, all: &[Compared]) -> Result<(), CliError> {
     })?)
 }
 
-/// What was kept.
+/// Returns the stored comparison.
 pub fn kept(run: &RunFolder) -> Result<Vec<Compared>, CliError> {
     let path = run.path.join(KEPT);
     if path.is_file() { Ok(read_json(&path)?) } else { Ok(Vec::new()) }
@@ -172,7 +172,7 @@ fn in_run(chosen: &Chosen) -> Result<Meant, CliError> {
 fn check(chosen: &Chosen, format: Shown) -> Result<u8, CliError> {
     let meant = meant(chosen)?;
     let all = compared(&meant)?;
-    // What cannot be read is an error of the command, whatever else differs.
+    // Unreadable snapshots are an error of the command, whatever else differs.
     let unread = unreadable(&meant);
     let code = unread.as_ref().map_or_else(CliError::code, |()| exit_code(&all));
     let mut out = door::stdout(Content::json(format == Shown::Json));
@@ -206,13 +206,13 @@ fn check(chosen: &Chosen, format: Shown) -> Result<u8, CliError> {
     unread.map(|()| code)
 }
 
-/// A snapshot that cannot be read is not one that differs.
+/// Returns an error for snapshots that cannot be read; these do not count as different.
 fn unreadable(meant: &Meant) -> Result<(), CliError> {
     let errors = meant.placed.iter().filter_map(|it| it.accepted.as_ref().err());
     errors.map(CliError::unreadable).reduce(CliError::and).map_or(Ok(()), Err)
 }
 
-/// Every cell beside its snapshot, as it is asked for, with what was rejected before.
+/// Compares every selected cell with its snapshot, and marks those that were rejected before.
 fn compared(meant: &Meant) -> Result<Vec<Compared>, CliError> {
     let before = match &meant.run {
         Some(run) => kept(run)?,
@@ -227,7 +227,7 @@ fn same_cell(one: &Compared, other: &Compared) -> bool {
     (&one.case, &one.harness, &one.model) == (&other.case, &other.harness, &other.model)
 }
 
-/// 1 where a snapshot differs, else 3 where a cell could not be compared, or there was none.
+/// Returns 1 if a snapshot differs, else 3 if a cell could not be compared or there was none, else 0.
 fn exit_code(all: &[Compared]) -> u8 {
     match () {
         () if all.iter().any(|it| it.differs) => 1,
@@ -299,14 +299,14 @@ fn reject(meant: &Meant) -> Result<u8, CliError> {
     Ok(0)
 }
 
-/// What is decided about a cell.
+/// A decision about a cell.
 #[derive(Debug, Clone, Copy)]
 enum Decision {
     Accept { beside: bool },
     Reject,
 }
 
-/// Carries a decision out, and keeps it in the run's folder. Gives what the cell is from then on.
+/// Carries out a decision, and stores it in the run's folder. Returns the new state of the cell.
 fn decide(meant: &Meant, one: &Compared, placed: &Placed, decision: Decision) -> Result<Compared, CliError> {
     let mut now = one.clone();
     match decision {

@@ -1,4 +1,4 @@
-//! Ctrl-C: once, and running trials are cancelled and recorded; twice, and everything ends at once.
+//! Ctrl-C: the first cancels and records the running trials, the second ends everything at once.
 
 use std::io::{self, Write};
 use std::sync::mpsc;
@@ -6,12 +6,13 @@ use std::sync::mpsc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-/// Exit code of an interrupted run.
+/// The exit code of an interrupted run.
 pub const INTERRUPTED: u8 = 130;
 
-/// Turns true with the first interrupt. The second one ends the program and every process it started.
+/// Returns a channel that becomes true with the first interrupt. The second interrupt ends the program and
+/// every process it started.
 ///
-/// Signals have a thread of their own, so that nothing that the engine is busy with holds them up.
+/// Signals have a thread of their own, so that a busy engine does not delay them.
 pub fn on_interrupt() -> watch::Receiver<bool> {
     let (send, receive) = watch::channel(false);
     let (ready, listening) = mpsc::channel::<()>();
@@ -23,18 +24,18 @@ pub fn on_interrupt() -> watch::Receiver<bool> {
             signals.obey(&send).await;
         });
     });
-    // The thread lets the channel go when it listens, or when it cannot.
+    // The thread closes the channel when it is listening, or when it cannot.
     if thread.is_ok() {
         let _ = listening.recv();
     }
     receive
 }
 
-/// What asks a run to end.
+/// The signals that ask a run to end.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// Absent where whoever started the program wants it to outlive its terminal, as `nohup` does.
+    /// Absent if the program was started so that it outlives its terminal, as `nohup` does.
     hangup: Option<Signal>,
 }
 
@@ -55,7 +56,8 @@ impl Signals {
                     None => std::future::pending().await,
                 }
             };
-            // A terminal that closes may tell so twice, by itself and by its shell: that is no haste.
+            // A closing terminal may send the signal twice, by itself and by its shell: that is not a second
+            // interrupt.
             let again = tokio::select! {
                 _ = self.interrupt.recv() => *interrupted.borrow(),
                 _ = self.terminate.recv() => *interrupted.borrow(),
@@ -66,7 +68,7 @@ impl Signals {
                 std::process::exit(i32::from(INTERRUPTED));
             }
             if !interrupted.send_replace(true) {
-                // Nobody may be reading what is said, and the next signal must be heard all the same.
+                // The output may block if it is not read, and the next signal must be handled all the same.
                 std::thread::spawn(|| {
                     let _ = writeln!(
                         io::stderr(),
@@ -78,7 +80,7 @@ impl Signals {
     }
 }
 
-/// Whether the program was started with SIGHUP ignored, where the system tells.
+/// Returns true if the program was started with SIGHUP ignored, as far as the system reports it.
 fn hangup_is_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

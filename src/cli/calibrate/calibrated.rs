@@ -1,4 +1,5 @@
-//! What is calibrated: a rubric or a comparison, what people are asked about it, and what its judges say of a stored trace.
+//! The grader to calibrate, a rubric or a comparison: its questions to people, and its judges' verdicts on a
+//! stored trace.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -19,14 +20,14 @@ use crate::secrets::Masker;
 use crate::trace::Model;
 use crate::trace::jsonl::Reader;
 
-/// A trace, and for a comparison what it is held against where that is not the grader's own.
+/// A trace and, for a comparison, its reference if that is not the grader's own.
 pub type Labelled = (PathBuf, Option<PathBuf>);
 
 /// A trace as its judges see it.
 pub struct Session {
-    /// Which one.
+    /// The trace.
     pub of: Labelled,
-    /// The model that made it.
+    /// The model of the agent.
     pub model: String,
     shown: Asked,
 }
@@ -36,27 +37,27 @@ enum Asked {
     Pair(Pair),
 }
 
-/// What judges say of a trace.
+/// The judges' verdicts on a trace.
 pub struct Judged {
-    /// Which one.
+    /// The trace.
     pub of: Labelled,
-    /// The model that made it.
+    /// The model of the agent.
     pub model: String,
-    /// What they say, of each criterion.
+    /// The verdict on each criterion.
     pub said: Vec<(String, CriterionVerdict)>,
-    /// What they say of a pair.
+    /// The outcome of a comparison.
     pub outcome: Option<PairOutcome>,
-    /// What each of them says of it in each order.
+    /// Each judge's outcome in each order.
     pub orders: Vec<[PairOutcome; 2]>,
-    /// Why some say nothing.
+    /// The errors of judges that gave no verdict.
     pub failed: Vec<String>,
 }
 
 impl Calibrated {
-    /// The one grader that a named grader holds.
+    /// Returns the single grader in a named grader's file.
     ///
     /// # Errors
-    /// It cannot be read, asks no model, or holds several.
+    /// The file cannot be read, calls no model, or contains several graders.
     pub fn named(name: &str) -> Result<Self, CliError> {
         let library = inputs::named_graders()?.library();
         let entry = GraderEntry { common: Common::default(), what: What::Use(Use { grader: name.to_owned() }) };
@@ -73,7 +74,7 @@ impl Calibrated {
         }
     }
 
-    /// Those that it names to judge.
+    /// Returns the judge models named by the grader, or an empty slice.
     pub fn judges(&self) -> &[ModelName] {
         match self {
             Calibrated::Rubric(rubric) => rubric.judges(),
@@ -81,7 +82,7 @@ impl Calibrated {
         }
     }
 
-    /// What its calibration has to be.
+    /// Returns the requirements for the calibration.
     pub fn wanted(&self) -> Wanted<'_> {
         match self {
             Calibrated::Rubric(rubric) => rubric.wanted_calibration(),
@@ -89,7 +90,7 @@ impl Calibrated {
         }
     }
 
-    /// What is asked of each trace: the criterion and the question.
+    /// Returns the questions about each trace: the criterion and its text.
     pub fn questions(&self) -> Vec<(&str, &str)> {
         match self {
             Calibrated::Rubric(rubric) => rubric.criteria.iter().map(|it| (&*it.id, &*it.ask)).collect(),
@@ -97,7 +98,7 @@ impl Calibrated {
         }
     }
 
-    /// What people may say.
+    /// Returns the possible labels.
     pub fn words(&self) -> &'static [Word] {
         match self {
             Calibrated::Rubric(_) => &[Word::Pass, Word::Fail],
@@ -105,7 +106,7 @@ impl Calibrated {
         }
     }
 
-    /// Whether a label of people passes.
+    /// Returns true if a label by a person is a pass.
     pub fn passes(&self, word: Word) -> bool {
         match (self, word.outcome()) {
             (Calibrated::Pairwise(pairwise), Some(outcome)) => pairwise.passes(outcome) == Some(true),
@@ -113,19 +114,19 @@ impl Calibrated {
         }
     }
 
-    /// What a comparison holds a trace against, for people: what it is of each, and the text.
+    /// Returns what a comparison compares a trace with, for people: a heading and a text for each part.
     ///
     /// # Errors
     /// A file could not be read.
     pub fn compared(&self, trace: &Path) -> Result<Vec<(&'static str, String)>, CliError> {
         let Calibrated::Pairwise(pairwise) = self else { return Ok(Vec::new()) };
         let (pair, _) = pairwise.pair_of(trace, None, None).map_err(CliError::unreadable)?;
-        // A session has just been shown, and an answer is what is compared of it.
+        // The session has just been shown. If the comparison is about answers, the answer is shown again.
         let answer = Some(("the answer", pair.candidate)).filter(|_| pairwise.compares_answers());
         Ok(answer.into_iter().chain([("held against", pair.reference)]).collect())
     }
 
-    /// A trace as judges see it. In a trial's folder its change stands beside it.
+    /// Returns a trace as judges see it. In a trial's folder, the change of the workspace is included.
     ///
     /// # Errors
     /// A file could not be read.
@@ -147,7 +148,7 @@ impl Calibrated {
         Ok(Session { of, model, shown })
     }
 
-    /// What judges say of a trace.
+    /// Returns the verdicts of judges on a trace.
     pub async fn judge(&self, judges: &Judges, names: &[ModelName], session: Session) -> Judged {
         let Session { of, model, shown } = session;
         let mut judged = Judged { of, model, said: Vec::new(), outcome: None, orders: Vec::new(), failed: Vec::new() };
@@ -158,7 +159,7 @@ impl Calibrated {
                 judged.failed = failed;
             }
             (Calibrated::Pairwise(pairwise), Asked::Pair(pair)) => {
-                // Nobody is asked about an answer that is none.
+                // Judges are not asked about an empty answer.
                 let outcome = if pair.candidate.trim().is_empty() {
                     PairOutcome::Worse
                 } else {

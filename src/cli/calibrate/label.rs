@@ -1,4 +1,4 @@
-//! Asks a person for labels: shows each trace, and adds what is said to the file at once.
+//! Asks a person for labels: shows each trace, and appends each label to the file at once.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, IsTerminal, Write};
@@ -15,12 +15,12 @@ use crate::report::text::{BOLD, harmless};
 use crate::run::{folder, integrity};
 use crate::trace::jsonl::Reader;
 
-/// Asks for every criterion of every trace that has no label yet. It ends with the input.
+/// Asks about every criterion of every trace without a label. The end of the input ends the questions.
 ///
 /// # Errors
-/// A trace could not be read, or the file not written.
+/// A trace could not be read, or the file could not be written.
 pub fn ask(named: &[String], runs: &RunsFolder, graded: &Calibrated, labels: &Path) -> Result<(), CliError> {
-    // With the criterion; a pair with another reference is another pair.
+    // The key includes the criterion; a pair with another reference is another pair.
     let mut known: Vec<(PathBuf, Option<String>)> = Vec::new();
     if labels.is_file() {
         let failed = |error: io::Error| CliError::unreadable(format!("{}: {error}", labels.display()));
@@ -77,7 +77,7 @@ pub fn ask(named: &[String], runs: &RunsFolder, graded: &Calibrated, labels: &Pa
     Ok(())
 }
 
-/// The words, each with the letter that stands for it.
+/// Formats the labels, each with its key.
 fn choices(words: &[Word]) -> String {
     let each = words.iter().map(|word| format!("[{}]{}", &word.text()[..1], &word.text()[1..]));
     each.collect::<Vec<_>>().join(", ")
@@ -87,7 +87,7 @@ fn harmless_lines(text: &str) -> String {
     text.lines().map(harmless).collect::<Vec<_>>().join("\n")
 }
 
-/// The traces that are named: files, or those of a run.
+/// Returns the named traces: files, or those of a run.
 fn traces(named: &[String], runs: &RunsFolder) -> Result<Vec<PathBuf>, CliError> {
     let mut traces = Vec::new();
     for name in named {
@@ -120,18 +120,18 @@ fn traces(named: &[String], runs: &RunsFolder) -> Result<Vec<PathBuf>, CliError>
     Ok(traces)
 }
 
-/// Adds one label, so that nothing is lost where the person stops.
+/// Appends one label, so that no label is lost if the person stops.
 fn append(labels: &Path, trace: &Path, criterion: &str, word: Word) -> Result<(), CliError> {
     let failed = |error: io::Error| CliError::unreadable(format!("{}: {error}", labels.display()));
-    // Paths in the file count from its folder, and stay true wherever the command is run.
+    // Paths in the file are relative to its folder, so that they do not depend on the working directory.
     let (from, to) = (absolute(place(labels))?, absolute(trace)?);
     let trace = to.strip_prefix(&from).map(Path::to_path_buf).unwrap_or(to);
-    // A pair has one question, which needs no name.
+    // A comparison has only one question, which needs no name.
     let criterion = Some(criterion.to_owned()).filter(|_| word.outcome().is_none());
     let line = LabelLine { trace, criterion, reference: None, label: Some(word), model: None, note: None };
     let text = serde_json::to_string(&line).map_err(|error| CliError::unreadable(error.to_string()))?;
     crate::cli::report::make_place(labels)?;
-    // A file whose last line has no end would take the label into it.
+    // If the last line of the file has no line end, the label would become part of it.
     let torn = regular::read(labels).is_ok_and(|text| text.last().is_some_and(|byte| *byte != b'\n'));
     let text = if torn { format!("\n{text}") } else { text };
     let mut file = OpenOptions::new().create(true).append(true).open(labels).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! The file of labels: JSON Lines, each one person's word on one criterion of one trace.
+//! The file of labels: JSON Lines, each with one person's label of one criterion of one trace.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,47 +11,47 @@ use crate::grade::judge_record::PairOutcome;
 use crate::grader::Calibrated;
 use crate::regular;
 
-/// A line as it is written.
+/// A line of the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabelLine {
-    /// The file of the trace, from the folder of the labels.
+    /// The trace file, relative to the folder of the labels.
     pub trace: PathBuf,
-    /// The criterion; a rubric of one criterion needs none.
+    /// The criterion. Optional for a rubric with one criterion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub criterion: Option<String>,
-    /// For a comparison: what the trace is held against, from the folder of the labels; the grader's own where it is missing.
+    /// For a comparison: the reference, relative to the folder of the labels. Default: the grader's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<PathBuf>,
-    /// What a person says; without it the trace is judged, and counts for the rate alone.
+    /// The person's label. Without a label, the trace is judged, and counts only for the pass rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<Word>,
-    /// The model that made it, where the trace does not tell.
+    /// The model of the agent, if the trace does not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// For people.
+    /// A note for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// A person's word.
+/// A person's label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
-    /// It holds.
+    /// The criterion holds.
     Pass,
-    /// It does not.
+    /// The criterion does not hold.
     Fail,
-    /// It is better than what it is held against.
+    /// The trace is better than the reference.
     Better,
-    /// It is worse.
+    /// The trace is worse than the reference.
     Worse,
-    /// One is as good as the other.
+    /// Both are equally good.
     Tie,
 }
 
 impl Word {
-    /// The word itself.
+    /// Returns the label as a word.
     pub fn text(self) -> &'static str {
         match self {
             Word::Pass => "pass",
@@ -62,7 +62,7 @@ impl Word {
         }
     }
 
-    /// What it says of a pair.
+    /// Returns the label's outcome of a comparison.
     pub fn outcome(self) -> Option<PairOutcome> {
         match self {
             Word::Better => Some(PairOutcome::Better),
@@ -73,31 +73,31 @@ impl Word {
     }
 }
 
-/// A label, ready to be counted.
+/// A parsed label.
 #[derive(Debug, Clone)]
 pub struct Label {
-    /// The trace, and what it is held against.
+    /// The trace, and its reference.
     pub of: Labelled,
     /// The criterion.
     pub criterion: String,
-    /// What a person says, if one does.
+    /// The person's label, if there is one.
     pub says: Option<Word>,
-    /// The model that made it.
+    /// The model of the agent.
     pub model: Option<String>,
 }
 
 /// All labels of a file.
 #[derive(Debug)]
 pub struct Labels {
-    /// In their order.
+    /// The labels, in the order of the file.
     pub labels: Vec<Label>,
 }
 
 impl Labels {
-    /// Reads a file, and tells everything that is wrong in it.
+    /// Reads a file, and reports all errors in it.
     ///
     /// # Errors
-    /// It cannot be read, holds no label, or two of one criterion and trace.
+    /// The file cannot be read, contains no label, or contains two labels for one criterion and trace.
     pub fn read(file: &Path, graded: &Calibrated) -> Result<Self, CliError> {
         let text = regular::read_to_string(file)
             .map_err(|error| CliError::unreadable(format!("{}: {error}", file.display())))?;
@@ -125,7 +125,7 @@ impl Labels {
         }
     }
 
-    /// The traces, with what they are held against, each once.
+    /// Returns the traces with their references, each once.
     pub fn traces(&self) -> BTreeSet<Labelled> {
         self.labels.iter().map(|label| label.of.clone()).collect()
     }

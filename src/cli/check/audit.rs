@@ -1,4 +1,4 @@
-//! `evals check --audit`: plays the three agents of the audit on each case, several cases at once.
+//! `evals check --audit`: runs the three built-in agents of the audit on each case, several cases at once.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -24,17 +24,17 @@ use crate::trial::audited::{Played, play};
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
 use crate::workspace::copy_folder;
 
-/// How an audit is written.
+/// The output format of an audit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum AuditFormat {
-    /// For people
+    /// Table
     #[default]
     Table,
     /// One JSON object
     Json,
 }
 
-/// Audits cases and writes what came of it. Gives the exit code: 1 where a case is not sound.
+/// Audits cases and writes the report. Returns the exit code: 1 if a case is not sound.
 pub fn run(cases: Vec<Case>, format: AuditFormat) -> Result<u8, CliError> {
     let confined = |case: &Case| sandbox::kind(None, case.sandbox.as_ref(), None) == sandbox::Kind::Bwrap;
     if cases.iter().any(confined) {
@@ -82,7 +82,7 @@ async fn audit_all(cases: Vec<Case>, engine: &Arc<Engine>) -> Result<Option<Vec<
     Ok(Some(audited.into_iter().flatten().collect()))
 }
 
-/// Audits a case. Nothing where the user interrupts it.
+/// Audits a case. Returns `None` if the user interrupts it.
 async fn audit(engine: &Engine, case: Arc<Case>, number: usize) -> Option<Audited> {
     let (case, of_models) = without_models(&case);
     if !of_models.is_empty() && !case.graders.iter().any(|judge| judge.counts()) {
@@ -109,7 +109,8 @@ async fn audit(engine: &Engine, case: Arc<Case>, number: usize) -> Option<Audite
     Some(Audited::of(&case.id, case.shown().display().to_string(), agents, of_models))
 }
 
-/// The case without the graders that ask models, and their names: an audit costs nothing, and says the same each time.
+/// Returns the case without graders that call models, and their names: an audit costs nothing and is
+/// deterministic.
 fn without_models(case: &Arc<Case>) -> (Arc<Case>, Vec<String>) {
     let names = unique_names(case.graders.iter().map(AsRef::as_ref));
     let named = case.graders.iter().zip(names).filter(|(judge, _)| judge.kind.needs().model);
@@ -133,7 +134,7 @@ fn attempt_of(case: &Arc<Case>, manifest: Manifest, folder: PathBuf) -> Attempt 
         failed_in: None,
         sandbox: sandbox::kind(None, case.sandbox.as_ref(), manifest.sandbox.as_ref()),
     };
-    // Nobody is there to be asked, and no model is.
+    // During an audit, no person and no model answers.
     let interaction = match &case.interaction {
         Interaction::Manual | Interaction::Llm(_) => Interaction::AutoApprove,
         other => other.clone(),
@@ -171,7 +172,7 @@ async fn oracle(engine: &Engine, case: &Arc<Case>, bare: Manifest, number: usize
     }
 }
 
-/// A folder shows what a workspace looks like when it is right, and neither calls nor words.
+/// Tests a folder as the oracle: it shows the correct workspace, but neither calls nor messages.
 async fn copied(engine: &Engine, case: &Arc<Case>, manifest: Manifest, folder: &Path) -> Option<Tried> {
     let not_audited = not_shown_by_folder(case.graders.iter().map(AsRef::as_ref));
     let mut shown = case.as_ref().clone();
@@ -186,7 +187,7 @@ async fn copied(engine: &Engine, case: &Arc<Case>, manifest: Manifest, folder: &
     Some(Tried { not_audited, ..tried(Agent::Oracle, None, played)? })
 }
 
-/// The demo agent plays the script, as it would in a run.
+/// Tests a script as the oracle: the demo agent plays it, as in a run.
 async fn played(engine: &Engine, case: &Arc<Case>, script: &Path, number: usize) -> Option<Tried> {
     let Some(demo) = crate::harness::built_in().iter().find(|manifest| manifest.name == "demo") else {
         return Some(Tried::impossible(Agent::Oracle, None, "the demo agent is not built in".to_owned()));

@@ -1,14 +1,15 @@
-//! Limits of cases that a harness can never show to be kept.
+//! Limits of cases whose values a harness never shows.
 
 use crate::case::Case;
 use crate::harness::Adapter;
 use crate::harness::catalog::Catalog;
 use crate::harness::{Manifest, UsageConvention};
 
-/// The harness of cases that name none.
+/// The default harness of cases.
 const DEFAULT: &str = "demo";
 
-/// Returns a line for each limit of a case that one of its harnesses, or of those asked for, never shows.
+/// Returns a line for each limit of a case whose value is never shown by one of its harnesses, or of the
+/// requested ones.
 pub fn never_shown(cases: &[Case], catalog: &Catalog, asked: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     for case in cases {
@@ -36,7 +37,7 @@ pub fn never_shown(cases: &[Case], catalog: &Catalog, asked: &[String]) -> Vec<S
     lines
 }
 
-/// Whether an agent may report its usage, as far as its manifest says.
+/// Returns true if the manifest does not exclude that the agent reports its usage.
 fn reports_usage(manifest: &Manifest) -> bool {
     let says_how = manifest.usage != UsageConvention::default();
     match manifest.adapter {

@@ -1,4 +1,5 @@
-//! Writes the derived run: the results as they are now, beside the same evidence. It appears whole or not at all.
+//! Writes the derived run: the new results, beside the same evidence. The run is written completely or not at
+//! all.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,16 +14,17 @@ use crate::run::integrity;
 use crate::run::journal::{JournalEvent, JournalLine};
 use crate::whole_file::{put_in_place, sync_folder, write_part};
 
-/// What of a trial a derived run has, too.
+/// The files of a trial that the derived run shares.
 const SAME: [&str; 5] = ["trace.jsonl", "wire.jsonl", "model.jsonl", "stderr.log", "workspace.patch"];
 
-/// Writes the run. Gives its folder and all of its results, those of skipped trials too, in the order of the plan.
+/// Writes the run. Returns its folder and all of its results, including skipped trials, in the order of the
+/// plan.
 pub fn write(runs: &Path, plan: &Plan, judged: Vec<TrialResult>) -> Result<(RunFolder, Vec<TrialResult>), CliError> {
     let folder = RunFolder::create(runs, &plan.record)?;
     match write_in(&folder, plan, judged) {
         Ok(results) => Ok((folder, results)),
         Err(error) => {
-            // Half a run would look like one that goes on.
+            // An incomplete run would look like one in progress.
             let _ = crate::workspace::remove::remove(&folder.path);
             Err(error)
         }
@@ -46,7 +48,7 @@ fn write_in(folder: &RunFolder, plan: &Plan, judged: Vec<TrialResult>) -> Result
             lines.push(line(plan, work, result, event));
         }
     }
-    // Each folder once, and before the journal says that its trials are done.
+    // Each folder is synchronised once, before the journal states that its trials are done.
     named.iter().try_for_each(|folder| sync_folder(folder))?;
     folder.open_journal()?.write_all(&lines)?;
     let mut judged =
@@ -62,7 +64,8 @@ fn write_in(folder: &RunFolder, plan: &Plan, judged: Vec<TrialResult>) -> Result
     Ok(results)
 }
 
-/// The evidence of a trial has a second name in the derived run: nobody writes to it, and it outlives the run it is of.
+/// Links the evidence of a trial into the derived run. The files are never written again, and they outlive the
+/// original run.
 fn same_evidence(work: &Work, at: &Path) -> Result<(), CliError> {
     if let Some(trace) = work.left.trace.as_ref().filter(|_| work.folder.is_none()) {
         same(trace, &at.join("trace.jsonl"))?;
@@ -76,7 +79,7 @@ fn same_evidence(work: &Work, at: &Path) -> Result<(), CliError> {
 }
 
 fn same(from: &Path, to: &Path) -> Result<(), RunError> {
-    // Another file system, or one without second names, takes a copy.
+    // If the file system differs or has no hard links, the file is copied.
     fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(|_| ())).map_err(RunError::io("copy", from))
 }
 

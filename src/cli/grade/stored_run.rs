@@ -1,4 +1,4 @@
-//! What of a run can be judged again: its finished trials, by its cases as they are now.
+//! Plans the regrading of a run: its finished trials, with the current cases.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ use crate::run::{CaseRecord, RunError, RunRecord, integrity};
 use crate::trial::Attempt;
 use crate::trial::regrade::Left;
 
-/// Reads a run, and its cases as they are now.
+/// Reads a run, and its current cases.
 pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     let [name] = args.stored.as_slice() else {
         return Err(CliError::unreadable("name one run, or the files of traces and a case with --case FILE"));
     };
-    // The folder that is named is where the derived run goes; its source may lie where runs lie.
+    // The derived run is written to the named folder; the original run may also lie in the default folder.
     let run = match folder::find(&args.folder.runs, name) {
         Err(unknown @ RunError::Unknown { .. }) => folder::find(Path::new(DEFAULT_RUNS), name).map_err(|_| unknown)?,
         found => found?,
@@ -77,15 +77,15 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
     Ok(Plan { record: derived(args, source, &cases)?, works, sandbox })
 }
 
-/// The record of the run that comes of it.
+/// Returns the record of the derived run.
 fn derived(args: &GradeArgs, source: RunRecord, cases: &HashMap<String, Arc<Case>>) -> Result<RunRecord, CliError> {
     let mut derived = source.clone();
     let interaction = source.options.interaction.as_deref().and_then(|text| text.parse::<Interaction>().ok());
     for known in &mut derived.cases {
         let Some(case) = cases.get(&known.id) else { continue };
         let now = record::case_record(case, interaction.as_ref())?;
-        // What the workspaces were made from, and what the agents met, stays what it was then. A run of a version that
-        // did not tell knows it only where nothing has changed.
+        // The digests of the workspace and of what the agents were given keep their values. A run of a version
+        // that did not record them has them only if nothing has changed.
         let same = known.digest == now.digest && !source.graded;
         let played = known.played.take().or(now.played.filter(|_| same));
         let workspace = known.workspace.take();
@@ -96,7 +96,7 @@ fn derived(args: &GradeArgs, source: RunRecord, cases: &HashMap<String, Arc<Case
     Ok(RunRecord { label: args.label.clone(), derived_from: Some(source.run), graded: true, ..derived })
 }
 
-/// The cases as they are now, by the ids that the run knows them by. Those that are gone are missing.
+/// Returns the current cases by the ids that the run uses. Missing cases are left out.
 pub fn cases(files: &[PathBuf], source: &RunRecord) -> Result<HashMap<String, Arc<Case>>, CliError> {
     let mut cases: Vec<Case> = Vec::new();
     if !files.is_empty() {
@@ -142,7 +142,8 @@ fn gone(source: &RunRecord, id: &str) -> String {
     )
 }
 
-/// The manifests by which the agents were run. Where that of today is the same it is taken: in `run.json` secrets are masked.
+/// Returns the manifests with which the agents were run. An unchanged current manifest is preferred, because
+/// secrets are redacted in `run.json`.
 fn manifests(source: &RunRecord) -> HashMap<String, Arc<Manifest>> {
     let catalog = inputs::catalog(&[]).ok().map(|(catalog, _)| catalog);
     let of = |known: &crate::run::HarnessRecord| {
@@ -153,12 +154,13 @@ fn manifests(source: &RunRecord) -> HashMap<String, Arc<Manifest>> {
     source.harnesses.iter().map(of).collect()
 }
 
-/// The run, and where it is itself made by `grade`, those it was made from: they may still have the workspaces.
+/// Returns the run and, if it was itself made by `grade`, the runs it was made from: they may still have the
+/// workspaces.
 pub(in crate::cli) fn origins(run: &RunFolder, source: &RunRecord) -> Vec<RunFolder> {
     let mut origins = Vec::new();
     let mut next = source.graded.then(|| source.derived_from.clone()).flatten();
     while let (Some(id), Some(runs)) = (next.take(), run.path.parent()) {
-        // Where the run lies elsewhere than runs do, those it was made from may lie where they do.
+        // If the run lies in an unusual folder, its original runs may lie in the default folder.
         let places = [runs.join(&id), Path::new(DEFAULT_RUNS).join(&id)];
         let Some(place) = places.iter().find(|place| place.is_dir()) else { break };
         let folder = RunFolder::open(place);
@@ -172,10 +174,10 @@ pub(in crate::cli) fn origins(run: &RunFolder, source: &RunRecord) -> Vec<RunFol
     origins
 }
 
-/// Why workspaces cannot be made again, and what makes it doubtful whether they can.
+/// Why workspaces cannot be rebuilt, and why a rebuilt one may be wrong.
 type Doubts = (Option<String>, Option<String>);
 
-/// What a trial left.
+/// Returns what a trial left.
 fn left(at: &Path, trial: &TrialRecord, origins: &[RunFolder], (no_source, doubt): Doubts) -> Result<Left, CliError> {
     let file = |name: &str| Some(at.join(name)).filter(|path| path.is_file());
     let mut kept = Some(at.join("workspace")).filter(|path| path.is_dir());
@@ -188,7 +190,7 @@ fn left(at: &Path, trial: &TrialRecord, origins: &[RunFolder], (no_source, doubt
     Ok(Left { trace: file("trace.jsonl"), patch: file("workspace.patch"), kept, no_source, doubt, ..Left::default() })
 }
 
-/// What can be said of the source that a case names now.
+/// Checks the source that a case names now.
 fn of_source(known: &CaseRecord, case: &Case) -> Result<Doubts, CliError> {
     let unreadable = |error| CliError::unreadable(format!("a file of case `{}` cannot be read: {error}", case.id));
     match &known.workspace {

@@ -1,4 +1,4 @@
-//! Single traces, judged by one case: files, or what `evals import` writes to standard input.
+//! Single traces, judged by one case: files, or the output of `evals import` on standard input.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -26,10 +26,10 @@ use crate::trace::jsonl::{ReadError, Reader};
 use crate::trial::Attempt;
 use crate::trial::regrade::Left;
 
-/// The word for standard input.
+/// The name of standard input.
 pub const STDIN: &str = "-";
 
-/// Whether the names are those of traces, and not of a run.
+/// Returns true if the names are trace files instead of a run.
 pub fn are_meant(names: &[String]) -> Result<bool, CliError> {
     let traces = names.iter().filter(|name| *name == STDIN || of_folder(name).is_some()).count();
     if names.iter().filter(|name| *name == STDIN).count() > 1 {
@@ -50,7 +50,7 @@ pub fn are_meant(names: &[String]) -> Result<bool, CliError> {
     }
 }
 
-/// The file of a trace: itself, or the one in the folder of a trial.
+/// Returns the file of a trace: the path itself, or the trace in a trial's folder.
 pub fn of_folder(name: &str) -> Option<PathBuf> {
     let path = PathBuf::from(name);
     let inner = path.join("trace.jsonl");
@@ -61,7 +61,7 @@ pub fn of_folder(name: &str) -> Option<PathBuf> {
     }
 }
 
-/// Reads the traces into the private folder, masked, and plans a trial for each.
+/// Copies the traces into the private folder, redacted, and plans a trial for each.
 pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError> {
     let case = Arc::new(case(&args.cases)?);
     let catalog = inputs::catalog(&[]).ok().map(|(catalog, _)| catalog);
@@ -124,7 +124,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
     }
     let mut record = RunRecord {
         label: args.label.clone(),
-        // What the agents of single traces met nobody knows.
+        // It is unknown what the agents of single traces were given.
         cases: vec![CaseRecord { workspace: None, played: None, ..record::case_record(&case, None)? }],
         harnesses,
         trials: works.iter().map(|work| work.trial.clone()).collect(),
@@ -141,7 +141,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
     Ok(Plan { record, works, sandbox: args.sandbox })
 }
 
-/// The one case that traces belong to.
+/// Returns the case for the traces.
 pub fn case(files: &[PathBuf]) -> Result<Case, CliError> {
     if files.is_empty() {
         return Err(CliError::unreadable(
@@ -157,8 +157,8 @@ pub fn case(files: &[PathBuf]) -> Result<Case, CliError> {
     }
 }
 
-/// Masks what is secret here, and what the manifest of the harness in the first line says is: no file of a run folder
-/// shows it.
+/// Returns a masker for the secrets of the environment and of the manifest of the harness in the first line, so
+/// that no file of a run folder contains them.
 pub fn masker(
     case: &Case,
     env: &BTreeMap<String, String>,
@@ -169,7 +169,7 @@ pub fn masker(
     environment::masker(env, &case.env, &manifest, &environment::given_by(case)).map_err(io::Error::other)
 }
 
-/// Copies a trace, line by line and masked, by what its first line says of its harness.
+/// Copies a trace line by line and redacted; the first line names its harness.
 pub fn copied(
     from: Option<&Path>,
     to: &Path,
@@ -201,13 +201,13 @@ pub fn copied(
     out.flush()
 }
 
-/// The header of a trace.
+/// Returns the header of a trace.
 pub fn header(path: &Path) -> Result<Header, ReadError> {
     let file = regular::open(path).map_err(|source| ReadError::Io { line: 1, source })?;
     Reader::new(BufReader::new(file)).map(|reader| reader.header().clone())
 }
 
-/// The manifest of the agent that a trace is of, as far as it is known.
+/// Returns the manifest of the trace's agent, if known.
 pub fn manifest(header: &Header, catalog: Option<&crate::harness::catalog::Catalog>) -> Manifest {
     let named = header.harness.as_deref();
     let known = named.and_then(|name| catalog?.get(name).ok()).map(|entry| entry.manifest.clone());

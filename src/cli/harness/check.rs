@@ -1,4 +1,4 @@
-//! `evals harness check`: starts agents for real, and reports what was seen of each, with the lines that show it.
+//! `evals harness check`: starts agents, and reports what was observed of each, with the lines that show it.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -20,39 +20,39 @@ use crate::run::temporary::Temporary;
 use crate::values::Time;
 use crate::whole_file::folder_name;
 
-/// Where the evidence of checks goes.
+/// The folder for the evidence of checks.
 const CHECKS: &str = ".evals/checks";
 
 #[derive(Debug, clap::Args)]
 pub struct CheckArgs {
-    /// Harnesses by name, acp:ID, or the path of a manifest
+    /// Harnesses: name, acp:ID, or path of a manifest
     #[arg(required_unless_present = "all")]
     names: Vec<String>,
-    /// Every harness that is installed
+    /// Check every installed harness
     #[arg(long, conflicts_with = "names")]
     all: bool,
-    /// Let the agent ask the model it is set up for, which may cost money
+    /// Let the agent call its configured model, which may cost money
     #[arg(long)]
     live: bool,
-    /// Ask for this model
+    /// Request this model
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// How long each probe may take
+    /// Timeout of each probe
     #[arg(long, value_name = "T", default_value = "2m")]
     timeout: Time,
-    /// The format
+    /// Output format
     #[arg(long, value_enum, default_value_t = CheckFormat::Table)]
     format: CheckFormat,
 }
 
-/// How a check is told.
+/// The output format of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum CheckFormat {
-    /// For people
+    /// Table
     Table,
-    /// For programs
+    /// JSON
     Json,
-    /// For documents
+    /// Markdown, for documents
     Markdown,
 }
 
@@ -81,7 +81,7 @@ pub fn run(args: &CheckArgs) -> Result<u8, CliError> {
     Ok(code)
 }
 
-/// The harnesses that are asked for: by name, or all that are there to be started.
+/// Returns the requested harnesses: by name, or all installed ones.
 fn wanted<'a>(catalog: &'a Catalog, names: &[String], all: bool) -> Result<Vec<&'a Entry>, CliError> {
     let agent = |entry: &&Entry| entry.manifest.adapter != Adapter::Replay;
     if all {
@@ -101,14 +101,14 @@ fn wanted<'a>(catalog: &'a Catalog, names: &[String], all: bool) -> Result<Vec<&
     Ok(entries)
 }
 
-/// The cases of the probes, by id.
+/// Returns the cases of the probes, by id.
 pub fn built_in(temporary: &Temporary) -> Result<HashMap<String, Case>, CliError> {
     let root = probes::write_cases(temporary.path())?;
     let loaded = load_all(&[root], &LoadContext::default()).map_err(CliError::all)?;
     Ok(loaded.cases.into_iter().map(|case| (case.id.clone(), case)).collect())
 }
 
-/// The folder for what one harness leaves, new with each call.
+/// Makes a new folder for the files of one harness.
 pub fn evidence_folder(of: &str, harness: &str) -> Result<PathBuf, CliError> {
     let root = Path::new(of);
     std::fs::create_dir_all(root)?;
@@ -116,7 +116,7 @@ pub fn evidence_folder(of: &str, harness: &str) -> Result<PathBuf, CliError> {
     Ok(root.join(folder_name(harness)?).join(new_run_id(jiff::Timestamp::now())))
 }
 
-/// Checks one after the other; nothing where the user interrupted it.
+/// Checks the harnesses one after the other. Returns `None` if the user interrupts it.
 async fn check_all(
     args: &CheckArgs,
     entries: &[&Entry],

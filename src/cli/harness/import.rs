@@ -1,4 +1,4 @@
-//! `evals harness import`: a manifest of another system's in the fields of ours.
+//! `evals harness import`: converts a manifest of another system to ours.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,9 +10,9 @@ use crate::harness::benchflow;
 
 #[derive(Debug, clap::Args)]
 pub struct HarnessImportArgs {
-    /// A manifest.toml of BenchFlow's
+    /// BenchFlow's manifest.toml
     file: PathBuf,
-    /// Where the manifest goes (default: standard output)
+    /// Output file (default: standard output)
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
 }

@@ -1,4 +1,5 @@
-//! `evals harness parity`: cases run inside the engine, and by the agent's own one-shot command, side by side.
+//! `evals harness parity`: runs cases inside the engine and with the agent's own one-shot command, and compares
+//! them.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,22 +20,22 @@ use crate::run::temporary::Temporary;
 use crate::values::Time;
 use crate::whole_file::case_folder;
 
-/// Where the evidence goes.
+/// The folder for the evidence.
 const PARITY: &str = ".evals/parity";
 
 #[derive(Debug, clap::Args)]
 pub struct ParityArgs {
-    /// The harness by name, acp:ID, or the path of its manifest
+    /// Harness: name, acp:ID, or path of a manifest
     name: String,
-    /// Cases, or folders of them (default: a small built-in one)
+    /// Cases, or folders of cases (default: a small built-in one)
     paths: Vec<PathBuf>,
-    /// Ask both for this model
+    /// Request this model on both sides
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// How long each trial may take
+    /// Timeout of each trial
     #[arg(long, value_name = "T", default_value = "5m")]
     timeout: Time,
-    /// The format
+    /// Output format
     #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
     format: OutputFormat,
 }
@@ -68,7 +69,7 @@ pub fn run(args: &ParityArgs) -> Result<u8, CliError> {
     Ok(exit_code(&parity))
 }
 
-/// What the harness is compared with, and how that is named.
+/// Returns what the harness is compared with, and its name.
 fn counterpart(catalog: &Catalog, manifest: &Manifest) -> Result<(Manifest, String), CliError> {
     let Some(parity) = &manifest.parity else {
         return Err(CliError::unreadable(format!(
@@ -85,7 +86,7 @@ fn counterpart(catalog: &Catalog, manifest: &Manifest) -> Result<(Manifest, Stri
     }
 }
 
-/// The cases that are asked for, or the built-in one that wants tools.
+/// Returns the requested cases, or the built-in case, which needs tools.
 fn cases(args: &ParityArgs, temporary: &Temporary) -> Result<Vec<Arc<Case>>, CliError> {
     let mut cases = if args.paths.is_empty() {
         built_in(temporary)?.into_values().filter(|case| case.id == Probe::Tools.case()).collect()
@@ -98,7 +99,7 @@ fn cases(args: &ParityArgs, temporary: &Temporary) -> Result<Vec<Arc<Case>>, Cli
     Ok(cases.into_iter().map(Arc::new).collect())
 }
 
-/// Refuses cases that one of both could not be given as they are.
+/// Refuses cases that one of the sides cannot run unchanged.
 fn refuse_unserved(cases: &[Arc<Case>], manifests: [&Manifest; 2]) -> Result<(), CliError> {
     for manifest in manifests {
         if manifest.command.is_empty() {
@@ -128,7 +129,7 @@ fn refuse_unserved(cases: &[Arc<Case>], manifests: [&Manifest; 2]) -> Result<(),
     Ok(())
 }
 
-/// Refuses a model that one of both could not be asked for: it would be compared with another one.
+/// Refuses a model that one of the sides cannot request: another model would be compared.
 fn refuse_unasked(model: &str, sides: [(&Manifest, String); 2]) -> Result<(), CliError> {
     match sides.into_iter().find(|(manifest, _)| !manifest.model_selection()) {
         Some((_, side)) => Err(CliError::unreadable(format!(
@@ -138,7 +139,7 @@ fn refuse_unasked(model: &str, sides: [(&Manifest, String); 2]) -> Result<(), Cl
     }
 }
 
-/// Compares one case after the other; nothing where the user interrupted it.
+/// Compares the cases one after the other. Returns `None` if the user interrupts it.
 async fn compare_all(
     args: &ParityArgs,
     temporary: &Temporary,

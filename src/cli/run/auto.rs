@@ -1,4 +1,4 @@
-//! `--trials auto`: trials are added until it is clear how the models compare, or a budget is spent.
+//! `--trials auto`: adds trials until the comparison of the models is clear, or a budget is spent.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -18,17 +18,17 @@ use crate::run::RunRecord;
 use crate::runner::Ran;
 use crate::values::Time;
 
-/// How many trials of each cell.
+/// The number of trials of each cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trials {
-    /// So many.
+    /// This number.
     Fixed(u32),
-    /// Until it is clear.
+    /// Until the comparison is clear.
     Auto,
 }
 
 impl Trials {
-    /// How many there are to begin with.
+    /// Returns the initial number of trials.
     pub fn first(self) -> u32 {
         match self {
             Trials::Fixed(trials) => trials,
@@ -49,12 +49,12 @@ impl FromStr for Trials {
     }
 }
 
-/// The looks, as `run.json` keeps them.
+/// Returns the looks, as stored in `run.json`.
 pub fn looks(trials: Option<Trials>) -> Option<Vec<u32>> {
     (trials == Some(Trials::Auto)).then(|| LOOKS.to_vec())
 }
 
-/// Without two arms nothing will ever be clear.
+/// Refuses `--trials auto` without two arms, because no comparison would ever be clear.
 pub fn check(args: &RunArgs, trials: &[TrialRecord]) -> Result<(), CliError> {
     let mut arms: Vec<(&str, &str)> = trials.iter().map(|trial| (&*trial.harness, &*trial.arm)).collect();
     arms.sort_unstable();
@@ -68,13 +68,13 @@ pub fn check(args: &RunArgs, trials: &[TrialRecord]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Carries the plan out; one that is looked at grows until it is clear or a budget is spent.
+/// Executes the plan; with `--trials auto`, the plan grows until the comparison is clear or a budget is spent.
 pub fn carry_out(args: &RunArgs, prepared: &mut Prepared, runtime: &Runtime) -> Result<Ran, CliError> {
     let begun = Instant::now();
     let interrupt = on_interrupt();
     loop {
         let mut options = options(args, &prepared.record.options);
-        // The budget is that of all stages together; the runner itself knows what was spent before.
+        // The budget covers all stages together; the runner itself knows the cost of earlier stages.
         options.max_time = options.max_time.map(|Time(time)| Time(time.saturating_sub(begun.elapsed())));
         let ran = runtime.block_on(super::carry_out(args, prepared, options, interrupt.clone()))?;
         if prepared.folder.settle_record().map_err(|error| CliError::from(error).after_the_start())? {
@@ -94,10 +94,10 @@ pub fn carry_out(args: &RunArgs, prepared: &mut Prepared, runtime: &Runtime) -> 
     }
 }
 
-/// Looks at the scores, and plans more trials where it takes them.
+/// Looks at the scores, and plans more trials if they are needed.
 fn grown(prepared: &mut Prepared) -> Result<bool, CliError> {
     let mut words = Words::default();
-    // The results of the stage before would be out of date.
+    // Cached results of the previous stage would be out of date.
     let results = prepared.folder.results_of_trials(&prepared.record)?;
     let mut side = Side::of_run(&prepared.record);
     results.iter().for_each(|result| side.add(result, &mut words));
@@ -118,12 +118,12 @@ fn grown(prepared: &mut Prepared) -> Result<bool, CliError> {
     Ok(true)
 }
 
-/// The fewest trials that any cell has.
+/// Returns the smallest number of trials of any cell.
 fn fewest(record: &RunRecord) -> u32 {
     last_trials(record).values().copied().min().unwrap_or(0)
 }
 
-/// The last trial of each cell that is run.
+/// Returns the last trial of each cell that is run.
 fn last_trials(record: &RunRecord) -> HashMap<(String, String, String), u32> {
     let mut last = HashMap::new();
     for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
@@ -133,7 +133,7 @@ fn last_trials(record: &RunRecord) -> HashMap<(String, String, String), u32> {
     last
 }
 
-/// Plans so many trials of each cell; those of a cell stay together.
+/// Plans this number of trials for each cell; the trials of a cell stay together.
 fn grow(record: &mut RunRecord, trials: u32) {
     let last = last_trials(record);
     let mut grown = Vec::with_capacity(record.trials.len() * 2);
@@ -150,7 +150,8 @@ fn grow(record: &mut RunRecord, trials: u32) {
     record.trials = grown;
 }
 
-/// What a spent budget left of a stage that was added is no part of the plan: the run is whole without it.
+/// Removes trials of an added stage that a spent budget left out from the plan: the run is complete without
+/// them.
 fn out_of_budget(prepared: &mut Prepared, mut ran: Ran) -> Result<Ran, CliError> {
     let states = prepared.folder.states()?;
     let first = LOOKS.first().copied().unwrap_or(1);

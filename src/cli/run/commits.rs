@@ -1,4 +1,5 @@
-//! Resolves the branches and tags that cases name to commits, once when a run begins, so that every trial has the same one.
+//! Resolves the branches and tags that cases name to commits, once when a run begins, so that every trial uses
+//! the same commit.
 
 use crate::case::{Case, WorkspaceSource};
 use crate::cli::{CliError, engine};
@@ -9,11 +10,11 @@ use crate::run::{Resolved, RunRecord};
 use crate::shell::Shell;
 use crate::workspace::git;
 
-/// Resolves the revisions of the cases that have trials to run. A revision that cannot be resolved stays as it is: each of
-/// its trials tries again, and is errored with the reason.
+/// Resolves the revisions of the cases that have trials to run. A revision that cannot be resolved stays as it
+/// is: each of its trials tries again, and is errored with the reason.
 ///
 /// # Errors
-/// There is no private folder, or no runtime.
+/// The private folder or the runtime could not be made.
 pub fn resolve(cases: &mut [Case], trials: &[TrialRecord]) -> Result<(), CliError> {
     let runs = |case: &Case| trials.iter().any(|trial| trial.case == case.id && trial.skip.is_none());
     let moves = |case: &Case| match &case.workspace.source {
@@ -43,7 +44,7 @@ pub fn resolve(cases: &mut [Case], trials: &[TrialRecord]) -> Result<(), CliErro
     Ok(())
 }
 
-/// What the revision of a case was resolved to.
+/// Returns the commit of a case's revision.
 pub fn resolved(case: &Case) -> Option<Resolved> {
     match &case.workspace.source {
         WorkspaceSource::Git(source) => Some(Resolved { rev: source.rev.clone(), commit: source.commit.clone()? }),
@@ -51,7 +52,8 @@ pub fn resolved(case: &Case) -> Option<Resolved> {
     }
 }
 
-/// Gives cases the commits that their revisions were when a run began. A case that names another revision now has none.
+/// Sets the commits that the cases' revisions had when a run began. A case that names another revision now gets
+/// none.
 pub fn restore(cases: &mut [Case], record: &RunRecord) {
     for case in cases {
         let known = record.cases.iter().find(|known| known.id == case.id).and_then(|known| known.resolved.as_ref());

@@ -1,4 +1,5 @@
-//! `--dry-run`: what would be run, what would be skipped and why, and which agents are not installed.
+//! `--dry-run`: prints the trials that would run, those that would be skipped and why, and agents that are not
+//! installed.
 
 use std::collections::HashSet;
 use std::io::Write;

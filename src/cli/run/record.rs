@@ -1,4 +1,4 @@
-//! What a run was made from, as `run.json` keeps it: the plan, digests, manifests and options, without secrets.
+//! The content of `run.json`: the plan, digests, manifests and options, without secrets.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,10 +17,10 @@ use crate::judge::Chosen;
 use crate::run::{CaseRecord, HarnessRecord, PriceRecord, RunOptions, RunRecord, names};
 use crate::secrets::Masker;
 
-/// The policy that asks a person, as its word stands in the record.
+/// The name of the policy that asks a person, as used in the record.
 const MANUAL: &str = "manual";
 
-/// The record of a new run.
+/// Makes the record of a new run.
 ///
 /// # Errors
 /// A file of a case cannot be read.
@@ -65,14 +65,14 @@ pub fn of(args: &RunArgs, inputs: &Inputs, trials: Vec<TrialRecord>) -> Result<R
     Ok(record)
 }
 
-/// Records digests of the files that the trials are judged by beside their cases.
+/// Records digests of further files that the verdicts depend on.
 ///
 /// # Errors
 /// One of the files cannot be read.
 pub fn record_judged_by(record: &mut RunRecord, cases: &[Case], mode: Option<Mode>) -> Result<(), CliError> {
     for known in &mut record.cases {
         let Some(case) = cases.iter().find(|case| case.id == known.id) else { continue };
-        // What a run accepts by itself is no input of it.
+        // Files that the run itself accepts are not its inputs.
         let of_case =
             |trial: &&TrialRecord| mode != Some(Mode::Update) && trial.case == known.id && trial.skip.is_none();
         let cells = record.trials.iter().filter(of_case).map(|trial| (&*trial.harness, trial.model.as_deref()));
@@ -95,14 +95,14 @@ fn digests(files: BTreeSet<PathBuf>, case: &Case) -> Result<BTreeMap<PathBuf, St
     files.into_iter().map(digest).collect()
 }
 
-/// Returns true if a grader of a case judges by a file that is another one than when the run began.
+/// Returns true if a grader of a case depends on a file that has changed since the run began.
 pub fn is_judged_by_others(known: &CaseRecord, case: &Case) -> Result<bool, CliError> {
     let files = known.judged_by.keys().filter(|file| case.is_graded_by(file)).cloned().collect();
     let now = digests(files, case)?;
     Ok(now.iter().any(|(file, digest)| known.judged_by.get(file) != Some(digest)))
 }
 
-/// Says who begins a run, when and by which command. Masks what people wrote freely.
+/// Sets id, start time and command line, and redacts free text.
 pub fn begin(record: &mut RunRecord) {
     let now = jiff::Timestamp::now();
     record.run = names::new_run_id(now);
@@ -113,7 +113,7 @@ pub fn begin(record: &mut RunRecord) {
     mask(record);
 }
 
-/// Masks the secrets of the environment and of the manifests in everything that people wrote freely.
+/// Redacts the secrets of the environment and of the manifests in all free text.
 pub(super) fn mask(record: &mut RunRecord) {
     let mut env: Vec<(String, String)> = crate::own_environment::texts().into_iter().collect();
     let manifests = record.harnesses.iter().map(|harness| &harness.manifest);
@@ -141,10 +141,10 @@ pub(super) fn mask(record: &mut RunRecord) {
     }
 }
 
-/// A case as it is now, for `run.json`.
+/// Makes the record of a case as it is now, for `run.json`.
 ///
 /// # Errors
-/// A file of it cannot be read.
+/// A file of the case cannot be read.
 pub fn case_record(case: &Case, interaction: Option<&Interaction>) -> Result<CaseRecord, CliError> {
     let unreadable = |error| {
         let shown = case.shown().display();

@@ -1,4 +1,4 @@
-//! Going on with a run: the plan is the one in `run.json`; what has changed since then is named, not overlooked.
+//! Resumes a run: the plan is that in `run.json`; changes since then are reported.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -21,27 +21,27 @@ use crate::run::{PriceRecord, RunOptions, RunRecord};
 use crate::runner::Ran;
 use crate::verdict::Verdict;
 
-/// What to do where a case or a manifest has changed since the run began.
+/// What to do if a case or a manifest has changed since the run began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Changed {
-    /// Keep what has finished, and go on with what is there now
+    /// Keep finished trials, and continue with the changed files
     Keep,
-    /// Run the trials of what has changed again
+    /// Run the trials of changed cases and manifests again
     Rerun,
 }
 
-/// Which finished trials are run again.
+/// The finished trials to run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Rerun {
-    /// Those that failed, as a new run; those that pass now are flaky
+    /// Failed trials, as a new run; trials that now pass are reported as flaky
     Failed,
-    /// Those that were errored
+    /// Errored trials
     Errored,
-    /// Those that could not be judged
+    /// Ungraded trials
     Ungraded,
 }
 
-/// Opens a run and reads again what it was made from.
+/// Opens a run and reads its inputs again.
 pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> {
     let mut run = folder::find(&args.folder.runs, name)?;
     // What another engine is still writing is not what this one goes on with.
@@ -97,7 +97,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     let wanted = match args.rerun {
         Some(Rerun::Failed) => {
             let mut record = failed_again(args, &record, &inputs, &states, interaction.as_ref())?;
-            // It is a run of its own, so nothing is mixed.
+            // The rerun is a new run, so its trials are not mixed with others.
             let before = std::mem::take(&mut record.options.judges);
             let pick = |now: Vec<ModelName>, before| if now.is_empty() { before } else { now };
             let otherwise = pick(before.otherwise, now.otherwise);
@@ -114,7 +114,7 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     redo.extend(again.map(|(key, _)| key.clone()));
     for trial in record.trials.iter().filter(|trial| trial.skip.is_none()) {
         let Some(state) = states.get(&trial.id()).filter(|state| state.finished.is_some()) else { continue };
-        // One that cannot be read is found out when its result is needed.
+        // A result that cannot be read is reported when it is needed.
         let Ok(result) = run.result_of(trial, state) else { continue };
         terminal::tell_if_not_as_judged(&result);
         if result.is_not_as_judged() && wanted == Some(Verdict::Errored) {
@@ -138,8 +138,8 @@ pub(super) fn prepare(args: &RunArgs, name: &str) -> Result<Prepared, CliError> 
     Ok(ready(run, record, inputs, interaction, redo))
 }
 
-/// The commits of the run are those that its cases go on with. What has changed since is resolved anew, and so is what
-/// could not be resolved when the run began.
+/// Restores the commits of the run for its cases. Cases that have changed, or whose revision could not be
+/// resolved when the run began, are resolved again.
 fn resolve_again(
     cases: &mut [Case],
     record: &mut RunRecord,
@@ -161,7 +161,8 @@ fn resolve_again(
     Ok(())
 }
 
-/// Who judges from here on: those of the plan. Other ones only where nobody has judged what stays.
+/// Returns the judges to continue with: those of the plan. Other judges are allowed only if none has judged the
+/// trials that remain.
 fn same_judges(run: &RunFolder, record: &RunRecord, now: Chosen, redo: &HashSet<TrialId>) -> Result<Chosen, CliError> {
     let mut chosen = record.options.judges.clone();
     let are_others = |now: &[ModelName], then: &[ModelName]| !now.is_empty() && sorted(now) != sorted(then);
@@ -199,7 +200,7 @@ fn sorted(names: &[ModelName]) -> Vec<&ModelName> {
     names
 }
 
-/// The plan of a run of its own: the trials that failed. What failed stays as it is.
+/// Makes the plan of a rerun: a new run with the failed trials. The original run is not changed.
 fn failed_again(
     args: &RunArgs,
     record: &RunRecord,
@@ -225,18 +226,18 @@ fn failed_again(
     let mut derived = record.clone();
     derived.cases.retain(|case| trials.iter().any(|trial| trial.case == case.id));
     derived.harnesses.retain(|harness| trials.iter().any(|trial| trial.harness == harness.name));
-    // It is made from what is there now, also where the user kept what had changed.
+    // The rerun uses the current files, even if the user chose to keep what had changed.
     renew(&mut derived, inputs, interaction, &|_| true)?;
     derived.trials.clone_from(&trials);
     record_judged_by(&mut derived, &inputs.cases, args.snapshot)?;
     super::record::begin(&mut derived);
-    // A score that was asked of the whole run is not asked of what failed in it.
+    // A minimum score for the whole run does not apply to its failed trials.
     derived.options = RunOptions { fail_under: args.fail_under, ..super::options(args, &derived.options) };
     Ok(RunRecord { trials, label: None, derived_from: Some(record.run.clone()), ..derived })
 }
 
-/// Writes into the record what goes on from here: what has changed, and is still to be run, is described as it is now;
-/// and where trials of it have finished before, those that follow are not like them.
+/// Updates the record for the trials that follow: changed cases and harnesses that still have trials to run are
+/// recorded as they are now, and marked as mixed if trials of them have finished before.
 fn note_changes(
     record: &mut RunRecord,
     changed: &[String],
@@ -261,7 +262,7 @@ fn note_changes(
     Ok(())
 }
 
-/// Describes cases and harnesses as they are now.
+/// Records cases and harnesses as they are now.
 fn renew(
     record: &mut RunRecord,
     inputs: &inputs::Inputs,
@@ -284,7 +285,7 @@ fn renew(
     Ok(())
 }
 
-/// When everything that had changed was run again, the run is of one piece once more.
+/// Clears the mixed marks if all trials of changed cases and harnesses were run again.
 ///
 /// # Errors
 /// `run.json` could not be written.
@@ -300,7 +301,7 @@ pub(super) fn settle(args: &RunArgs, prepared: &mut Prepared, ran: &Ran) -> Resu
     Ok(prepared.folder.write_record(record)?)
 }
 
-/// A case that was given another id since is still the one that was planned.
+/// Restores the planned id of a case whose id has changed since.
 pub fn restore_ids(cases: &mut [Case], record: &RunRecord) {
     for case in cases {
         let known = record.cases.iter().find(|known| known.path == case.file);
@@ -315,7 +316,7 @@ fn digest(case: &Case) -> Result<String, CliError> {
     case.digest().map_err(unreadable)
 }
 
-/// The cases and harnesses that are not what they were.
+/// Returns the cases and harnesses that have changed.
 fn changed(inputs: &inputs::Inputs, record: &RunRecord) -> Result<Vec<String>, CliError> {
     let mut changed = Vec::new();
     for known in &record.cases {

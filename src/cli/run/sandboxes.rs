@@ -1,4 +1,4 @@
-//! Sandboxes are made ready before a run begins: one that cannot be had stops it, and no trial runs without it.
+//! Checks sandboxes before a run begins: a missing one stops the run, and no trial runs without its sandbox.
 
 use crate::cli::CliError;
 use crate::cli::inputs::Inputs;
@@ -6,7 +6,7 @@ use crate::ids::TrialRecord;
 use crate::run::RunOptions;
 use crate::sandbox::{Kind, Sandbox, SandboxError, bwrap};
 
-/// Looks whether every planned trial can have its sandbox.
+/// Checks that every planned trial can have its sandbox.
 ///
 /// # Errors
 /// Everything that is missing.
@@ -26,7 +26,7 @@ pub fn check(inputs: &Inputs, trials: &[TrialRecord], options: &RunOptions) -> R
         if let Err(error) = decided {
             tell(&error, &format!("{}, harness `{}`: ", case.shown().display(), trial.harness));
         }
-        // Whoever asks for a sandbox on the command line gets that one, and not one that a case has opened.
+        // A sandbox from the command line is used without the mounts of a case.
         let mounts = case.sandbox.iter().flat_map(|settings| &settings.mount);
         if asked == Some(Kind::Bwrap) && !options.allow_mounts {
             for mount in mounts {

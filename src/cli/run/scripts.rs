@@ -1,5 +1,5 @@
-//! Scripts, the demo agent's and models', are read before a run begins: a typo in one is the user's, told with its
-//! place, and no agent's crash.
+//! Reads the scripts of the demo agent and of models before a run begins, so that a typo is reported with its
+//! place as the user's error, not as an agent's crash.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::paths::shown as shown_path;
 /// Reads every script that a planned trial would play.
 ///
 /// # Errors
-/// Everything that is wrong in them.
+/// All errors in the scripts.
 pub fn check(inputs: &Inputs, trials: &[TrialRecord]) -> Result<(), CliError> {
     let mut played = BTreeSet::new();
     for trial in trials.iter().filter(|trial| trial.skip.is_none()) {
@@ -35,12 +35,12 @@ pub fn check(inputs: &Inputs, trials: &[TrialRecord]) -> Result<(), CliError> {
     if errors.is_empty() { Ok(()) } else { Err(CliError::all(errors)) }
 }
 
-/// The script of a case's model, as messages name it.
+/// Returns the path of a case's model script as messages show it.
 pub fn model_script(case: &Case) -> Option<PathBuf> {
     case.model_script.as_deref().map(shown_path)
 }
 
-/// Whether a harness is the built-in agent; another one may read scripts of its own kind.
+/// Returns true if a harness is the built-in agent; other agents may use scripts of their own kind.
 fn is_demo(manifest: &Manifest) -> bool {
     manifest.command.iter().map(String::as_str).take(2).eq(["{self}", "demo-agent"])
 }

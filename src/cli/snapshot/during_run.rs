@@ -1,4 +1,4 @@
-//! `evals run --snapshot`: compares a run that has just ended, or accepts what it did.
+//! `evals run --snapshot`: compares a run that has just ended with its snapshots, or accepts it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,25 +11,25 @@ use crate::run::RunRecord;
 use crate::run::folder::RunFolder;
 use crate::snapshot::compare::Compared;
 
-/// What a run does with snapshots.
+/// How a run uses snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Mode {
-    /// Compare every cell; one without a snapshot differs
+    /// Compare every cell; a cell without a snapshot differs
     Check,
-    /// Accept what is new or changed
+    /// Accept new and changed snapshots
     Update,
-    /// Nothing
+    /// Do not use snapshots
     Off,
 }
 
 impl Mode {
-    /// Whether a run in this mode accepts what its trials do.
+    /// Returns true if a run in this mode accepts new snapshots.
     fn accepts(mode: Option<Self>) -> bool {
         mode == Some(Self::Update) && !in_ci()
     }
 }
 
-/// Tells the graders of a run that accepts what its trials do.
+/// Marks the snapshot graders as updating: the run accepts new snapshots.
 pub fn tell(mode: Option<Mode>, cases: &mut HashMap<String, Arc<Case>>) {
     if !Mode::accepts(mode) {
         return;
@@ -41,17 +41,17 @@ pub fn tell(mode: Option<Mode>, cases: &mut HashMap<String, Arc<Case>>) {
     }
 }
 
-/// What came of comparing a run.
+/// The result of comparing a run.
 #[derive(Debug, Default)]
 pub struct Came {
-    /// Its cells.
+    /// The cells.
     pub compared: Vec<Compared>,
-    /// What else is to be told: snapshots that nothing refers to.
+    /// Notes: snapshots without a reference.
     pub notes: Vec<String>,
 }
 
-/// Compares the cells of a run and keeps in its folder what came of it. Where nobody says a mode, cells without a
-/// snapshot are passed over in silence.
+/// Compares the cells of a run and stores the result in its folder. Without a mode, cells without a snapshot
+/// are ignored.
 pub fn after(
     mode: Option<Mode>,
     run: &RunFolder,
@@ -80,7 +80,7 @@ pub fn after(
         keep(run, &all)?;
     }
     let notes = match mode {
-        // Where nobody asks for snapshots nobody is told of those that are left over.
+        // Without a requested mode, snapshots without a reference are not reported.
         None => Vec::new(),
         Some(_) => unreferenced::of_run(record, cases, &placed).iter().map(Unreferenced::sentence).collect(),
     };

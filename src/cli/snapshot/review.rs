@@ -1,4 +1,4 @@
-//! `evals snapshot review`: shows each difference on the terminal and takes one key for it.
+//! `evals snapshot review`: shows each difference on the terminal and reads a key for it.
 
 use std::io::{self, IsTerminal, Read, Write};
 
@@ -12,10 +12,10 @@ use crate::report::text::{BOLD, DIM, GREEN, Look, harmless, plural, wrap};
 use crate::snapshot::compare::{Compared, State};
 use crate::snapshot::form;
 
-/// So many lines of something new are shown.
+/// The maximum number of lines shown of a new snapshot.
 const LINES: usize = 200;
 
-/// What a key means.
+/// The meaning of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     Accept,
@@ -81,7 +81,7 @@ pub fn run(meant: &Meant) -> Result<u8, CliError> {
     Ok(u8::from(left > 0))
 }
 
-/// Something that nothing is accepted for is shown as it would stand in the file.
+/// Shows a new snapshot as it would be written to the file.
 fn new(text: &str, look: &Look, out: &mut Vec<u8>) -> io::Result<()> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     for line in lines.iter().take(LINES) {
@@ -95,9 +95,9 @@ fn new(text: &str, look: &Look, out: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// Asks until a key means something.
+/// Asks until a valid key is pressed.
 fn ask(one: &Compared, look: &Look, out: &mut impl Write) -> Result<Key, CliError> {
-    // Beside nothing there is nothing to keep.
+    // A new cell has no accepted snapshot to keep as well.
     let beside = one.state == State::Changed;
     let choices = if beside {
         "[a]ccept, [b]oth: keep the old beside it, [r]eject, [s]kip, [q]uit?"
@@ -136,7 +136,7 @@ fn ask(one: &Compared, look: &Look, out: &mut impl Write) -> Result<Key, CliErro
     }
 }
 
-/// Reads one key, without waiting for the end of a line. Nothing at the end of the input.
+/// Reads one key, without waiting for the end of a line. Returns `None` at the end of the input.
 fn one_key() -> io::Result<Option<u8>> {
     let _keys = Keys::begin()?;
     let mut byte = [0];
@@ -150,7 +150,7 @@ fn one_key() -> io::Result<Option<u8>> {
     }
 }
 
-/// The terminal gives single keys, and shows none, for as long as this lives.
+/// While this value exists, the terminal delivers single keys and does not echo them.
 struct Keys {
     before: Termios,
 }
@@ -159,7 +159,7 @@ impl Keys {
     fn begin() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut keys = before.clone();
-        // Ctrl-C comes as a key too, so that the terminal is never left as it is now.
+        // Ctrl-C is read as a key too, so that the terminal is always restored.
         keys.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
         tcsetattr(io::stdin(), OptionalActions::Now, &keys)?;
         Ok(Self { before })

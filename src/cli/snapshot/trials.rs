@@ -1,4 +1,4 @@
-//! What snapshots are compared with: the trials of a run, or single traces, by the cells they belong to.
+//! Gathers the trials of a run, or single traces, by the cells they belong to, for comparison with snapshots.
 
 use std::collections::HashMap;
 use std::io::BufReader;
@@ -21,16 +21,16 @@ use crate::trace::jsonl::Reader;
 use crate::trace::{Body, Header, Lost, StopReason};
 use crate::verdict::Verdict;
 
-/// Why a trial has no Shape whose Trace somebody changed.
+/// The reason why a trial with a changed trace has no shape.
 const TRACE_CHANGED: &str = "has a trace that was changed after it was judged";
 
-/// A cell, with what is accepted for it.
+/// A cell, with its accepted snapshot.
 pub struct Placed {
     /// The cell.
     pub cell: Cell,
-    /// The file of its snapshot.
+    /// The snapshot file.
     pub file: PathBuf,
-    /// What is accepted; or why that cannot be read.
+    /// The accepted snapshot, or the reason why it cannot be read.
     pub accepted: Result<Option<Accepted>, String>,
 }
 
@@ -41,7 +41,7 @@ impl Placed {
         Ok(Self { cell, file, accepted })
     }
 
-    /// Compares it. Where what is accepted cannot be read nobody can say that it is the same.
+    /// Compares the cell. If its snapshot cannot be read, the cell does not count as unchanged.
     pub fn compared(&self, asked: bool) -> Compared {
         let file = crate::paths::shown(&self.file).display().to_string();
         match &self.accepted {
@@ -53,10 +53,10 @@ impl Placed {
         }
     }
 
-    /// Writes what its trials did as accepted, beside what was if `beside`. Tells in `compared` what came of it.
+    /// Accepts the trials of the cell; with `beside`, in addition to the accepted ones. Updates `compared`.
     pub fn accept(&self, beside: bool, compared: &mut Compared) -> Result<(), CliError> {
         let before = match &self.accepted {
-            // Nobody can keep beside the new what nobody can read.
+            // An unreadable snapshot cannot be kept beside the new one.
             Err(error) if beside => return Err(CliError::unreadable(error)),
             known => known.as_ref().ok().cloned().flatten(),
         };
@@ -71,8 +71,8 @@ impl Placed {
     }
 }
 
-/// The cells of a run whose case is known, in the order of its plan, and what of it cannot be compared. Unless `all` are
-/// wanted, Traces of cells for which nothing is accepted are not even read.
+/// Returns the cells of a run whose case is known, in the order of its plan, and notes about what cannot be
+/// compared. Unless `all` is set, traces of cells without a snapshot are not even read.
 pub fn of_run(
     run: &RunFolder,
     record: &RunRecord,
@@ -121,7 +121,7 @@ pub fn of_run(
     Ok((placed.collect::<Result<_, _>>()?, notes))
 }
 
-/// The cells of single traces, which belong to one case.
+/// Returns the cells of single traces, which belong to one case.
 pub fn of_traces(
     names: &[String],
     case: &Case,
@@ -139,7 +139,7 @@ pub fn of_traces(
             ))
         };
         let from = if name == stored_traces::STDIN { None } else { stored_traces::of_folder(name) };
-        // What is accepted goes into version control, and no secret may.
+        // Snapshots go into version control and must not contain secrets.
         let copy = private.join(format!("trace-{number}.jsonl"));
         let masker_of = |header: Option<&Header>| stored_traces::masker(case, &env, header, catalog.as_ref());
         stored_traces::copied(from.as_deref(), &copy, masker_of).map_err(|error| failed(&error))?;
@@ -159,7 +159,7 @@ pub fn of_traces(
     cells.into_iter().map(|cell| Placed::new(cell, case)).collect()
 }
 
-/// The cell of that name, made where it is not there yet. Two arms of one model are one cell.
+/// Returns the cell of that name, and adds it if needed. Two arms of one model are one cell.
 fn cell<'a>(cells: &'a mut Vec<Cell>, case: &Case, harness: &str, model: Option<&str>) -> &'a mut Cell {
     let known = cells.iter().position(|it| it.case == case.id && it.harness == harness && it.model.as_deref() == model);
     let at = known.unwrap_or_else(|| {
@@ -171,7 +171,7 @@ fn cell<'a>(cells: &'a mut Vec<Cell>, case: &Case, harness: &str, model: Option<
     &mut cells[at]
 }
 
-/// Why a Trace has no Shape.
+/// The reason why a trace has no shape.
 struct Unread {
     why: String,
     shows_nothing: bool,
@@ -183,7 +183,7 @@ impl Unread {
         Self { why: why.to_owned(), shows_nothing: false, changed: false }
     }
 
-    /// Of a trial that is not what was judged.
+    /// Makes the reason for a trial that is not what was judged.
     fn changed(why: &str) -> Self {
         Self { changed: true, ..Self::of(why) }
     }
@@ -193,7 +193,7 @@ impl Unread {
     }
 }
 
-/// The Shape of a stored Trace; the reason where it has none.
+/// Returns the shape of a stored trace, or the reason why it has none.
 fn read(trace: &Path, settings: &SnapshotSettings) -> Result<Shape, Unread> {
     let unread = |error: &dyn std::fmt::Display| Unread::of(&format!("has a trace that cannot be read: {error}"));
     let file = regular::open(trace).map_err(|error| unread(&error))?;

@@ -1,4 +1,4 @@
-//! Snapshots that nothing refers to: what the folders of cases tell of them, and what only a whole run can.
+//! Finds snapshots without a reference: from the folders of cases, and further ones from a complete run.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -14,27 +14,27 @@ use crate::run::RunRecord;
 use crate::snapshot::set::{Accepted, same_case};
 use crate::snapshot::store;
 
-/// A snapshot that nothing refers to.
+/// A snapshot without a reference.
 #[derive(Debug, Serialize)]
 pub struct Unreferenced {
     #[serde(skip)]
     path: PathBuf,
-    /// Its file.
+    /// The file.
     pub file: String,
-    /// Why nothing does.
+    /// The reason.
     pub why: String,
 }
 
 impl Unreferenced {
-    /// In a sentence, for a report.
+    /// Returns a sentence for a report.
     pub fn sentence(&self) -> String {
         format!("a snapshot is unreferenced: {}: {}", self.file, self.why)
     }
 }
 
-/// Those below the folders of a run's cases. What belongs to a cell of the run is told there.
+/// Returns the unreferenced snapshots below the folders of a run's cases, except those of the run's cells.
 pub fn of_run(record: &RunRecord, cases: &HashMap<String, Arc<Case>>, placed: &[Placed]) -> Vec<Unreferenced> {
-    // Beside a case that is gone its snapshots may still lie.
+    // Snapshots of a deleted case may remain beside it.
     let gone = record.cases.iter().filter(|it| !cases.contains_key(&it.id)).filter_map(|it| it.path.parent());
     let roots: BTreeSet<PathBuf> =
         cases.values().map(|case| case.cases_root.clone()).chain(gone.map(Path::to_path_buf)).collect();
@@ -50,13 +50,13 @@ pub fn of_run(record: &RunRecord, cases: &HashMap<String, Arc<Case>>, placed: &[
     found
 }
 
-/// What is known of cells.
+/// The known cells.
 struct Known<'a> {
     record: &'a RunRecord,
     /// Ids of the run's cases by their files.
     ids: HashMap<&'a Path, &'a str>,
     catalog: Option<Catalog>,
-    /// Whether the run asked for all that its cases ask for.
+    /// Whether the run includes everything that its cases request.
     whole: bool,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Known<'a> {
         Self { record, ids, catalog, whole }
     }
 
-    /// Why no cell can be meant by a snapshot beside a case.
+    /// Returns the reason why no cell can refer to a snapshot beside a case.
     fn why_not(&self, case: &Path, accepted: &Accepted) -> Option<String> {
         let harness = accepted.harness.as_str();
         let is_known = self.record.harnesses.iter().any(|it| it.name == harness)
@@ -77,7 +77,7 @@ impl<'a> Known<'a> {
         if !is_known {
             return Some(format!("no harness is named `{harness}`"));
         }
-        // Of a case that the run left out nobody knows the id.
+        // The id of a case that the run left out is unknown.
         let id = *self.ids.get(case)?;
         if !same_case(&accepted.case, id) {
             return Some(format!(
