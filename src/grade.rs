@@ -1,4 +1,4 @@
-//! What a Grader says: a Grade, and the form in which it stands in `result.json`.
+//! Grades, and their form in `result.json`.
 
 pub mod judge_record;
 
@@ -8,35 +8,35 @@ use serde::{Deserialize, Serialize};
 use crate::grade::judge_record::JudgeRecord;
 use crate::values::Fraction;
 
-/// A judgement: a score, or why there is none. Unknown is never zero.
+/// A grade: a score, or the reason why there is none. Unknown is never zero.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Grade {
-    /// It could be judged.
+    /// The grader could judge.
     Scored(Score),
-    /// It could not: why.
+    /// The grader could not judge.
     Ungraded {
-        /// What was missing.
+        /// The missing evidence.
         reason: String,
     },
 }
 
-/// A judgement that could be made.
+/// The score of a grader that could judge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Score {
-    /// The share that held.
+    /// The share that passed.
     pub value: Fraction,
-    /// Whether that is enough.
+    /// Whether the share is enough to pass.
     pub passed: bool,
-    /// Why, for someone who reads only this line.
+    /// The reason, understandable by itself.
     pub reason: String,
-    /// `seq` of the events that decided it.
+    /// `seq` of the events that decided the grade.
     pub evidence: Vec<u64>,
-    /// Rules that were broken, where the grader has rules, in its own words.
+    /// The broken rules, in the grader's words, if the grader has rules.
     pub broken: Vec<String>,
 }
 
 impl Grade {
-    /// Everything held.
+    /// Makes a passed grade.
     pub fn pass(reason: impl Into<String>) -> Self {
         Grade::Scored(Score {
             value: Fraction::ONE,
@@ -47,7 +47,7 @@ impl Grade {
         })
     }
 
-    /// It did not hold.
+    /// Makes a failed grade.
     pub fn fail(reason: impl Into<String>) -> Self {
         Grade::Scored(Score {
             value: Fraction::ZERO,
@@ -58,12 +58,12 @@ impl Grade {
         })
     }
 
-    /// It could not be judged.
+    /// Makes an ungraded grade.
     pub fn ungraded(reason: impl Into<String>) -> Self {
         Grade::Ungraded { reason: reason.into() }
     }
 
-    /// The same, pointing at these events.
+    /// Adds these events as evidence.
     #[must_use]
     pub fn pointing_at(mut self, events: impl IntoIterator<Item = u64>) -> Self {
         if let Grade::Scored(score) = &mut self {
@@ -75,46 +75,46 @@ impl Grade {
     }
 }
 
-/// A Grade as it stands in `result.json`, with what the verdict needs to know of its Grader.
+/// A grade in `result.json`, with what the verdict needs to know of its grader.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GradeRecord {
-    /// Its name in the case.
+    /// The grader's name in the case.
     pub name: String,
     /// The kind of grader.
     pub grader: String,
-    /// Whether it could be judged.
+    /// Whether the grader could judge.
     pub outcome: Outcome,
-    /// The share that held; absent where ungraded.
+    /// The share that passed. Absent if ungraded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Fraction>,
-    /// Whether that is enough; absent where ungraded.
+    /// Whether the share is enough to pass. Absent if ungraded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<bool>,
-    /// Its weight in the mean.
+    /// The grader's weight in the mean.
     pub weight: f64,
-    /// A failed gate fails the trial.
+    /// Whether a failure of the grader fails the trial.
     pub gate: bool,
-    /// Reported, never counted.
+    /// Whether the grade is only reported and never counted.
     pub diagnostic: bool,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// `seq` of the events that decided it.
+    /// `seq` of the events that decided the grade.
     #[serde(default)]
     pub evidence: Vec<u64>,
-    /// Rules that were broken, where the grader has rules; absent where none was.
+    /// The broken rules, if the grader has rules. Absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<String>,
-    /// Who judged, where models were asked: such a grade overturns no failure that is found without it.
+    /// The judge models, if any were called. Such a grade never overturns a failure that is found without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgeRecord>,
 }
 
-/// Whether a Grade is a score.
+/// Whether a grader could judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was judged.
+    /// The grader could judge.
     Scored,
-    /// It could not be.
+    /// The grader could not judge.
     Ungraded,
 }

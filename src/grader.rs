@@ -1,7 +1,8 @@
-//! Graders: each judges one aspect of a Trial. This is the closed list of their kinds; a file below it is one kind.
+//! Graders: each judges one aspect of a trial. This file has the closed list of their kinds; each file below it
+//! is one kind.
 //!
-//! A [`GraderEntry`] is what a case says, a [`Grader`] what is left when every `use` is resolved, and a
-//! [`Grading`] the judgement of one Trial, made while its events go by.
+//! A [`GraderEntry`] is a grader as written in a case, a [`Grader`] is the result when every `use` is resolved,
+//! and a [`Grading`] is the judgement of one trial, made while its events arrive.
 
 use std::path::Path;
 
@@ -60,10 +61,10 @@ pub use spec::{Calibrated, CaseOf, WrongExpression};
 use observer::{Finding, Findings, Observer};
 use spec::GraderSpec;
 
-/// The kinds of grader: one line each, and all that reads, writes and describes them follows from it.
+/// Declares the kinds of grader, one line each. Reading, writing and the schema follow from this list.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident($body:ty) = $word:literal),* $(,)?) => {
-        /// What a grader judges, with what it was told to look for.
+        /// A grader's kind, with its settings.
         #[derive(Debug, Clone, PartialEq)]
         #[expect(clippy::large_enum_variant, reason = "a case has a few graders, and each is behind an `Arc`")]
         pub enum Kind {
@@ -71,17 +72,17 @@ macro_rules! kinds {
         }
 
         impl Kind {
-            /// The word of each kind, as it stands in cases.
+            /// The name of each kind, as used in cases.
             pub const WORDS: &'static [&'static str] = &[$($word),*];
 
-            /// The kind's word.
+            /// Returns the kind's name.
             pub fn word(&self) -> &'static str {
                 match self {
                     $(Kind::$variant(_) => $word),*
                 }
             }
 
-            /// Reads the body of the kind that a word names; the word is one of [`Kind::WORDS`].
+            /// Reads the body of a kind; `word` is one of [`Kind::WORDS`].
             fn read<'de, D: serde::Deserializer<'de>>(word: &str, body: D) -> Result<Self, D::Error> {
                 match word {
                     $($word => <$body as serde::Deserialize>::deserialize(body).map(Kind::$variant),)*
@@ -89,19 +90,19 @@ macro_rules! kinds {
                 }
             }
 
-            /// The body as JSON, without the keys that every grader takes.
+            /// Returns the body as JSON, without the keys that every grader takes.
             fn body_json(&self) -> serde_json::Result<serde_json::Value> {
                 match self {
                     $(Kind::$variant(body) => serde_json::to_value(body)),*
                 }
             }
 
-            /// Word and schema of each body, without the keys that every grader takes.
+            /// Returns name and schema of each body, without the keys that every grader takes.
             fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<(&'static str, schemars::Schema)> {
                 vec![$(($word, <$body as schemars::JsonSchema>::json_schema(generator))),*]
             }
 
-            /// What graders of the kind that a word names need. An unknown word needs nothing.
+            /// Returns what graders of a kind need. An unknown kind needs nothing.
             pub fn needs_of(word: &str) -> Needs {
                 match word {
                     $($word => <$body as GraderSpec>::needs(),)*
@@ -125,50 +126,50 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// The final answer.
+    /// Checks the final answer.
     Output(output::Output) = "output",
-    /// Files in the workspace.
+    /// Checks files in the workspace.
     Files(files::Files) = "files",
-    /// A command's exit code and output.
+    /// Runs a command and checks its exit code and output.
     Command(command::RunCommand) = "command",
-    /// What changed in the workspace.
+    /// Checks what changed in the workspace.
     Diff(diff::Diff) = "diff",
-    /// Which calls were made.
+    /// Checks which tool calls were made.
     ToolCalls(tool_calls::ToolCalls) = "tool-calls",
-    /// Whether the calls are the expected ones.
+    /// Compares the tool calls with the expected ones.
     Trajectory(trajectory::Trajectory) = "trajectory",
-    /// What happened in which order.
+    /// Checks the order of events.
     Rules(rules::Rules) = "rules",
-    /// How often the same was done again at once.
+    /// Limits immediate repetitions of the same call.
     Loops(loops::Loops) = "loops",
-    /// Which calls failed.
+    /// Limits failed tool calls.
     Errors(errors::Errors) = "errors",
-    /// Which files were touched.
+    /// Checks which files were touched.
     Scope(scope::Scope) = "scope",
-    /// An expression over all of it.
+    /// Evaluates an expression over the whole trial.
     Expr(expr::Expr) = "expr",
-    /// Which tests pass.
+    /// Runs tests and checks which of them pass.
     Tests(test_run::Tests) = "tests",
-    /// What a program of the case's says.
+    /// Runs a program of the case, which returns the grade.
     Script(script::Script) = "script",
-    /// What the agent asked for, and what became of it.
+    /// Checks permission requests and their outcomes.
     Permissions(permissions::Permissions) = "permissions",
-    /// How the session ended.
+    /// Checks how the session ended.
     Stop(stop::StopIs) = "stop",
-    /// What it cost.
+    /// Limits cost, tokens, calls and time.
     Budget(budget::Budget) = "budget",
-    /// Which model answered.
+    /// Checks which model answered.
     Model(model::ModelIs) = "model",
-    /// Whether it did what is accepted for its cell.
+    /// Compares the trial with the accepted snapshot of its cell.
     Snapshot(snapshot::Snapshot) = "snapshot",
-    /// What a model makes of it, by criteria.
+    /// Asks a judge model about criteria.
     Rubric(crate::judge::rubric::Rubric) = "rubric",
-    /// What a model makes of it beside a reference.
+    /// Asks a judge model to compare with a reference.
     Pairwise(pairwise::Pairwise) = "pairwise",
 }
 
 impl Kind {
-    /// What graders of this kind need.
+    /// Returns what graders of this kind need.
     pub fn needs(&self) -> Needs {
         Self::needs_of(self.word())
     }
@@ -183,83 +184,83 @@ impl Kind {
         self.spec().only_finds()
     }
 
-    /// The files that it reads or runs, as they are written.
+    /// Returns the files that the grader reads or runs, as written.
     pub fn named_files(&self) -> Vec<&Path> {
         self.spec().named_files()
     }
 
-    /// The file that it names and that does not exist, if its paths count from this folder.
+    /// Returns the missing file that the grader names, if there is one; paths are relative to this folder.
     pub fn missing_file(&self, folder: &Path) -> Option<WrongPart> {
         self.spec().missing_file(folder)
     }
 
-    /// Returns true if it passes because of something that it does not find in the workspace.
+    /// Returns true if the grader can pass because something is absent from the workspace.
     pub fn passes_on_absence(&self) -> bool {
         self.spec().passes_on_absence()
     }
 
-    /// The models that it names as judges.
+    /// Returns the judge models that the grader names.
     pub fn judges(&self) -> &[ModelName] {
         self.spec().judges()
     }
 
-    /// The file of its calibration, as it is written or beside the file that the grader stands in.
+    /// Returns the file of the grader's calibration, as written or beside the grader's own file.
     pub fn calibration(&self) -> Option<&Path> {
         self.spec().calibration()
     }
 
-    /// The grader as `evals calibrate` takes it, if it asks a model.
+    /// Returns the grader for `evals calibrate`, if it calls a model.
     pub fn calibrated(&self) -> Option<Calibrated> {
         self.spec().calibrated()
     }
 }
 
-/// A grader as it is applied: its kind, and what it counts.
+/// A grader, ready to be applied: its kind and its weight.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grader {
-    /// Its name in the case; [`unique_names`] tells graders of the same name apart.
+    /// The name in the case; [`unique_names`] makes equal names distinct.
     pub name: String,
-    /// Its weight in the mean.
+    /// The weight in the mean.
     pub weight: f64,
-    /// Whether its failure fails the trial.
+    /// Whether the grader's failure fails the trial.
     pub gate: bool,
-    /// Whether it is only reported.
+    /// Whether the grader is only reported.
     pub diagnostic: bool,
-    /// What it judges.
+    /// The kind and its settings.
     pub kind: Kind,
 }
 
 impl Grader {
-    /// Returns true if its grade can change a verdict.
+    /// Returns true if the grade can change a verdict.
     pub fn counts(&self) -> bool {
         !self.diagnostic && (self.gate || self.weight > 0.0)
     }
 
-    /// Makes its relative paths count from the folder of the file that it is written in.
+    /// Makes relative paths relative to the folder of the file in which the grader is written.
     pub fn count_from(&mut self, folder: &Path) {
         self.kind.spec_mut().count_from(folder);
     }
 
-    /// Tells it which case it judges.
+    /// Sets the case that the grader belongs to.
     pub fn belongs_to(&mut self, case: &CaseOf<'_>) {
         self.kind.spec_mut().belongs_to(case);
     }
 
-    /// Tells it that the run accepts what its trials do.
+    /// Marks the grader as updating: the run accepts new snapshots.
     pub fn run_accepts(&mut self) {
         self.kind.spec_mut().run_accepts();
     }
 
-    /// The files that it reads or runs, as they are written.
+    /// Returns the files that the grader reads or runs, as written.
     pub fn named_files(&self) -> Vec<&Path> {
         self.kind.named_files()
     }
 }
 
-/// What a case's graders lack for its verdict to mean anything.
+/// Refuses a case whose graders make its verdict meaningless.
 ///
 /// # Errors
-/// The case asserts nothing: the reason says why and what to do.
+/// The case asserts nothing; the text states why and how to fix it.
 pub fn refuse_empty(graders: &[Grader]) -> Result<(), String> {
     for (grader, name) in graders.iter().zip(unique_names(graders)) {
         if let Some(reason) = grader.kind.spec().refusal() {

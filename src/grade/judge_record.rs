@@ -3,123 +3,124 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The judges of a grade, what they were told, and what they cost. What is not known is absent.
+/// The judge models of a grade, their instructions, and their cost. Unknown figures are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JudgeRecord {
-    /// Who judged, as `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`; several with ` + ` between them.
+    /// The judges, as `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`; several are separated by ` + `.
     pub model: String,
-    /// Digest of what a judge is told, whatever the session.
+    /// Digest of the instructions to a judge, which are independent of the session.
     pub prompt_digest: String,
-    /// Each judge.
+    /// The answers of each judge.
     #[serde(default)]
     pub judges: Vec<OneJudge>,
-    /// What they came to.
+    /// The combined findings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub criteria: Vec<CriterionFinding>,
-    /// The share of pairs of judges that said the same; absent with one.
+    /// The share of pairs of judges that gave the same answer. Absent with one judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<f64>,
-    /// Whether they were measured against labels of people, and are as good as the rubric asks.
+    /// Whether the judges have a calibration against labels by people that reaches the rubric's floor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibrated: Option<bool>,
-    /// Why they are not calibrated, or what they were measured at.
+    /// The reason why the judges are not calibrated, or their measured agreement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<String>,
-    /// Requests for this trial; the canaries are asked once for a whole run, and are not among them.
+    /// The number of requests for this trial. Canaries, which are asked once per run, are not included.
     #[serde(default)]
     pub requests: u32,
-    /// Those that were answered from the cache, for nothing.
+    /// The number of requests answered from the cache, without cost.
     #[serde(default)]
     pub cached: u32,
-    /// Tokens of the requests: all that were sent, cached by the service or not, and all that came back.
+    /// Tokens of the requests: all input tokens, cached by the service or not, and all output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// US dollars, by the price table.
+    /// Cost in US dollars, by the price table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// What of the session was not shown.
+    /// The parts of the session that were not shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// `seq` of events that speak to whoever judges them.
+    /// `seq` of events that address the judges.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspicious: Vec<u64>,
 }
 
-/// What the model used that answered permission requests of a trial for the policy `llm`. What is not known is absent.
+/// The usage of the model that answered permission requests of a trial for the policy `llm`. Unknown figures
+/// are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyRecord {
-    /// Who was asked, as `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
+    /// The model, as `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
     pub model: String,
     /// Requests to the service.
     pub requests: u32,
-    /// Those that were answered from the cache, for nothing.
+    /// The number of requests answered from the cache, without cost.
     #[serde(default)]
     pub cached: u32,
-    /// Tokens of the requests: all that were sent, cached by the service or not, and all that came back.
+    /// Tokens of the requests: all input tokens, cached by the service or not, and all output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// US dollars, by the price table.
+    /// Cost in US dollars, by the price table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
 
-/// One judge of several.
+/// The answers of one judge.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OneJudge {
     /// Its name.
     pub judge: String,
-    /// The model that it says it is.
+    /// The model that answered, as it reported itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Why nothing it said counts.
+    /// The reason why none of its answers counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void: Option<String>,
     /// Its verdicts, in the order of the criteria.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<CriterionVerdict>,
-    /// What it says of a pair in each order, of what the agent came to.
+    /// For a comparison: the outcome of each order, from the agent's side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub orders: Vec<PairOutcome>,
 }
 
-/// What a judge says of one criterion, checked.
+/// The finding about one criterion, checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Finding")]
 pub struct CriterionFinding {
     /// The criterion.
     pub criterion: String,
-    /// What holds of it; unknown where what the judge said cannot be believed.
+    /// The verdict; unknown if the judge's answer is not trusted.
     pub verdict: CriterionVerdict,
-    /// Its points, or its number.
+    /// The points or the number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// `seq` of the events it rests on.
+    /// `seq` of the events that it is based on.
     #[serde(default)]
     pub evidence: Vec<u64>,
-    /// What stands in one of them.
+    /// A quote from one of these events.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub quote: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// Why what the judge said is not believed.
+    /// The reason why the judge's answer is not trusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void: Option<String>,
 }
 
-/// What is said of a criterion. Unknown is neither.
+/// The verdict on a criterion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CriterionVerdict {
-    /// It holds.
+    /// The criterion holds.
     Pass,
-    /// It does not.
+    /// The criterion does not hold.
     Fail,
-    /// Nobody can tell.
+    /// Neither is known.
     Unknown,
 }
 
 impl CriterionVerdict {
-    /// Its word.
+    /// Returns the verdict as a word.
     pub fn word(self) -> &'static str {
         match self {
             CriterionVerdict::Pass => "pass",
@@ -129,16 +130,16 @@ impl CriterionVerdict {
     }
 }
 
-/// What one order, or both together, came to, from the candidate's side.
+/// The outcome of one order, or of both together, from the agent's side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PairOutcome {
-    /// It is better than the reference.
+    /// The agent's work is better than the reference.
     Better,
-    /// It is worse.
+    /// The agent's work is worse than the reference.
     Worse,
-    /// One is as good as the other.
+    /// Both are equally good.
     Tie,
-    /// Nobody can tell.
+    /// Unknown.
     Unknown,
 }

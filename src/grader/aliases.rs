@@ -1,4 +1,5 @@
-//! The `trajectory:*` assertions of promptfoo, where they mean the same as a grader here: read as that grader.
+//! The `trajectory:*` assertions of promptfoo that have an equivalent grader here: they are read as that
+//! grader.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,12 +20,12 @@ use crate::values::NameGlob;
 use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::said;
 
-/// The names that are known.
+/// The names of the supported assertions.
 pub const WORDS: [&str; 4] =
     ["trajectory:tool-used", "trajectory:tool-args-match", "trajectory:tool-sequence", "trajectory:step-count"];
 
-/// Reads what stands below one of them. `name` is the tool's there, so of the keys that every grader takes the others
-/// are left.
+/// Reads the body of an assertion. `name` is the tool's name there, so only the other common keys of graders
+/// are available.
 pub fn read<'de, D: Deserializer<'de>>(word: &str, body: D, common: &mut Common) -> Result<Kind, D::Error> {
     let mut weights = Weights(Common::default());
     let written: Written<Fields> = Written::read(Split { inner: body, beside: &mut weights })?;
@@ -38,7 +39,7 @@ pub fn read<'de, D: Deserializer<'de>>(word: &str, body: D, common: &mut Common)
     kind.map_err(|why| D::Error::custom(format_args!("`{word}` {why}")))
 }
 
-/// The schema of what stands below one of them.
+/// Returns the schema of the body of an assertion.
 pub fn schema(word: &str) -> Value {
     let text = json!({"type": "string", "minLength": 1});
     let count = json!({"type": "integer", "minimum": 0});
@@ -74,7 +75,7 @@ pub fn schema(word: &str) -> Value {
     json!({"description": "as in promptfoo", "allOf": [body]})
 }
 
-/// The keys beside the assertion's own.
+/// The common keys beside the assertion's own.
 struct Weights(Common);
 
 impl Beside for Weights {
@@ -85,7 +86,7 @@ impl Beside for Weights {
     }
 }
 
-/// A name, several, or a map.
+/// A name, several names, or a map.
 enum Written<T> {
     List(Vec<Step>),
     Map(T),
@@ -145,7 +146,7 @@ impl<'de> Deserialize<'de> for NameOrStep {
     }
 }
 
-/// All keys of the four; each one takes its own.
+/// The keys of all four assertions; each assertion accepts only its own.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Fields {
@@ -198,7 +199,7 @@ impl Fields {
     }
 }
 
-/// A tool by its name as it is, or by a pattern.
+/// Returns a matcher for a tool by its exact name, or by a pattern.
 fn tool(kind: Option<&str>, name: Option<&str>, pattern: Option<&str>) -> Result<Matcher, String> {
     if let Some(kind) = kind.filter(|kind| *kind != "tool") {
         return Err(other_type(kind));
@@ -220,7 +221,7 @@ fn other_type(kind: &str) -> String {
 
 fn tool_used(written: Written<Fields>) -> Result<Kind, String> {
     let require = match written {
-        // Each of them was used; that one call can do for two patterns is no loss here.
+        // Each of them must be used; one call may count for two patterns, as in promptfoo.
         Written::List(steps) => {
             let mut require: Vec<Wanted> = Vec::new();
             for step in steps {
@@ -277,7 +278,7 @@ fn sequence(written: Written<Fields>) -> Result<Kind, String> {
             Ok(Item::Call(Box::new(matcher)))
         })
         .collect();
-    // promptfoo knows no sub-agents: every call of the trace is in the sequence.
+    // promptfoo does not distinguish sub-agents: every call of the trace is in the sequence.
     Ok(Kind::Trajectory(Trajectory { mode, expected: expected?, match_args: None, min: None, agent: Speaker::Any }))
 }
 

@@ -1,4 +1,4 @@
-//! `match-args`: how the arguments of a call are compared with those that are expected.
+//! `match-args`: compares the arguments of a call with the expected ones.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,23 +16,23 @@ use crate::values::{NameGlob, PathGlob, Pattern};
 
 mod spec;
 
-/// The key for everything that no other key names.
+/// The key for all arguments without a key of their own.
 const REST: &str = "*";
-/// The key for what differs from tool to tool.
+/// The key for rules per tool.
 const TOOLS: &str = "tools";
 
 /// How arguments are compared: as a whole, by key path, and by tool.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MatchArgs {
-    /// What holds for everything that no key path names.
+    /// The mode for everything that no key path names.
     rest: Mode,
-    /// What holds for the value at a key path; keys are joined by `.`, and `*` is any one key.
+    /// The rules by key path; keys are joined by `.`, and `*` matches any one key.
     by_path: BTreeMap<String, How>,
-    /// What holds for a tool, in its place; the first name that fits counts.
+    /// The rules that replace these for a tool; the first matching name counts.
     tools: Vec<(NameGlob, MatchArgs)>,
 }
 
-/// Which keys have to be there.
+/// Which keys are required.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Mode {
     Exact,
@@ -72,7 +72,7 @@ enum How {
     Ignore,
     Regex,
     Glob,
-    /// As numbers, with so much room to either side.
+    /// As numbers, with this tolerance.
     Number(f64),
     Path,
     Command,
@@ -105,11 +105,11 @@ impl How {
     }
 }
 
-/// What `regex` and `glob` make of the expected values, by key path. It is made when it is first asked for.
+/// The compiled expected values of `regex` and `glob`, by key path. They are compiled on first use.
 #[derive(Debug, Clone, Default)]
 pub struct Compiled(OnceLock<BTreeMap<String, Made>>);
 
-/// It follows from what stands beside it.
+/// The value is derived from the other fields.
 impl PartialEq for Compiled {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -123,24 +123,24 @@ enum Made {
 }
 
 impl MatchArgs {
-    /// Whether arguments that are expected to be none mean something: that there are none.
+    /// Returns true if an empty map of expected arguments means that there must be none.
     pub fn counts_keys(&self) -> bool {
         matches!(self.rest, Mode::Exact | Mode::Subset)
     }
 
-    /// Compares in one way, but for these keys, which are left out.
+    /// Returns a comparison in one mode that leaves these keys out.
     pub fn ignoring<'a>(mode: &str, keys: impl Iterator<Item = &'a String>) -> Self {
         let rest = Mode::ALL.iter().find(|(word, _)| *word == mode).map_or(Mode::Partial, |(_, mode)| *mode);
         Self { rest, by_path: keys.map(|key| (key.clone(), How::Ignore)).collect(), tools: Vec::new() }
     }
 
-    /// Why arguments cannot be compared so: an expression or a glob in them is none.
+    /// Returns an error if a regular expression or a glob in the expected values is invalid.
     pub fn refusal(&self, expected: &Map<String, Value>) -> Option<String> {
         let all = std::iter::once(self).chain(self.tools.iter().map(|(_, args)| args));
         all.flat_map(|args| args.compile(expected).err()).next()
     }
 
-    /// The rules that may hold for a tool: those of its name, or all if its name was not shown.
+    /// Returns the rules that may apply to a tool: those of its name, or all if its name was not shown.
     fn of_tool(&self, tool: Option<&str>) -> Vec<&MatchArgs> {
         match tool {
             Some(tool) => {
@@ -151,7 +151,8 @@ impl MatchArgs {
         }
     }
 
-    /// Whether a call's arguments are the expected ones; unknown if the agent did not show what decides.
+    /// Returns whether a call's arguments are the expected ones; unknown if the agent did not show the deciding
+    /// part.
     pub fn fits(
         &self,
         tool: Option<&str>,
@@ -178,11 +179,11 @@ impl MatchArgs {
         let actual = match input {
             Some(Value::Object(actual)) => actual,
             Some(input) if !is_cut(input) => return Judgement::False,
-            // Whatever the arguments are, they hold all that is asked of them where that is nothing.
+            // If nothing is expected, any arguments match.
             _ if !rules.counts_keys() && expected.keys().all(|key| rules.leaves_out(key)) => return Judgement::True,
             _ => return Judgement::Unknown,
         };
-        // Each tool may read the same values in another way.
+        // Rules may read the same values differently for each tool.
         let own;
         let made = if self.tools.is_empty() {
             compiled.0.get_or_init(|| rules.compile(expected).unwrap_or_default())
@@ -253,7 +254,7 @@ impl MatchArgs {
     }
 }
 
-/// Two values, compared.
+/// A comparison of two values.
 struct Comparison<'a> {
     rules: &'a MatchArgs,
     made: &'a BTreeMap<String, Made>,
@@ -287,14 +288,14 @@ impl Comparison<'_> {
         }
         match (expected, actual) {
             (Value::Object(expected), Value::Object(actual)) => self.objects(expected, actual, path, mode),
-            // Lists are compared as they are, and so is what lies in them.
+            // Lists are compared exactly, and so are their items.
             (Value::Array(expected), Value::Array(actual)) => {
                 expected.len() == actual.len()
                     && expected.iter().zip(actual).enumerate().all(|(n, (expected, actual))| {
                         self.values(expected, actual, key, &format!("{path}.{n}"), Mode::Exact)
                     })
             }
-            // Agents name files by their whole path, and the workspace's is another one each time.
+            // Agents name files by absolute paths, and the workspace's path differs between trials.
             (Value::String(one), Value::String(other)) if view::is_path_key(key) => {
                 one == other || self.relative(one) == self.relative(other)
             }
@@ -343,7 +344,7 @@ fn text(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// A command without what differs from agent to agent: a shell around it, and the white space in it.
+/// Returns a command without what differs between agents: an enclosing shell, and white space.
 fn command(value: &Value) -> Option<String> {
     let words: Vec<&str> = match value {
         Value::String(text) => text.split_whitespace().collect(),

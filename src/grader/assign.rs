@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// What each want gets: as many different candidates as it demands, or nothing where they do not suffice.
+/// Assigns candidates to each want: as many different ones as it demands, or none if they do not suffice.
 ///
 /// First fit would miss solutions: a call that two wants could take has to go to the one that has no other. Wants
 /// that demand less go first, so that as many as possible are met; all are met whenever that is possible.
@@ -28,16 +28,16 @@ pub fn assign(wants: &[Want<'_>]) -> Vec<Option<Vec<u64>>> {
     given
 }
 
-/// Someone who wants calls.
+/// A want: a demand for calls.
 #[derive(Debug, Clone, Copy)]
 pub struct Want<'a> {
-    /// How many.
+    /// The number of calls.
     pub demand: usize,
-    /// Which would do.
+    /// The calls that are acceptable.
     pub candidates: &'a [u64],
 }
 
-/// Finds one more call for a want, by moving others to calls that they could take as well.
+/// Finds one more call for a want, by moving other wants to calls that they could take as well.
 fn augment(want: usize, wants: &[Want<'_>], owner: &mut HashMap<u64, usize>, asked: &mut [bool]) -> bool {
     asked[want] = true;
     let candidates = wants[want].candidates;
@@ -47,7 +47,8 @@ fn augment(want: usize, wants: &[Want<'_>], owner: &mut HashMap<u64, usize>, ask
     }
     for call in candidates {
         let Some(&holder) = owner.get(call) else { continue };
-        // A want is asked once: it then offers everything it could give up. So the depth is the number of wants.
+        // A want is asked once: it then offers everything it could give up. So the depth is the number of
+        // wants.
         if !asked[holder] && augment(holder, wants, owner, asked) {
             owner.insert(*call, want);
             return true;
@@ -68,7 +69,7 @@ mod tests {
         assign(&wants)
     }
 
-    /// The most wants that can be met at once, by trying everything.
+    /// Returns the maximum number of wants that can be met at once, by trying everything.
     fn brute(candidates: &[Vec<u64>], demands: &[usize], taken: &mut Vec<u64>) -> usize {
         let Some((demand, demands)) = demands.split_first() else { return 0 };
         let (own, rest) = candidates.split_first().unwrap();

@@ -1,4 +1,4 @@
-//! `budget`: what a Trial may spend. A limit is inclusive: only what is above it exceeds it.
+//! `budget`: limits on what a trial may spend. Limits are inclusive: only a value above the limit exceeds it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -22,22 +22,22 @@ use crate::trace::amount::Amount;
 use crate::trace::{Body as EventBody, Event, Role};
 use crate::values::{Fraction, Time};
 
-/// A limit: a number, or a ramp from full marks to none.
+/// A limit: a number, or a ramp from a full score to none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit<T> {
-    /// What is above it exceeds it.
+    /// A value above this exceeds the limit.
     Hard(T),
-    /// Up to `full` all of it holds, from `none` on nothing, and in between a share.
+    /// A ramp: up to `full` the score is 1, from `none` on it is 0, and in between it decreases linearly.
     Ramp {
-        /// Up to here it is all right.
+        /// The highest value with a full score.
         full: T,
-        /// From here on it is not.
+        /// The lowest value with a score of 0.
         none: T,
     },
 }
 
 impl<T: Copy> Limit<T> {
-    /// The most that is all right.
+    /// Returns the highest value with a full score.
     fn full(self) -> T {
         match self {
             Limit::Hard(limit) => limit,
@@ -45,14 +45,14 @@ impl<T: Copy> Limit<T> {
         }
     }
 
-    /// How much of the limit holds for a figure that is above what is all right, where figures are numbers.
+    /// Returns the score for a value above the full score.
     fn share_above(self, figure: f64, number: impl Fn(T) -> f64) -> Fraction {
         let (full, none) = match self {
             Limit::Hard(limit) => (number(limit), number(limit)),
             Limit::Ramp { full, none } => (number(full), number(none)),
         };
         let left = (none - figure) / (none - full);
-        // Near to all is not all.
+        // A value near the full score must not reach it.
         Fraction::new(left.clamp(0.0, tolerance::below_one())).unwrap_or(Fraction::ZERO)
     }
 
@@ -65,21 +65,22 @@ impl<T: Copy> Limit<T> {
 }
 
 impl Limit<u64> {
-    /// How much of the limit holds for a count. Counts are exact.
+    /// Returns the score for a count. Counts are exact.
     fn share_of_count(self, count: u64) -> Fraction {
         if count <= self.full() { Fraction::ONE } else { self.share_above(count as f64, |limit| limit as f64) }
     }
 }
 
 impl Limit<f64> {
-    /// How much of the limit holds for an amount of money. Sums of prices are not exact: three times 0.10 is not above 0.30.
+    /// Returns the score for an amount of money. Sums of prices are not exact: three times 0.10 is not above
+    /// 0.30.
     fn share_of_money(self, money: f64) -> Fraction {
         if tolerance::exceeds(money, self.full()) { self.share_above(money, |limit| limit) } else { Fraction::ONE }
     }
 }
 
 impl Limit<Time> {
-    /// How much of the limit holds for a length of time.
+    /// Returns the score for a duration.
     fn share_of_time(self, ms: u64) -> Fraction {
         let limit_ms = |limit: Time| limit.0.as_millis();
         if u128::from(ms) <= limit_ms(self.full()) {
@@ -173,35 +174,35 @@ impl<T: JsonSchema> JsonSchema for Limit<T> {
     }
 }
 
-/// What a Trial may spend at most.
+/// The maximum that a trial may spend.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Budget {
-    /// US dollars.
+    /// Cost in US dollars.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<Limit<f64>>,
-    /// All tokens, cached ones included.
+    /// All tokens, including cached ones.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Limit<u64>>,
-    /// Tokens sent, without cached ones.
+    /// Input tokens, without cached ones.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<Limit<u64>>,
-    /// Tokens received, thoughts included.
+    /// Output tokens, including thoughts.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<Limit<u64>>,
-    /// Tool calls, attempts and those of sub-agents included.
+    /// Tool calls, including failed ones and those of sub-agents.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<Limit<u64>>,
-    /// Rounds of tool calls.
+    /// Steps: rounds of tool calls.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub steps: Option<Limit<u64>>,
     /// Prompts of the user.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub turns: Option<Limit<u64>>,
-    /// From the first prompt to the answer.
+    /// Time from the first prompt to the answer.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub time: Option<Limit<Time>>,
-    /// The share that is enough, the mean over the limits.
+    /// The mean over the limits that is enough to pass.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub min: Option<Fraction>,
 }
@@ -245,7 +246,7 @@ struct BudgetJudge {
     calls: Counter,
     steps: Counter,
     turns: Counter,
-    /// The step that each speaker is in.
+    /// The current step of the main agent and of each sub-agent.
     in_step: HashMap<Option<String>, u64>,
     usage_at: Option<u64>,
     stop_at: Option<u64>,
@@ -273,7 +274,7 @@ impl Observer for BudgetJudge {
         match &event.body {
             EventBody::ToolCall(call) => {
                 self.calls.add(self.limits.tool_calls.map(Limit::full), event.seq);
-                // The steps of one speaker never decrease, so a new number is a new step.
+                // The steps of one agent never decrease, so a new number is a new step.
                 if self.in_step.insert(event.parent.clone(), call.step) != Some(call.step) {
                     self.steps.add(self.limits.steps.map(Limit::full), event.seq);
                 }
@@ -334,7 +335,7 @@ impl BudgetJudge {
             }
         }
         match limits.turns {
-            // Some recordings do not hold the prompts, and a session without one is none.
+            // Some recordings do not contain the prompts, and every session has at least one.
             Some(_) if turns.count == 0 => checks.unknown("the trace shows no prompt of the user (`turns`)"),
             Some(limit) => within(&mut checks, "turns", Amount::Exact(turns.count), limit, turns.over_at),
             None => {}
@@ -359,7 +360,7 @@ fn within(checks: &mut Checks, key: &str, figure: Amount<u64>, limit: Limit<u64>
     hold(checks, figure.is_exact(), share, format!("{key} {figure}, {} {limit}", word(share)), over_at);
 }
 
-/// Notes how much of a limit holds. A lower bound can exceed a limit, and never shows that the limit was kept.
+/// Records the score of a limit. A lower bound can exceed a limit, but never shows that the limit was kept.
 fn hold(checks: &mut Checks, is_exact: bool, share: Fraction, reason: String, at: Option<u64>) {
     if is_exact {
         checks.partly(share, reason, at);

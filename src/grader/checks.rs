@@ -1,15 +1,15 @@
-//! Adds the checks of one grader up to its Grade: the share that held, and the reason of what did not.
+//! Combines the checks of one grader into its grade: the share that passed, and the reasons for the others.
 
 use super::text;
 use crate::grade::{Grade, Score};
 use crate::judgement::share::{Part, Share};
 use crate::values::Fraction;
 
-/// Events that a Grade points at, at most.
+/// The maximum number of events in the evidence of a grade.
 const EVIDENCE: usize = 100;
-/// Reasons that are told in full, at most.
+/// The maximum number of reasons that are given in full.
 const REASONS: usize = 5;
-/// Characters of one reason, at most.
+/// The maximum number of characters of a reason.
 const LENGTH: usize = 1200;
 
 /// The checks of one grader.
@@ -22,56 +22,56 @@ pub struct Checks {
 
 #[derive(Debug)]
 struct Check {
-    /// How much of it is known to have held, from 0 to 1.
+    /// The share that is known to have passed, from 0 to 1.
     value: f64,
-    /// How much of it may have held: more than `value` only if a figure is a lower bound.
+    /// The share that may have passed: greater than `value` only if a figure is a lower bound.
     at_most: f64,
     reason: String,
     evidence: Vec<u64>,
 }
 
 impl Checks {
-    /// A check that held.
+    /// Adds a check that passed.
     pub fn held(&mut self, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
         self.partly(Fraction::ONE, reason, evidence);
     }
 
-    /// A check that did not hold.
+    /// Adds a check that failed.
     pub fn violated(&mut self, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
         self.partly(Fraction::ZERO, reason, evidence);
     }
 
-    /// A check of which a share held.
+    /// Adds a check of which a share passed.
     pub fn partly(&mut self, value: Fraction, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
         let evidence = evidence.into_iter().take(EVIDENCE).collect();
         let check = Check { value: value.get(), at_most: value.get(), reason: reason.into(), evidence };
         if value == Fraction::ONE { self.held.push(check) } else { self.violated.push(check) }
     }
 
-    /// A check that did not hold, of which at most this share may have held.
+    /// Adds a check that failed, of which at most this share may have passed.
     pub fn at_most(&mut self, share: Fraction, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
         let evidence = evidence.into_iter().take(EVIDENCE).collect();
         self.violated.push(Check { value: 0.0, at_most: share.get(), reason: reason.into(), evidence });
     }
 
-    /// A check that could not be made: what is missing.
+    /// Adds a check that could not be made, with what is missing.
     pub fn unknown(&mut self, reason: impl Into<String>) {
         self.unknown.push(reason.into());
     }
 
-    /// A check that held or did not, with the reason for either.
+    /// Adds a check that passed or failed, with the reason.
     pub fn either(&mut self, holds: bool, reason: impl Into<String>, evidence: impl IntoIterator<Item = u64>) {
         if holds { self.held(reason, evidence) } else { self.violated(reason, evidence) }
     }
 
-    /// The grade: a known violation fails it, and only without one does a missing figure leave it ungraded.
-    /// The value is the share of the checks that could be made.
+    /// Returns the grade: any known violation fails it, and without one, a missing figure leaves it ungraded.
+    /// The value is the share over the checks that could be made.
     pub fn grade(self) -> Grade {
         self.grade_at_least(None)
     }
 
-    /// The same where a share is enough: it passes when that is reached whatever is unknown, and fails when it is out
-    /// of reach.
+    /// Returns the grade if a share is enough: it passes if the share is reached whatever is unknown, and fails
+    /// if the share is out of reach.
     pub fn grade_at_least(self, min: Option<Fraction>) -> Grade {
         let made = self.held.len() + self.violated.len();
         let checks = || self.held.iter().chain(&self.violated);

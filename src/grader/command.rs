@@ -1,4 +1,4 @@
-//! `command`: runs a command in the workspace and judges how it ends.
+//! `command`: runs a command in the workspace and checks how it ends.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,34 +20,34 @@ use crate::values::{Pattern, Time};
 use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::said;
 
-/// Commands end within this time where the case says nothing.
+/// The default timeout of commands.
 const TIMEOUT: Time = Time(Duration::from_secs(300));
-/// Lines of a command's output that a reason shows.
+/// The maximum number of lines of a command's output in a reason.
 const TAIL_LINES: usize = 8;
-/// Characters of each of its outputs that a reason shows.
+/// The maximum number of characters of each output in a reason.
 const TAIL_CHARS: usize = 400;
 
-/// A command, and how it has to end.
+/// A command, and how it must end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RunCommand {
-    /// A line for `sh -c`, or a list of a program and its arguments.
+    /// The command: a line for `sh -c`, or a list of a program and its arguments.
     pub run: Run,
-    /// The exit code it ends with.
+    /// The expected exit code.
     #[serde(default)]
     pub exit: i32,
-    /// How long it may take; then it fails.
+    /// The timeout. A command that exceeds it fails.
     #[serde(default = "five_minutes")]
     pub timeout: Time,
-    /// Its standard output contains this text, or each of these.
+    /// A text, or a list of texts, that standard output must contain.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub stdout_contains: Option<OneOrList<String>>,
-    /// This regular expression matches its standard output, or each of these; unanchored.
+    /// A regular expression, or a list of them, that must match standard output; unanchored.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub stdout_regex: Option<OneOrList<Pattern>>,
 }
 
-/// What is run.
+/// The command to run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Run {
@@ -71,7 +71,7 @@ impl<'de> Deserialize<'de> for Run {
                 Ok(Run::Line(line.to_owned()))
             }
 
-            // `run: true` is a command, too, and `True` is none.
+            // `run: true` is a command, too; `True` is not.
             fn visit_bool<E: Error>(self, flag: bool) -> Result<Run, E> {
                 Ok(Run::Line(flag.to_string()))
             }
@@ -89,7 +89,7 @@ impl<'de> Deserialize<'de> for Run {
 }
 
 impl Run {
-    /// Whether it names no program.
+    /// Returns true if it names no program.
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Run::Line(line) => line.trim().is_empty(),
@@ -97,7 +97,7 @@ impl Run {
         }
     }
 
-    /// The command that a shell runs.
+    /// Returns the command that a shell runs.
     pub(super) fn command(&self) -> Command {
         match self {
             Run::Line(line) => Command::Line(line.clone()),
@@ -227,9 +227,9 @@ impl RunCommand {
     }
 }
 
-/// The last lines that a command printed, as the end of a reason.
+/// Returns the last lines of a command's output, for the end of a reason.
 pub(super) fn tail(ran: &Ran) -> String {
-    // What went wrong is mostly said on standard error, but many test runners say it on standard output.
+    // Errors are usually on standard error, but many test runners write them to standard output.
     let mut told = String::new();
     for (name, bytes) in [("stderr", &ran.stderr), ("stdout", &ran.stdout)] {
         let text = String::from_utf8_lossy(bytes);
@@ -244,8 +244,8 @@ pub(super) fn tail(ran: &Ran) -> String {
     told
 }
 
-/// Whether a line's own program is not on this machine: then not the agent's work failed, but the grader.
-/// A path within the workspace is the agent's work.
+/// Returns true if the program of a command line is not installed on this machine: then the grader failed, not
+/// the agent. A path within the workspace is the agent's work.
 pub(super) fn is_not_installed(command: &Command, evidence: &Evidence<'_>) -> bool {
     let Command::Line(line) = command else { return false };
     let is_setting = |word: &&str| word.split_once('=').is_some_and(|(name, _)| is_name(name));
@@ -269,7 +269,7 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-_.+/".contains(c)
 }
 
-/// Words that a shell knows without a program.
+/// Shell words that need no program.
 const SHELL_WORDS: [&str; 34] = [
     ".", ":", "alias", "bg", "break", "case", "cd", "command", "continue", "eval", "exec", "exit", "export", "for",
     "function", "getopts", "hash", "if", "jobs", "local", "read", "readonly", "return", "set", "shift", "source",
@@ -352,7 +352,7 @@ mod tests {
         let half = scored(judge(grader, exited(0), "all good", ""));
         assert_eq!((half.passed, half.value.get()), (false, 0.75));
         assert!(half.reason.contains("contains `fine`"), "{}", half.reason);
-        // Only the end of it was kept, so what is missing may have stood before.
+        // Only the end of the output was kept, so the missing text may have been in the rest.
         let long = "x".repeat(KEPT);
         assert!(matches!(judge(grader, exited(0), &long, ""), Grade::Ungraded { .. }));
         assert!(!scored(judge(grader, exited(1), &long, "")).passed);

@@ -1,4 +1,4 @@
-//! `diff`: which files the Trial changed.
+//! `diff`: checks which files the trial changed.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -11,23 +11,23 @@ use crate::trace::Lost;
 use crate::values::PathGlob;
 use crate::yaml::lists::filled;
 
-/// Which files have to change, and which may.
+/// The files that must change, and the files that may change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Diff {
-    /// Nothing but files that fit one of these changed; nothing at all is allowed.
+    /// Only files that match one of these globs may change. An empty list allows no change.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<PathGlob>,
-    /// For each of these, a file that fits was created.
+    /// For each of these globs, a matching file must be created.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub created: Vec<PathGlob>,
-    /// For each of these, a file that fits was changed.
+    /// For each of these globs, a matching file must be changed.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<PathGlob>,
-    /// For each of these, a file that fits was deleted.
+    /// For each of these globs, a matching file must be deleted.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<PathGlob>,
-    /// Nothing changed.
+    /// If `true`, nothing may change.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub none: bool,
 }

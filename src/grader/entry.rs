@@ -1,4 +1,4 @@
-//! How a grader is read from a case: a map of one key, whose body also takes the keys every grader takes.
+//! Reads graders from a case: a map with one key, whose body also takes the keys that every grader takes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,12 +14,12 @@ use super::shared_keys::{Beside, Split};
 use super::{Kind, aliases};
 use crate::yaml::wrong_part::WrongPart;
 
-/// A grader as a case says it.
+/// A grader as written in a case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraderEntry {
     /// The keys that every grader takes.
     pub common: Common,
-    /// The rest.
+    /// The grader itself.
     pub what: What,
 }
 
@@ -27,38 +27,38 @@ pub struct GraderEntry {
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "a case has a few of them")]
 pub enum What {
-    /// One that stands here.
+    /// A grader written in place.
     Kind(Kind),
-    /// One that stands in `graders/`.
+    /// A grader in `graders/`.
     Use(Use),
 }
 
 /// A named grader from `graders/`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Use {
-    /// Its name: the file's, without extension.
+    /// The name: that of the file, without extension.
     pub grader: String,
 }
 
-/// The keys that every grader takes; absent where the case does not say.
+/// The keys that every grader takes. Keys that the case does not set are absent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Common {
-    /// Its name in reports.
+    /// The name in reports.
     pub name: Option<String>,
-    /// Its weight in the mean; 1 where nobody says.
+    /// The weight in the mean. Default: 1.
     pub weight: Option<f64>,
-    /// Whether its failure fails the trial.
+    /// Whether the grader's failure fails the trial.
     pub gate: Option<bool>,
-    /// Whether it is only reported.
+    /// Whether the grader is only reported.
     pub diagnostic: Option<bool>,
 }
 
-/// The word for a named grader.
+/// The key for a named grader.
 const USE: &str = "use";
 
 impl GraderEntry {
-    /// What it lacks to assert anything. The text goes on from the grader's name. What was read from a file was
-    /// asked already.
+    /// Returns what the grader lacks to assert anything. The text continues a sentence that begins with the
+    /// grader's name. Graders from a file were already checked when they were read.
     pub fn asserts_nothing(&self) -> Option<String> {
         match &self.what {
             What::Kind(kind) => kind.spec().refusal(),
@@ -66,7 +66,7 @@ impl GraderEntry {
         }
     }
 
-    /// An expression in it that can't be used.
+    /// Returns an invalid expression in the grader, if there is one.
     pub fn wrong_expression(&self) -> Option<super::WrongExpression<'_>> {
         match &self.what {
             What::Kind(kind) => kind.spec().wrong_expression(),
@@ -74,7 +74,8 @@ impl GraderEntry {
         }
     }
 
-    /// A part of it that can't be used where its paths count from this folder; where that is absent no file is looked for.
+    /// Returns an invalid part of the grader; paths are relative to `folder`. Without a folder, files are not
+    /// checked.
     pub fn wrong_part(&self, folder: Option<&Path>) -> Option<WrongPart> {
         match &self.what {
             What::Kind(kind) => kind.spec().wrong_part().or_else(|| kind.spec().unusable_file(folder?)),
@@ -82,7 +83,7 @@ impl GraderEntry {
         }
     }
 
-    /// A part of it that names a file that does not exist, where its paths count from this folder.
+    /// Returns the part of the grader that names a missing file; paths are relative to `folder`.
     pub fn missing_file(&self, folder: &Path) -> Option<WrongPart> {
         match &self.what {
             What::Kind(kind) => kind.missing_file(folder),
@@ -90,7 +91,7 @@ impl GraderEntry {
         }
     }
 
-    /// Its kind's word, or `use`.
+    /// Returns the name of the kind, or `use`.
     pub fn word(&self) -> &'static str {
         match &self.what {
             What::Kind(kind) => kind.word(),
@@ -197,7 +198,7 @@ impl<'de> Deserialize<'de> for Use {
     }
 }
 
-/// The one key of a `use` body of its own.
+/// The only key of a `use` body.
 struct GraderKey;
 
 impl<'de> Deserialize<'de> for GraderKey {
@@ -244,11 +245,11 @@ impl<'de> Deserialize<'de> for GraderEntry {
     }
 }
 
-/// The key of a grader: a word that is known.
+/// The key of a grader: a known name.
 pub(super) struct KindWord(pub &'static str);
 
 impl KindWord {
-    /// The word, where it names a grader.
+    /// Returns the key, if the name is that of a grader.
     pub(super) fn known(word: &str) -> Option<Self> {
         Kind::WORDS.iter().copied().chain([USE]).chain(aliases::WORDS).find(|known| *known == word).map(KindWord)
     }
@@ -276,7 +277,7 @@ impl<'de> Deserialize<'de> for KindWord {
     }
 }
 
-/// Reads the body below a grader's key, and refuses one that checks nothing.
+/// Reads the body of a grader, and refuses one that checks nothing.
 pub(super) struct EntryBody(pub &'static str);
 
 impl<'de> DeserializeSeed<'de> for EntryBody {
@@ -304,7 +305,7 @@ impl<'de> DeserializeSeed<'de> for EntryBody {
     }
 }
 
-/// Refuses a second key, at that key.
+/// Refuses a second key, at the place of that key.
 struct NoMore(&'static str);
 
 impl<'de> DeserializeSeed<'de> for NoMore {

@@ -1,4 +1,5 @@
-//! `errors`: calls that failed, and whether something followed that did not. What it keeps is a little for each kind.
+//! `errors`: limits failed calls, and checks that each was followed by a successful one. Memory use is small
+//! and per kind of tool.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +14,17 @@ use crate::grade::Grade;
 use crate::trace::{CallStatus, ToolKind};
 use crate::yaml::lists::said;
 
-/// Calls that failed which are kept of each kind, and events that a check points at.
+/// The maximum number of failed calls kept per kind, and of events in the evidence of a check.
 const KEPT: usize = 40;
 
-/// How many calls may fail, and what has to come of it.
+/// How many calls may fail, and what must follow them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Errors {
-    /// At most so many calls failed; what was refused or cancelled did not fail.
+    /// The maximum number of failed calls. Refused and cancelled calls did not fail.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
-    /// After each call that failed, a call of the same kind in a later step succeeded.
+    /// If `true`, each failed call must be followed by a successful call of the same kind in a later step.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub recovered: bool,
 }
@@ -59,19 +60,19 @@ struct Failure {
     label: String,
 }
 
-/// What is kept of the calls of one kind.
+/// The state for calls of one kind.
 #[derive(Default)]
 struct OfKind {
-    /// The last step in which one succeeded.
+    /// The last step in which a call succeeded.
     last_ok: Option<u64>,
-    /// The last step with a call of which it is unknown how it ended.
+    /// The last step with a call whose outcome is unknown.
     last_unknown: Option<u64>,
-    /// Those that failed in the latest steps. Where none of these is left behind, none is.
+    /// The calls that failed in the latest steps. If all of these were recovered, all earlier ones were, too.
     failed: Vec<Failure>,
 }
 
 impl OfKind {
-    /// The calls that failed and were not followed by one of a later step that succeeded.
+    /// Returns the failed calls that were not followed by a successful one in a later step.
     fn open(&self) -> impl Iterator<Item = &Failure> {
         self.failed.iter().filter(|failure| self.last_ok.is_none_or(|last| last <= failure.step))
     }
@@ -80,12 +81,12 @@ impl OfKind {
 struct ErrorsJudge {
     wanted: Errors,
     count: u64,
-    /// The first ones, for a reason.
+    /// The first failed calls, for the reason.
     first: Vec<Failure>,
-    /// Events of those that were too many.
+    /// The events of calls above the maximum.
     over: Vec<u64>,
     by_kind: BTreeMap<ToolKind, OfKind>,
-    /// Calls of which it is unknown how they ended.
+    /// The number of calls whose outcome is unknown.
     unknown: u64,
 }
 
@@ -147,7 +148,7 @@ impl ErrorsJudge {
             }
         }
         if self.wanted.recovered {
-            // A call that may have succeeded may have followed.
+            // A call that may have succeeded may be the recovery.
             let surely = |of_kind: &OfKind, failure: &Failure| of_kind.last_unknown.is_none_or(|it| it <= failure.step);
             let open = self.by_kind.values().flat_map(|it| it.open().filter(move |failure| surely(it, failure)));
             let mut open: Vec<&Failure> = open.collect();

@@ -1,4 +1,4 @@
-//! What is known of a trial when it is over, besides its events.
+//! The evidence for graders at the end of a trial, besides its events.
 
 use std::path::Path;
 
@@ -10,56 +10,56 @@ use crate::trace::usage::UsageTotal;
 use crate::trace::{Header, Stop};
 use crate::workspace::change::Change;
 
-/// What is known of a Trial when it is over, beside its events.
+/// The evidence for graders at the end of a trial, besides its events.
 #[derive(Clone, Copy)]
 pub struct Evidence<'a> {
-    /// The header, complete.
+    /// The complete header.
     pub header: &'a Header,
-    /// Name of the Harness, as the plan has it.
+    /// Name of the harness in the plan.
     pub harness: &'a str,
-    /// The model that the plan asks for; what a manifest adds by itself is none.
+    /// The model that the plan requests. Absent if only the manifest sets one.
     pub model: Option<&'a str>,
     /// How the session ended.
     pub stop: &'a Stop,
-    /// What it spent.
+    /// The usage of the session.
     pub usage: &'a UsageTotal,
-    /// The final answer; empty where there was none.
+    /// The final answer; empty if there was none.
     pub output: &'a str,
-    /// What it took, as it stands in the result.
+    /// The metrics, as in the result.
     pub metrics: &'a Metrics,
-    /// From the first prompt to the answer; absent where nobody measured it.
+    /// Time from the first prompt to the answer, in milliseconds. Absent if not measured.
     pub duration_ms: Option<u64>,
-    /// The workspace as it is graded; absent where it is gone.
+    /// The workspace to grade. Absent if it no longer exists.
     pub workspace: Option<&'a Path>,
-    /// What became of the workspace; absent where nobody measured it.
+    /// The change of the workspace. Absent if not measured.
     pub change: Option<&'a Change>,
-    /// The folder of the case file, from which the paths in it count.
+    /// The folder of the case file; paths in the case are relative to it.
     pub case_folder: &'a Path,
-    /// The file of the trace, by its whole path; absent where it is in none.
+    /// The absolute path of the trace file. Absent if the trace is not in a file.
     pub trace: Option<&'a Path>,
-    /// The file that says how the workspace changed; absent where nobody measured it.
+    /// The file with the change of the workspace. Absent if not measured.
     pub patch: Option<&'a Path>,
-    /// Runs grading commands in the workspace, or in an empty folder where there was none. Without a folder nothing can be
-    /// run: the workspace is lost.
+    /// Runs grading commands in the workspace, or in an empty folder if there was none. Without a folder,
+    /// nothing can be run: the workspace is lost.
     pub shell: &'a Shell,
-    /// Asks models.
+    /// Calls judge models.
     pub judges: &'a Judges,
 }
 
 impl<'a> Evidence<'a> {
-    /// The workspace, or the grade of a grader that needs it.
+    /// Returns the workspace, or the grade of a grader that needs it.
     pub(super) fn files(&self) -> Result<&'a Path, Grade> {
         self.workspace.ok_or_else(|| Grade::ungraded("could not be judged, because the workspace is not there"))
     }
 
-    /// The change of the workspace, or the grade of a grader that needs it.
+    /// Returns the change of the workspace, or the grade of a grader that needs it.
     pub(super) fn known_change(&self) -> Result<&'a Change, Grade> {
         let why = "could not be judged, because the change of the workspace is not known";
         self.change.ok_or_else(|| Grade::ungraded(why))
     }
 
-    /// The mode in which the agent worked without asking for every permission, in the whole session or in a part of it.
-    /// A request that was made is known; that none was made says nothing.
+    /// Returns the mode in which the agent worked without asking for every permission, in the whole session or
+    /// in a part of it. A request that was made is known; the absence of a request shows nothing.
     pub(super) fn unasked_mode(&self) -> Option<&str> {
         self.header.unattended_mode.as_deref().filter(|_| !self.header.capabilities.interaction)
     }

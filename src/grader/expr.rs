@@ -1,4 +1,5 @@
-//! `expr`: an expression over what is known of a Trial. It keeps what the expression speaks of, perhaps all calls.
+//! `expr`: evaluates an expression over a trial. It keeps only the data that the expression uses, which may be
+//! all calls.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -29,21 +30,21 @@ use crate::values::Fraction;
 mod bounds;
 mod shape;
 
-/// What an expression may speak of.
+/// The variables of expressions.
 const VARIABLES: [&str; 8] = ["calls", "messages", "output", "stop", "usage", "permissions", "files", "metrics"];
 
-/// An expression that is true or false, or a share.
+/// An expression that gives true, false, or a share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Expr {
     /// The expression, in CEL: true, false, or a number from 0 to 1.
     pub cel: Cel,
-    /// The share that is enough, for an expression that gives a number.
+    /// The share that is enough to pass, for an expression that gives a number.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub min: Option<Fraction>,
 }
 
-/// An expression as it was written, and what became of it.
+/// An expression as written, and the result of compiling it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cel {
     text: String,
@@ -70,7 +71,7 @@ impl<'de> Deserialize<'de> for Cel {
                 f.write_str("an expression such as `size(calls) < 10`")
             }
 
-            // What is wrong in it is told later, by the line and column within it.
+            // Errors in the expression are reported later, with line and column within it.
             fn visit_str<E: Error>(self, text: &str) -> Result<Cel, E> {
                 Ok(Cel::of(text))
             }
@@ -133,7 +134,7 @@ impl GraderSpec for Expr {
     }
 }
 
-/// Keeps what the expression speaks of, and nothing else.
+/// Keeps the data that the expression uses.
 struct ExprJudge {
     wanted: Expr,
     of_calls: bool,
@@ -197,7 +198,7 @@ impl ExprJudge {
                 .with("usage", &usage)
                 .with("files", &files)
                 .with("metrics", &metrics);
-            // What cannot be seen is not known to be nothing.
+            // If calls cannot be seen, their list is unknown instead of empty.
             if seen.tracing {
                 scope = scope.with("calls", &calls);
             }
@@ -241,14 +242,16 @@ impl ExprJudge {
     }
 }
 
-/// How long an expression may be worked on. What it looks at is counted, but not the loops over lists that it makes itself.
+/// The timeout of an expression. The size of its input is limited, but not the number of loops over lists in
+/// it.
 const TIME: Duration = Duration::from_secs(5);
-/// Expressions of this process that may go on beyond their time: nothing can end them, and each takes a processor.
+/// The maximum number of expressions that may continue after their timeout: they cannot be stopped, and each
+/// uses a processor.
 const MOST_ENDLESS: usize = 4;
-/// Those that did.
+/// The number of expressions that have done so.
 static ENDLESS: AtomicUsize = AtomicUsize::new(0);
 
-/// Judges in a thread of its own, and gives up after [`TIME`].
+/// Evaluates in a separate thread, and gives up after [`TIME`].
 fn in_time(shown: &str, judge: impl FnOnce() -> Grade + Send + 'static) -> Grade {
     let ungraded = |why: &str| Grade::ungraded(format!("{shown} could not be judged: {why}"));
     if ENDLESS.load(Ordering::Relaxed) >= MOST_ENDLESS {
@@ -256,7 +259,7 @@ fn in_time(shown: &str, judge: impl FnOnce() -> Grade + Send + 'static) -> Grade
     }
     let (done, judged) = sync_channel(1);
     let work = move || {
-        // Nobody waits any more if the time is over.
+        // After the timeout, the receiver is closed.
         let _ = done.send(judge());
     };
     match thread::Builder::new().name("expr".to_owned()).spawn(work).map(|_| judged.recv_timeout(TIME)) {
@@ -270,7 +273,7 @@ fn in_time(shown: &str, judge: impl FnOnce() -> Grade + Send + 'static) -> Grade
     }
 }
 
-/// What the parts that are not true came to, and the events that they are about.
+/// Returns a description of the parts that are not true, and the events that they concern.
 fn why_untrue(parts: &[Untrue], whole: &str) -> (String, Vec<u64>) {
     let (mut told, mut events) = (Vec::new(), Vec::new());
     for part in parts {
@@ -294,7 +297,7 @@ fn why_untrue(parts: &[Untrue], whole: &str) -> (String, Vec<u64>) {
     (told, events)
 }
 
-/// A member of a list: an event where it is one, else what it is.
+/// Formats an item of a list: an event as an event, anything else by its value.
 fn member(value: &Value) -> String {
     let seq = value["seq"].as_u64().map(|seq| format!(" (event {seq})"));
     let name = ["name", "role", "kind"].iter().find_map(|key| value[*key].as_str());

@@ -1,4 +1,4 @@
-//! `files`: what lies in the workspace when the agent has stopped.
+//! `files`: checks the files in the workspace after the agent has stopped.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,26 +20,26 @@ use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::{filled, filled_map};
 use crate::yaml::wrong_part::WrongPart;
 
-/// The most that is read of one file.
+/// The maximum number of bytes read from a file.
 const LARGEST: u64 = 256 << 20;
 
-/// What the workspace has to hold. Paths are relative to it and stay in it.
+/// The files that the workspace must contain. Paths are relative to the workspace and stay inside it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Files {
-    /// For each of these, a file or folder that fits is there.
+    /// For each of these globs, a matching file or folder must exist.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub exists: Vec<PathGlob>,
-    /// For each of these, no file or folder that fits is there.
+    /// For each of these globs, no matching file or folder may exist.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<PathGlob>,
-    /// Each file contains this text, or each of these.
+    /// A text, or a list of texts, that each file must contain.
     #[serde(deserialize_with = "filled_map", skip_serializing_if = "BTreeMap::is_empty")]
     pub contains: BTreeMap<String, OneOrList<String>>,
-    /// This regular expression matches each file, or each of these; unanchored.
+    /// A regular expression, or a list of them, that must match each file; unanchored.
     #[serde(deserialize_with = "filled_map", skip_serializing_if = "BTreeMap::is_empty")]
     pub matches: BTreeMap<String, OneOrList<Pattern>>,
-    /// Each file is the same, byte for byte, as a file beside the case.
+    /// A file beside the case that each file must equal, byte for byte.
     #[serde(deserialize_with = "filled_map", skip_serializing_if = "BTreeMap::is_empty")]
     pub equals: BTreeMap<String, PathBuf>,
 }
@@ -179,7 +179,8 @@ impl FilesJudge {
     }
 }
 
-/// What a file holds. That it is not there, or is not a file of the workspace, is noted as a violation.
+/// Returns the content of a file. If it does not exist, or is not a file of the workspace, a violation is
+/// recorded.
 fn content(checks: &mut Checks, workspace: &Path, path: &str) -> Option<Vec<u8>> {
     match read_within(workspace, path) {
         Ok(content) => Some(content),
@@ -194,13 +195,14 @@ fn content(checks: &mut Checks, workspace: &Path, path: &str) -> Option<Vec<u8>>
     }
 }
 
-/// Why a file could not be read: through what the agent did, or through something else.
+/// The reason why a file could not be read: something that the agent did, or something else.
 enum Unreadable {
     Not(String),
     Unknown(String),
 }
 
-/// Reads a file of the workspace. An agent may have put anything there: links that lead out, pipes that never end.
+/// Reads a file of the workspace. An agent may have created anything there: links that lead out, pipes that
+/// never end.
 fn read_within(workspace: &Path, path: &str) -> Result<Vec<u8>, Unreadable> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Unreadable::Not("does not exist".to_owned()),
@@ -221,13 +223,13 @@ fn read_within(workspace: &Path, path: &str) -> Result<Vec<u8>, Unreadable> {
     Ok(content)
 }
 
-/// The first path that fits a glob, in the order of names. Links are found, and not followed.
+/// Returns the first path that matches a glob, in the order of names. Links are found, but not followed.
 fn find(workspace: &Path, glob: &PathGlob) -> io::Result<Option<String>> {
     let glob_text = glob.to_string();
     let is_plain = |part: &&str| !part.contains(['*', '?', '[', ']', '{', '}', '\\']);
     let parts: Vec<&str> = glob_text.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     let plain: Vec<&str> = parts.iter().copied().take_while(is_plain).collect();
-    // The plain beginning of a glob leads to where it is worth looking.
+    // The fixed beginning of a glob limits the search.
     let mut start = PathBuf::new();
     for (n, part) in plain.iter().enumerate() {
         start.push(part);
@@ -262,7 +264,7 @@ fn find(workspace: &Path, glob: &PathGlob) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// Whether a link within the workspace leads to a folder within it.
+/// Returns true if a link within the workspace leads to a folder within it.
 fn leads_to_folder(workspace: &Path, link: &Path) -> bool {
     workspace.join(link).canonicalize().is_ok_and(|real| real.starts_with(workspace) && real.is_dir())
 }
@@ -275,7 +277,8 @@ fn holds_bytes(content: &[u8], text: &str) -> bool {
     }
 }
 
-/// A file beside a case as messages show it: counted from the case's folder, or from the working folder.
+/// Returns the path of a file beside a case for messages: relative to the case's folder, or to the working
+/// directory.
 pub(super) fn shown_file(file: &Path, case_folder: &Path) -> String {
     match file.strip_prefix(case_folder) {
         Ok(inside) if !case_folder.as_os_str().is_empty() => inside.display().to_string(),
@@ -283,7 +286,7 @@ pub(super) fn shown_file(file: &Path, case_folder: &Path) -> String {
     }
 }
 
-/// Why there is no file at a path, if there is none.
+/// Returns why there is no file at a path, if there is none.
 pub(super) fn why_no_file(path: &Path) -> Option<String> {
     match fs::metadata(path) {
         Ok(found) if found.is_file() => None,

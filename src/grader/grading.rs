@@ -1,4 +1,4 @@
-//! Judges one Trial: hands its events to every grader while they go by, and collects the Grades.
+//! Grades one trial: passes its events to every grader as they arrive, and collects the grades.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,9 +10,10 @@ use crate::trace::calls::{Call, Joiner};
 use crate::trace::facts::Reading;
 use crate::trace::{Body, Event, Header, Lost};
 
-/// The judgement of one Trial. It keeps what its graders keep: most of them an amount that does not grow with the session.
+/// The grading of one trial. Its memory is that of its graders, for most of them independent of the length of
+/// the session.
 pub struct Grading {
-    /// Absent where no grader looks at calls.
+    /// Absent if no grader needs calls.
     joiner: Option<Joiner>,
     reading: Reading,
     seats: Vec<Seat>,
@@ -20,7 +21,7 @@ pub struct Grading {
     lost: Vec<(Lost, u64)>,
 }
 
-/// A grader with what observes the trial for it.
+/// A grader with its observer of the trial.
 struct Seat {
     grader: Arc<Grader>,
     name: String,
@@ -28,7 +29,7 @@ struct Seat {
 }
 
 impl Grading {
-    /// Begins to judge. Of the header only the workspace's path has to be known by now.
+    /// Starts grading. Of the header, only the workspace's path must be known yet.
     pub fn new(graders: &[Arc<Grader>], header: &Header) -> Self {
         let names = unique_names(graders.iter().map(Arc::as_ref));
         let seats = graders.iter().zip(names).map(|(grader, name)| {
@@ -44,7 +45,7 @@ impl Grading {
         }
     }
 
-    /// Takes the next event.
+    /// Handles the next event.
     pub fn event(&mut self, event: &Event) {
         if let Body::Notice { lost: Some(lost), .. } = &event.body
             && !self.lost.iter().any(|(known, _)| known == lost)
@@ -69,7 +70,7 @@ impl Grading {
         }
     }
 
-    /// Ends: the Grades, in the order of the graders.
+    /// Ends grading. Returns the grades, in the order of the graders.
     pub async fn finish(mut self, evidence: &Evidence<'_>) -> Vec<GradeRecord> {
         if let Some(joiner) = &mut self.joiner {
             let rest = joiner.rest();
@@ -85,7 +86,7 @@ impl Grading {
             };
             let lost = self.lost.iter().find(|(lost, _)| grader.kind.misses(*lost));
             let only_finds = grader.kind.only_finds();
-            // The first grade without a name of its own goes by the grader's.
+            // The first grade without a name of its own gets the grader's name.
             let mut own = Some(name.clone());
             for Finding { name: given, grade, judge } in findings {
                 let is_own = given.as_ref().is_none_or(|given| *given == name);
@@ -118,7 +119,7 @@ fn doubted(grade: Grade, (lost, notice): &(Lost, u64), only_finds: bool) -> Grad
     ))
 }
 
-/// A name for each grader that no other of them has: the second `files` is `files#2`.
+/// Returns a unique name for each grader: the second `files` is `files#2`.
 pub fn unique_names<'a>(graders: impl IntoIterator<Item = &'a Grader>) -> Vec<String> {
     let mut taken: HashSet<String> = HashSet::new();
     let mut names = Vec::new();
@@ -128,7 +129,7 @@ pub fn unique_names<'a>(graders: impl IntoIterator<Item = &'a Grader>) -> Vec<St
     names
 }
 
-/// A name, or one with a number where it is taken.
+/// Returns a name, with a number if the name is already used.
 fn free_name(name: &str, taken: &mut HashSet<String>) -> String {
     let numbered = (2_u32..).map(|n| format!("{name}#{n}"));
     let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| !taken.contains(name));

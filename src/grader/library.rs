@@ -1,4 +1,4 @@
-//! Named graders from `graders/`, and how `use` takes them from there.
+//! Named graders from `graders/`, and the resolution of `use`.
 
 use crate::expression::span;
 use crate::regular;
@@ -14,22 +14,22 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use super::entry::{EntryBody, KindWord};
 use super::{Common, Grader, GraderEntry, What};
 
-/// The named graders that a case may use; a later one of the same name takes the earlier one's place.
+/// The named graders that a case may use; a later grader replaces an earlier one of the same name.
 #[derive(Debug, Clone, Default)]
 pub struct Library(BTreeMap<String, NamedGrader>);
 
 /// The file of a named grader.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedGrader {
-    /// Where it is, for people: a path, or what it is built into.
+    /// The origin, for messages: a path, or the word for built-in.
     pub origin: String,
-    /// Its folder, from which the paths in it count; absent where it is built in.
+    /// The folder that paths in it are relative to. Absent for a built-in grader.
     pub folder: Option<PathBuf>,
-    /// What it says.
+    /// The text of the file.
     pub text: String,
 }
 
-/// Why a `use` could not be resolved.
+/// The reason why a `use` could not be resolved.
 #[derive(Debug, thiserror::Error)]
 pub enum GraderError {
     /// There is no grader of that name.
@@ -37,19 +37,19 @@ pub enum GraderError {
     Unknown {
         /// The name.
         name: String,
-        /// The name that is nearest to it.
+        /// The most similar name.
         nearest: Option<String>,
     },
-    /// Its file could not be understood; why, one or more.
+    /// Its file is invalid, for one or more reasons.
     #[error("{}", .0.first().map(ToString::to_string).unwrap_or_default())]
     Unreadable(Vec<YamlError>),
-    /// Graders that use each other in a circle.
+    /// Graders use each other in a cycle.
     #[error("graders use each other in a circle: {}", .0.join(" uses "))]
     Circle(Vec<String>),
 }
 
 impl GraderError {
-    /// How to put it right, where that is known.
+    /// Returns how to fix the error, if known.
     pub fn way_out(&self) -> Option<&str> {
         match self {
             GraderError::Unreadable(errors) => errors.first().and_then(YamlError::way_out),
@@ -68,7 +68,7 @@ impl Library {
         self.0.insert(name.into(), grader);
     }
 
-    /// Adds every `NAME.yaml` of a folder; a folder that is not there adds nothing.
+    /// Adds every `NAME.yaml` of a folder; a missing folder adds nothing.
     ///
     /// # Errors
     /// The folder or a file in it could not be read.
@@ -89,12 +89,12 @@ impl Library {
         Ok(())
     }
 
-    /// A named grader.
+    /// Returns a named grader.
     pub fn get(&self, name: &str) -> Option<&NamedGrader> {
         self.0.get(name)
     }
 
-    /// All of them, by name.
+    /// Returns all named graders, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &NamedGrader)> {
         self.0.iter().map(|(name, grader)| (name.as_str(), grader))
     }
@@ -107,10 +107,10 @@ impl Library {
 }
 
 impl NamedGrader {
-    /// Its description, and the graders it holds.
+    /// Parses the file: its description, and its graders.
     ///
     /// # Errors
-    /// It is not YAML, or not the file of a grader: everything that is wrong in it.
+    /// The text is not YAML, or not the file of a grader. All errors are returned.
     pub fn read(&self) -> Result<NamedFile, Vec<YamlError>> {
         yaml::parse_all(Path::new(&self.origin), &self.text)
             .checked(|file: &NamedFile| [self.wrong_expressions(file), self.wrong_parts(file)].concat())
@@ -118,7 +118,7 @@ impl NamedGrader {
 }
 
 impl NamedGrader {
-    /// What is wrong with parts of its graders.
+    /// Returns the errors in parts of its graders.
     fn wrong_parts(&self, file: &NamedFile) -> Vec<YamlError> {
         let entries = file.graders.iter().enumerate();
         entries
@@ -129,7 +129,7 @@ impl NamedGrader {
             .collect()
     }
 
-    /// Files that its graders name and that do not exist.
+    /// Returns errors for missing files that its graders name.
     pub fn missing_files(&self, file: &NamedFile) -> Vec<YamlError> {
         let Some(folder) = &self.folder else { return Vec::new() };
         let missing = file.graders.iter().enumerate().filter_map(|(n, entry)| {
@@ -139,7 +139,7 @@ impl NamedGrader {
         missing.collect()
     }
 
-    /// Something wrong at a place of the body of one of its graders, wherever that stands in the file.
+    /// Returns an error at a place in the body of one of its graders, wherever that is in the file.
     pub fn error(&self, number: usize, word: &str, at: &[OwnedStep], message: String) -> YamlError {
         let body: Vec<Step<'_>> = [Step::Key(word)].into_iter().chain(at.iter().map(OwnedStep::step)).collect();
         let fronts = fronts(number).map(|front| [front, body.clone()].concat());
@@ -151,7 +151,7 @@ impl NamedGrader {
         YamlError::at_steps(Path::new(&self.origin), &self.text, steps, Part::Key, message)
     }
 
-    /// What is wrong with expressions in it, wherever its graders stand in the file.
+    /// Returns the errors in its expressions, wherever its graders are in the file.
     fn wrong_expressions(&self, file: &NamedFile) -> Vec<YamlError> {
         let path = Path::new(&self.origin);
         let wrong =
@@ -168,17 +168,17 @@ impl NamedGrader {
     }
 }
 
-/// Where a grader may stand in the file of a named one.
+/// Returns the possible places of a grader in the file of a named grader.
 fn fronts(number: usize) -> [Vec<Step<'static>>; 4] {
     let [graders, grader] = ["graders", "grader"].map(|key| vec![Step::Key(key), Step::Item(number)]);
     [graders, grader, vec![Step::Key("grader")], Vec::new()]
 }
 
-/// The graders of a case, every `use` resolved. What a `use` says of name, weight, gate and diagnostic goes before
-/// what the named grader says of itself.
+/// Returns the graders of a case with every `use` resolved. Name, weight, gate and diagnostic of a `use`
+/// override those of the named grader.
 ///
 /// # Errors
-/// A `use` names no grader, an unreadable one, or one that leads back to itself.
+/// A `use` names an unknown or invalid grader, or one that leads back to itself.
 pub fn expand(entries: &[GraderEntry], library: &Library) -> Result<Vec<Grader>, GraderError> {
     let mut graders = Vec::new();
     expand_into(&mut graders, entries, &Common::default(), library, &mut Vec::new(), None)?;
@@ -203,18 +203,18 @@ fn expand_into(
         match &entry.what {
             What::Kind(kind) => {
                 let mut kind = kind.clone();
-                // Who takes the grader counts from another folder.
+                // The user of the grader may resolve paths from another folder.
                 let absolute = folder.and_then(|folder| std::path::absolute(folder).ok());
                 let folder = absolute.as_deref();
                 let spec = kind.spec_mut();
                 if let Some(folder) = folder {
                     spec.count_from(folder);
                 }
-                // One that is built in is calibrated by its users, in the folder of their own.
+                // A built-in grader is calibrated by its users, in their own folder.
                 if let Some(name) = using.last() {
                     spec.is_named(folder.unwrap_or(Path::new("graders")), name);
                 }
-                // A grader without a name of its own goes by the one it was used by.
+                // A grader without a name of its own gets the name of the `use`.
                 let name = common.name.or_else(|| using.last().cloned()).unwrap_or_else(|| kind.word().to_owned());
                 graders.push(Grader {
                     name,
@@ -243,12 +243,12 @@ fn expand_into(
     Ok(())
 }
 
-/// What the file of a named grader says.
+/// The content of a named grader's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedFile {
-    /// One line for people.
+    /// A description in one line.
     pub description: Option<String>,
-    /// Its graders.
+    /// The graders.
     pub graders: Vec<GraderEntry>,
 }
 
@@ -290,7 +290,7 @@ impl<'de> Deserialize<'de> for NamedFile {
     }
 }
 
-/// A key of a named grader's file: the one grader may also stand there without `grader`.
+/// A key of a named grader's file. A single grader may be written without `grader`.
 enum FileKey {
     Description,
     Graders,
@@ -321,7 +321,7 @@ impl<'de> Deserialize<'de> for FileKey {
     }
 }
 
-/// A grader, or a list of them.
+/// A grader, or a list of graders.
 struct Entries(Vec<GraderEntry>);
 
 impl<'de> Deserialize<'de> for Entries {

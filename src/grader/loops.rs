@@ -1,4 +1,5 @@
-//! `loops`: how often an agent does the same again at once. What it keeps is a few calls for each speaker.
+//! `loops`: limits how often an agent repeats the same calls immediately. It keeps a few calls for each agent
+//! or sub-agent.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,16 +14,17 @@ use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::trace::ToolKind;
 
-/// Calls of a block, at most.
+/// The maximum number of calls in a block.
 const LONGEST: usize = 4;
-/// Events that the grade points at, at most.
+/// The maximum number of events in the evidence of the grade.
 const POINTED_AT: usize = 40;
 
-/// How often the same may follow itself at once.
+/// How often the same calls may be repeated immediately.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Loops {
-    /// A block of 1 to 4 calls, each of the same kind, name and input, stands at most so often in a row.
+    /// The maximum number of consecutive occurrences of a block of 1 to 4 calls, each of the same kind, name
+    /// and input.
     #[schemars(range(min = 1))]
     pub max: u64,
 }
@@ -43,25 +45,25 @@ impl GraderSpec for Loops {
     }
 }
 
-/// A call as loops see it.
+/// A call, reduced to what repetition depends on.
 #[derive(Clone)]
 struct Done {
     seq: u64,
-    /// What is known of it; equal for calls that are the same as far as they were shown.
+    /// A hash of what is known of the call; equal for calls that are equal as far as they were shown.
     same: blake3::Hash,
     known: Arc<Known>,
     label: String,
 }
 
-/// What tells whether two calls are the same.
+/// The facts that decide whether two calls are equal.
 struct Known {
     kind: ToolKind,
     name: Option<String>,
-    /// The input, or the command that the title tells in its place.
+    /// The input, or the command from the title instead.
     input: Option<String>,
-    /// What was shown of the files that it is about.
+    /// The files that were shown.
     places: Option<String>,
-    /// The call stands in a step of which the order is not known.
+    /// Whether the order of calls in the call's step is unknown.
     is_any: bool,
 }
 
@@ -83,7 +85,7 @@ impl Known {
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.kind.word().as_bytes());
         for part in [&self.name, &self.input] {
-            // What is absent is not the same as what is empty.
+            // An absent value differs from an empty one.
             hasher.update(&[u8::from(part.is_some())]);
             let part = part.as_deref().unwrap_or_default();
             hasher.update(&(part.len() as u64).to_le_bytes());
@@ -92,7 +94,8 @@ impl Known {
         hasher.finalize()
     }
 
-    /// Whether two calls are the same. An agent that names no tools is taken to use one for equal inputs.
+    /// Returns whether two calls are equal. An agent that names no tools is assumed to use the same tool for
+    /// equal inputs.
     fn is(&self, other: &Known) -> Judgement {
         if self.is_any || other.is_any {
             return Judgement::Unknown;
@@ -105,7 +108,7 @@ impl Known {
             (None, None) => Judgement::True,
             (one, other) => equal(one, other),
         };
-        // Calls about other files have other inputs; calls about the same files may have.
+        // Calls on different files have different inputs; calls on the same files may have, too.
         let input = || match equal(&self.input, &other.input) {
             Judgement::Unknown if equal(&self.places, &other.places) == Judgement::False => Judgement::False,
             same => same,
@@ -114,29 +117,29 @@ impl Known {
     }
 }
 
-/// What one speaker did last.
+/// The latest calls of the main agent or a sub-agent.
 #[derive(Default)]
 struct Speaker {
-    /// The calls of the step that goes on. They have no order among them, so they are put into one.
+    /// The calls of the current step. They have no order, so they are sorted.
     step: Option<u64>,
     open: Vec<Done>,
-    /// The last calls before it.
+    /// The last calls before the current step.
     last: VecDeque<Done>,
-    /// For blocks of 1, 2, 3 and 4 calls: the run of calls that are each the one a block before.
+    /// For blocks of 1, 2, 3 and 4 calls: the run of calls that each equal the call one block before.
     runs: [Run; LONGEST],
-    /// The lengths of the same runs, of calls that may each be the one a block before.
+    /// For the same blocks: the lengths of the runs of calls that may each equal the call one block before.
     possible: [u64; LONGEST],
 }
 
-/// Calls that are each the same as the one a block before.
+/// Calls that each equal the call one block before.
 #[derive(Default)]
 struct Run {
     length: u64,
-    /// The first calls of it, with the block before it.
+    /// The first calls of the run, with the block before it.
     events: Vec<u64>,
 }
 
-/// A block that stands in a row.
+/// The most frequent repetition of a block.
 struct Worst {
     times: u64,
     block: Vec<String>,
@@ -147,7 +150,7 @@ struct LoopsJudge {
     max: u64,
     speakers: HashMap<Option<String>, Speaker>,
     worst: Option<Worst>,
-    /// How often a block may stand in a row, and the call of which too little was shown to tell.
+    /// How often a block may have been repeated, and the call that was not shown completely.
     possible: u64,
     unsure: Option<String>,
 }
@@ -210,11 +213,11 @@ impl LoopsJudge {
     }
 }
 
-/// Ends a speaker's step: its calls follow those before it.
+/// Closes an agent's step: its calls are appended to those before.
 fn close(speaker: &mut Speaker, worst: &mut Option<Worst>, possible: &mut u64) {
     let mut calls = std::mem::take(&mut speaker.open);
     calls.sort_by_key(|call| (*call.same.as_bytes(), call.seq));
-    // Where one would stand in this order of its step is not known of a call that was not shown, nor of the others then.
+    // If a call of the step was not shown, the position of all of its calls is unknown.
     if calls.len() > 1 && calls.iter().any(|call| call.known.input.is_none()) {
         for call in &mut calls {
             let Known { kind, name, input, places, .. } = &*call.known;
@@ -243,7 +246,7 @@ fn close(speaker: &mut Speaker, worst: &mut Option<Worst>, possible: &mut u64) {
                 *run = Run::default();
             }
             let times = run.length / block as u64 + 1;
-            // Of blocks that stand equally often the shortest says it best: it comes first.
+            // Among equally frequent blocks, the shortest describes the loop best. It comes first.
             if worst.as_ref().is_none_or(|worst| times > worst.times) {
                 let others = speaker.last.iter().rev().take(block - 1).rev();
                 let labels = others.map(|call| call.label.clone()).chain([call.label.clone()]).collect();
@@ -251,7 +254,7 @@ fn close(speaker: &mut Speaker, worst: &mut Option<Worst>, possible: &mut u64) {
             } else if let Some(worst) =
                 worst.as_mut().filter(|worst| worst.times == times && worst.block.len() == block)
             {
-                // The same row goes on by a part of the block.
+                // The same run continues by a part of the block.
                 if worst.events.first() == run.events.first() && worst.events.len() < POINTED_AT {
                     worst.events.clone_from(&run.events);
                 }

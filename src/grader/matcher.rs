@@ -1,4 +1,4 @@
-//! Matchers: which calls a grader, a rule or a policy means.
+//! Matchers: select tool calls for a grader, a rule or a policy.
 
 use std::cell::OnceCell;
 use std::fmt;
@@ -19,35 +19,36 @@ use crate::values::{Below, NameGlob, PathGlob, Pattern};
 use crate::yaml::lists::OneOrList;
 use crate::yaml::lists::said;
 
-/// Which calls are meant. Every key that is said has to fit.
+/// The calls to select. Every key that is set must match.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Matcher {
-    /// What the tool does: one kind or several.
+    /// The kind of the tool: one kind, or a list.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub kind: Option<OneOrList<ToolKind>>,
-    /// The tool's name; `*` is anything.
+    /// A glob for the tool's name; `*` matches anything.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub name: Option<NameGlob>,
-    /// A path it touches, relative to the workspace; `*` stays within a folder, `**` crosses.
+    /// A glob for a path that the call touches, relative to the workspace; `*` stays within a folder, `**`
+    /// crosses folders.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub path: Option<PathGlob>,
-    /// A regular expression over its input as one line of JSON: keys sorted, no blanks, 1.0 written 1.
+    /// A regular expression for the input as one line of JSON: keys sorted, no blanks, 1.0 written as 1.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub input: Option<Pattern>,
-    /// A regular expression over its command.
+    /// A regular expression for the command.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub command: Option<Pattern>,
-    /// Arguments that are among its own; those within objects too, lists as they are.
+    /// Arguments that the call must have. Objects may have further keys; lists must be equal.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub args: Option<Map<String, Value>>,
-    /// How the arguments are compared; `partial` where nobody says.
+    /// How the arguments are compared. Default: `partial`.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub match_args: Option<MatchArgs>,
-    /// How it ended: one status, several, or `any`.
+    /// The outcome of the call: one status, a list, or `any`.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub status: Option<OneOrList<Status>>,
-    /// Who made it.
+    /// Whether the main agent or a sub-agent made the call.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub agent: Option<Speaker>,
     #[serde(skip)]
@@ -55,24 +56,24 @@ pub struct Matcher {
     pub(super) compiled: Compiled,
 }
 
-/// Why it is unknown how a call ended.
+/// The reason why the outcome of a call is unknown.
 pub const CUT: &str = "so many calls were open that the engine ended the oldest ones";
 
-/// How a call ended, as a matcher asks for it.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Carried out, without an error.
+    /// Executed without an error.
     Ok,
-    /// Carried out, with an error.
+    /// Executed with an error.
     Error,
     /// Refused.
     Denied,
     /// Cancelled.
     Cancelled,
-    /// The agent never said.
+    /// The agent did not report the outcome.
     Unfinished,
-    /// However it ended.
+    /// Any outcome.
     Any,
 }
 
@@ -100,7 +101,7 @@ impl Status {
     }
 }
 
-/// Who made a call.
+/// The agent that made a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Speaker {
@@ -108,11 +109,11 @@ pub enum Speaker {
     Main,
     /// A sub-agent.
     Sub,
-    /// Either.
+    /// The main agent or a sub-agent.
     Any,
 }
 
-/// A call as matchers see it. What takes work to find is found once, when it is first asked for.
+/// A call for matchers. Facts that are expensive to compute are computed once, on first use.
 #[derive(Debug)]
 pub struct Subject<'a> {
     /// `seq` of the call.
@@ -121,19 +122,20 @@ pub struct Subject<'a> {
     pub result_seq: u64,
     /// The call.
     pub call: &'a ToolCall,
-    /// The sub-agent that made it.
+    /// The call that started the sub-agent which made this call.
     pub parent: Option<&'a str>,
-    /// How it ended.
+    /// The outcome.
     pub status: CallStatus,
-    /// The engine ended the call because too many were open: how the agent ended it is unknown.
+    /// Whether the engine ended the call because too many calls were open; the agent's own outcome is unknown
+    /// then.
     pub is_cut: bool,
-    /// When it was announced.
+    /// The time of the announcement.
     pub at_ms: u64,
-    /// When its result came.
+    /// The time of the result.
     pub result_at_ms: u64,
-    /// What its result said.
+    /// The output of the result.
     pub output: Option<&'a str>,
-    /// Its exit code, where told.
+    /// The exit code, if reported.
     pub exit_code: Option<i64>,
     diffs: &'a [FileDiff],
     reading: &'a Reading,
@@ -143,7 +145,7 @@ pub struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// A call that has its result.
+    /// Makes the subject of a call with its result.
     pub fn of(call: &'a Call, reading: &'a Reading) -> Self {
         Self {
             seq: call.seq,
@@ -172,12 +174,12 @@ impl<'a> Subject<'a> {
         self.reading.workspace.as_deref()
     }
 
-    /// Whether the call was carried out, as far as it is known.
+    /// Returns whether the call was executed, as far as known.
     pub fn carried_out(&self) -> Judgement {
         if self.is_cut { Judgement::Unknown } else { self.status.carried_out().into() }
     }
 
-    /// Whether the call ended in one of these ways.
+    /// Returns whether the call ended in one of these ways.
     fn ended(&self, ways: &OneOrList<Status>) -> Judgement {
         if self.is_cut && !ways.iter().any(|way| *way == Status::Any) {
             return Judgement::Unknown;
@@ -185,47 +187,47 @@ impl<'a> Subject<'a> {
         ways.iter().any(|way| way.fits(self.status)).into()
     }
 
-    /// The paths it touches, relative to the workspace where they lie in it, if they were shown.
+    /// Returns the paths that the call touches, if they were shown. Paths in the workspace are relative to it.
     pub fn paths(&self) -> &Fact<Vec<String>> {
         self.paths.get_or_init(|| self.told().paths(self.reading))
     }
 
-    /// The paths that were shown; empty too if none was.
+    /// Returns the paths that were shown; empty if none were.
     pub fn known_paths(&self) -> &[String] {
         self.paths().seen().map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The paths it shows outside of its input: there a command's working folder may stand.
+    /// Returns the paths outside the input, where the working directory of a command may be.
     pub fn shown_paths(&self) -> Vec<String> {
         view::paths(None, &self.call.locations, self.diffs, self.workspace())
     }
 
-    /// The changes that it shows.
+    /// Returns the changes that the call shows.
     pub fn diffs(&self) -> &'a [FileDiff] {
         self.diffs
     }
 
-    /// Whether its result shows changes to files.
+    /// Returns true if the result shows changes to files.
     pub fn shows_changes(&self) -> bool {
         !self.diffs.is_empty()
     }
 
-    /// The paths of the changes that its result shows.
+    /// Returns the paths of the changes in the result.
     pub fn changed_paths(&self) -> Vec<String> {
         view::paths(None, &[], self.diffs, self.workspace())
     }
 
-    /// Its input as one line of JSON; absent where the agent never showed it.
+    /// Returns the input as one line of JSON, or `None` if the agent never showed it.
     pub fn input(&self) -> Option<&str> {
         self.input.get_or_init(|| self.call.shown_input().map(view::canonical)).as_deref()
     }
 
-    /// What is known of the command it runs.
+    /// Returns what is known of the command.
     pub fn command(&self) -> &Command {
         self.command.get_or_init(|| self.told().command(self.reading))
     }
 
-    /// The call in a few words.
+    /// Returns a short description of the call.
     pub fn label(&self) -> String {
         let kind = self.call.kind;
         if let Some(command) = self.command().seen() {
@@ -241,14 +243,14 @@ impl<'a> Subject<'a> {
 }
 
 impl Matcher {
-    /// Whether a call fits that is wanted: where no status is named, one that was carried out.
+    /// Returns whether a call matches. Without a `status` key, the call must have been executed.
     pub fn finds(&self, call: &Subject<'_>) -> Judgement {
         let counts = if self.status.is_some() { Judgement::True } else { call.carried_out() };
         counts.and(|| self.fits(call))
     }
 
-    /// Whether a call fits, however it ended where no status is named. A key about something that was not shown is
-    /// unknown; another one that does not fit decides all the same.
+    /// Returns whether a call matches; without a `status` key, with any outcome. A key about a fact that was
+    /// not shown is unknown; another key that does not match still decides.
     pub fn fits(&self, call: &Subject<'_>) -> Judgement {
         let Self { kind, name, path, input, command, args, match_args, status, agent, compiled } = self;
         let is_of_kind = kind.as_ref().is_none_or(|kinds| kinds.iter().any(|kind| *kind == call.call.kind));
@@ -274,7 +276,7 @@ impl Matcher {
             })
     }
 
-    /// Whether a path of a call fits. Who deletes or moves a folder does so to what lies in it.
+    /// Returns whether a path of a call matches. Deleting or moving a folder affects the files in it.
     fn path_fits(&self, glob: &PathGlob, call: &Subject<'_>) -> Judgement {
         let Some(paths) = call.paths().seen() else { return Judgement::Unknown };
         let removes = |kind: &ToolKind| matches!(kind, ToolKind::Delete | ToolKind::Move);
@@ -284,14 +286,14 @@ impl Matcher {
             false if !removes(&call.call.kind) => Judgement::False,
             false => match glob.lies_below(path) {
                 Below::All => Judgement::True,
-                // Whether it is a folder is not known; by its name it may be.
+                // It is unknown whether the path is a folder; its name allows it.
                 Below::Perhaps if names_removal && !looks_like_a_file(path) => Judgement::Unknown,
                 Below::Perhaps | Below::None => Judgement::False,
             },
         }))
     }
 
-    /// Why it means nothing: no key, or an empty expectation.
+    /// Returns why the matcher is meaningless: it has no key, or an empty expectation.
     pub fn refusal(&self) -> Option<String> {
         let empty_args = self.args.as_ref().is_some_and(Map::is_empty);
         if empty_args && !self.match_args.as_ref().is_some_and(MatchArgs::counts_keys) {
@@ -300,7 +302,8 @@ impl Matcher {
         self.refusal_as_expected()
     }
 
-    /// The same for a call of an expected list, where a call without arguments may be meant.
+    /// Returns why the matcher is meaningless in an expected list, where a call without arguments may be
+    /// expected.
     pub fn refusal_as_expected(&self) -> Option<String> {
         let Self { kind, name, path, input, command, args, match_args, status, agent, compiled: _ } = self;
         let empty = |text: Option<String>| text.is_some_and(|text| text.is_empty());
@@ -334,7 +337,7 @@ impl Matcher {
         told.map(str::to_owned)
     }
 
-    /// The same matcher, with a way to compare arguments where it has none of its own.
+    /// Sets how arguments are compared, unless the matcher has its own setting.
     #[must_use]
     pub fn comparing(mut self, rules: Option<&MatchArgs>) -> Self {
         if self.args.is_some() && self.match_args.is_none() {
@@ -344,7 +347,7 @@ impl Matcher {
     }
 }
 
-/// Whether an input fits, as one line of JSON.
+/// Returns whether an input as one line of JSON matches.
 fn input_fits(pattern: &Pattern, call: &Subject<'_>) -> Judgement {
     match (call.input(), call.call.shown_input()) {
         (Some(text), _) if pattern.is_match(text) => Judgement::True,
@@ -354,23 +357,24 @@ fn input_fits(pattern: &Pattern, call: &Subject<'_>) -> Judgement {
     }
 }
 
-/// Whether the last part of a path has an extension, as files have.
+/// Returns true if the last part of a path has an extension, as files have.
 fn looks_like_a_file(path: &str) -> bool {
     let last = path.rsplit('/').next().unwrap_or_default();
     last.trim_start_matches('.').contains('.')
 }
 
-/// The first of a list of matchers that means nothing. The text goes on from the grader's name.
+/// Returns the first meaningless matcher of a list. The text continues a sentence that begins with the grader's
+/// name.
 pub fn refuse_list<'a>(key: &str, matchers: impl IntoIterator<Item = &'a Matcher>) -> Option<String> {
     let mut numbered = matchers.into_iter().zip(1..);
     numbered.find_map(|(matcher, n)| Some(format!("checks nothing: entry {n} of `{key}` {}", matcher.refusal()?)))
 }
 
-/// Whether two values are equal, where 1.0 is 1.
+/// Returns true if two values are equal; 1.0 equals 1.
 pub fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => {
-            // 1.0 is 1; beyond what a float holds exactly, whole numbers are compared by their digits.
+            // 1.0 equals 1; beyond the exact range of floats, whole numbers are compared by their digits.
             a == b || (a.is_f64() != b.is_f64() && Decimal::parse(&a.to_string()) == Decimal::parse(&b.to_string()))
         }
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),

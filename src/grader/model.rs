@@ -1,4 +1,4 @@
-//! `model`: which model answered.
+//! `model`: checks which model answered.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -9,11 +9,11 @@ use crate::grade::Grade;
 use crate::trace::Lost;
 use crate::values::NameGlob;
 
-/// Which model has to answer.
+/// The model that must have answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ModelIs {
-    /// The model that the agent says answered; `*` is anything.
+    /// A glob for the model that the agent reports; `*` matches anything.
     pub effective: NameGlob,
 }
 

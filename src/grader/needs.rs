@@ -1,4 +1,4 @@
-//! What a kind of grader needs besides the events of a trial, and the grade where that is missing.
+//! What a kind of grader needs besides the events of a trial, and the grade if that is missing.
 
 use super::Evidence;
 use crate::grade::Grade;
@@ -6,20 +6,20 @@ use crate::grade::Grade;
 /// What graders of one kind need besides the events of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
-    /// The harness shows tool calls. Without it every grader of the kind is ungraded.
+    /// Whether the harness must show tool calls. Otherwise every grader of the kind is ungraded.
     pub trace: bool,
-    /// The agent can ask for permission, at least in a part of the session. Without it every grader of the kind is
-    /// ungraded.
+    /// Whether the agent must be able to ask for permission, at least in a part of the session. Otherwise every
+    /// grader of the kind is ungraded.
     pub interaction: bool,
-    /// Each call is handed to the observer together with its result.
+    /// Whether each call is passed to the observer together with its result.
     pub calls: bool,
-    /// What it needs of the workspace.
+    /// What the kind needs of the workspace.
     pub workspace: Workspace,
-    /// It runs commands.
+    /// Whether the kind runs commands.
     pub commands: bool,
-    /// It asks a model.
+    /// Whether the kind calls a judge model.
     pub model: bool,
-    /// It compares with the accepted snapshots of its case.
+    /// Whether the kind compares with the accepted snapshots of the case.
     pub snapshots: bool,
 }
 
@@ -28,16 +28,16 @@ pub struct Needs {
 pub enum Workspace {
     /// Nothing.
     Nothing,
-    /// The change that the trial made. Without it the grader is ungraded.
+    /// The change that the trial made. Without it, the grader is ungraded.
     Change,
-    /// Its files. Without them the grader is ungraded.
+    /// The files. Without them, the grader is ungraded.
     Files,
-    /// Its files, if they still exist.
+    /// The files, if they still exist.
     FilesIfThere,
 }
 
 impl Needs {
-    /// The events are enough.
+    /// Nothing besides the events.
     pub const NONE: Self = Self {
         trace: false,
         interaction: false,
@@ -48,24 +48,24 @@ impl Needs {
         snapshots: false,
     };
 
-    /// Returns true if it reads files of the workspace.
+    /// Returns true if the kind reads files of the workspace.
     pub fn reads_files(&self) -> bool {
         matches!(self.workspace, Workspace::Files | Workspace::FilesIfThere)
     }
 
-    /// Returns true if it judges what the trial left in the workspace, not what was said or called.
+    /// Returns true if the kind judges what the trial left in the workspace, instead of messages or calls.
     pub fn judges_workspace(&self) -> bool {
         self.workspace != Workspace::Nothing
     }
 
-    /// The grade if something that it needs is missing from the evidence.
+    /// Returns the grade if something that the kind needs is missing from the evidence.
     pub(super) fn missing(&self, evidence: &Evidence<'_>) -> Option<Grade> {
         let capabilities = evidence.header.capabilities;
         let ungraded = |why: &str| Some(Grade::ungraded(format!("could not be judged, because {why}")));
         if self.trace && !capabilities.tracing {
             return ungraded("the harness shows no tool calls");
         }
-        // What the agent asked for before it changed into a mode in which it does not ask is evidence.
+        // Requests made before the agent switched to a mode in which it does not ask are evidence.
         if self.interaction && !capabilities.interaction && evidence.header.unattended_mode.is_none() {
             return ungraded("the harness has no way to ask for permission");
         }

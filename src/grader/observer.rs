@@ -1,4 +1,4 @@
-//! The trait of what observes one trial for a grader, and the findings that it ends with.
+//! The trait of observers, which watch one trial for a grader, and the findings that they return.
 
 use async_trait::async_trait;
 
@@ -10,28 +10,29 @@ use crate::trace::Event;
 /// Observes the events of one trial, keeps what it needs of them, and grades the trial at the end.
 #[async_trait]
 pub(super) trait Observer: Send {
-    /// Takes the next event.
+    /// Handles the next event.
     fn event(&mut self, _event: &Event) {}
 
-    /// Takes the next call with its result, if its kind needs calls. Calls come in the order in which they were announced.
+    /// Handles the next call with its result, if the kind needs calls. Calls arrive in the order of their
+    /// announcement.
     fn call(&mut self, _call: &Subject<'_>) {}
 
-    /// Grades the trial. What its kind needs is there.
+    /// Grades the trial. What the kind needs is available.
     async fn finish(self: Box<Self>, evidence: &Evidence<'_>) -> Findings;
 }
 
-/// What a grader finds of a trial: usually one grade.
+/// The findings of a grader about a trial: usually one grade.
 #[derive(Debug)]
 pub(super) struct Findings(pub Vec<Finding>);
 
-/// One grade, with what stands beside it in the result.
+/// One grade, with its details in the result.
 #[derive(Debug)]
 pub(super) struct Finding {
-    /// A name of its own; absent if it goes by the grader's name.
+    /// A name of its own. Absent: the grader's name.
     pub name: Option<String>,
     /// The grade.
     pub grade: Grade,
-    /// How the model answered, if one was asked.
+    /// The answers of the judge model, if one was called.
     pub judge: Option<JudgeRecord>,
 }
 

@@ -1,4 +1,4 @@
-//! `output`: what the agent said in the end.
+//! `output`: checks the final answer of the agent.
 
 use std::path::Path;
 
@@ -28,44 +28,44 @@ use json::{Keeps, Paths};
 use number::Number;
 use similarity::Similarity;
 
-/// What masked secrets begin with.
+/// The beginning of redacted secrets.
 const REDACTED: &str = "[redacted:";
 
-/// What the final answer has to be. Trailing white space is not compared.
+/// Requirements on the final answer. Trailing white space is ignored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Output {
-    /// It is this text, or one of these.
+    /// A text that the answer must equal, or a list of which it must equal one.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub equals: Option<OneOrList<String>>,
-    /// It contains this text, or each of these.
+    /// A text, or a list of texts, that the answer must contain.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub contains: Option<OneOrList<String>>,
-    /// It does not contain this text, nor any of these.
+    /// A text, or a list of texts, that the answer must not contain.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub not_contains: Option<OneOrList<String>>,
-    /// This regular expression matches it, or each of these; unanchored.
+    /// A regular expression, or a list of them, that must match the answer; unanchored.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub regex: Option<OneOrList<Pattern>>,
-    /// This regular expression does not match it, nor any of these; unanchored.
+    /// A regular expression, or a list of them, that must not match the answer; unanchored.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub not_regex: Option<OneOrList<Pattern>>,
-    /// The number in it is this one, or is within these bounds.
+    /// A number that the answer must contain, or bounds for it.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub number: Option<Number>,
-    /// It is JSON, or ends with a block of JSON, and this stands in it.
+    /// Checks of paths in the JSON of the answer: the answer is JSON, or ends with a fenced block of JSON.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub json_path: Option<Paths>,
-    /// It is JSON, or ends with a block of JSON, and keeps to this schema.
+    /// A schema for the JSON of the answer: the answer is JSON, or ends with a fenced block of JSON.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub json_schema: Option<Keeps>,
-    /// It is near to a text.
+    /// A text that the answer must be similar to.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub similarity: Option<Similarity>,
-    /// It shows no masked secret.
+    /// If `true`, the answer must not contain redacted secrets.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_secrets: bool,
-    /// `equals`, `contains`, `not-contains` and `similarity` take upper and lower case for the same.
+    /// If `true`, `equals`, `contains`, `not-contains` and `similarity` ignore case.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ignore_case: bool,
 }
@@ -148,7 +148,7 @@ impl Observer for OutputJudge {
             EventBody::Message(message) if message.role == Role::Agent && event.parent.is_none() => {
                 self.said_at = Some(event.seq);
             }
-            // Where the answer is in no message, only the stop holds it.
+            // If no message contains the answer, it is only in the stop event.
             EventBody::Stop(_) => self.said_at = self.said_at.or(Some(event.seq)),
             _ => {}
         }
@@ -250,7 +250,7 @@ impl Output {
                 }
             }
             Err(why) => {
-                // Each check of it fails with it.
+                // If the answer has no JSON, each check of it fails.
                 let checked = paths.len() + usize::from(self.json_schema.is_some());
                 checks.violated(format!("{why}; it is {shown}"), said_at);
                 (1..checked).for_each(|_| checks.violated("the output is no JSON", said_at));

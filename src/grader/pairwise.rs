@@ -1,4 +1,4 @@
-//! `pairwise`: a model compares what the agent came to with a reference, in both orders.
+//! `pairwise`: asks a judge model to compare the agent's answer or session with a reference, in both orders.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -27,60 +27,60 @@ use crate::yaml::Step;
 use crate::yaml::lists::OneOrList;
 use crate::yaml::wrong_part::WrongPart;
 
-/// Characters of each side that are shown.
+/// The maximum number of characters of each side that are shown.
 const CHARACTERS: usize = 30_000;
 
-/// A session beside a reference.
+/// A comparison of the session with a reference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Pairwise {
-    /// Who judges, or each of several: `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
+    /// The judge, or a list of judges: `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<OneOrList<ModelName>>,
-    /// What the better one is better at.
+    /// The criterion of the comparison: what the better side is better at.
     pub ask: String,
-    /// What the session is held against.
+    /// The reference.
     pub reference: Reference,
-    /// Whether one that is as good as the reference passes.
+    /// Whether a tie with the reference passes.
     #[serde(default)]
     pub tie: Tie,
-    /// Without a calibration that reaches the floor it is ungraded.
+    /// If `true`, the grader is ungraded without a calibration that reaches the floor.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub require_calibration: bool,
-    /// What a calibration has to reach.
+    /// The minimum agreement that a calibration must reach.
     #[serde(default)]
     pub floor: Floor,
-    /// The file of its calibration; beside it where it stands in `graders/`.
+    /// The file of the calibration. Default for a grader in `graders/`: a file beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<PathBuf>,
 }
 
-/// What a calibration of pairs is of: they have one question.
+/// The name of the single question in a calibration of pairs.
 pub const PAIR: &str = "pair";
 
-/// What a session is held against. Exactly one of its keys stands in it: it says what is compared.
+/// A reference. Exactly one key is required; it determines what is compared.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Reference {
-    /// The final answer is held against this text.
+    /// A text that the final answer is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The final answer is held against this file, beside the case.
+    /// A file beside the case that the final answer is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// The session is held against that of this Trace, beside the case.
+    /// A trace beside the case whose session the session is compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<PathBuf>,
 }
 
-/// What a tie is.
+/// How a tie is graded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tie {
-    /// Good enough.
+    /// A tie passes.
     #[default]
     Pass,
-    /// Not good enough.
+    /// A tie fails.
     Fail,
 }
 
@@ -162,7 +162,7 @@ impl GraderSpec for Pairwise {
     }
 }
 
-/// Keeps what a model is to be shown.
+/// Keeps what the judge model is to be shown.
 struct Watch {
     view: View,
     wanted: Pairwise,
@@ -181,24 +181,25 @@ impl Observer for Watch {
 }
 
 impl Pairwise {
-    /// What its calibration has to be. It is one of judges who compare by `ask`, whatever they compare with.
+    /// Returns the requirements for the calibration. It is of judges who compare by `ask`, whatever the
+    /// reference.
     pub fn wanted_calibration(&self) -> Wanted<'_> {
         let what = if self.reference.trace.is_some() { "sessions" } else { "answers" };
-        // What a tie is decides what a pass is.
+        // The grade of a tie decides what a pass is.
         let prompt_digest = digest_of_asking(&self.ask, &format!("{what}, tie {:?}", self.tie));
         Wanted { prompt_digest, file: self.calibration.as_deref(), floor: &self.floor, criteria: vec![PAIR] }
     }
 
-    /// Whether an outcome passes; nothing where nobody can tell.
+    /// Returns whether an outcome passes, or `None` if unknown.
     pub fn passes(&self, outcome: PairOutcome) -> Option<bool> {
         passes(outcome, self.tie == Tie::Pass)
     }
 
-    /// The pair of a stored trace and what it is held against: a file of the label's own, or that of the grader. With the
-    /// model that made the trace.
+    /// Returns a stored trace with its reference, which is the label's own file or that of the grader, and the
+    /// model of the trace.
     ///
     /// # Errors
-    /// One of them could not be read.
+    /// One of the files could not be read.
     pub fn pair_of(
         &self,
         trace: &Path,
@@ -216,7 +217,7 @@ impl Pairwise {
         Ok((self.pair(view, &output, patch, reference), model))
     }
 
-    /// Whether answers are compared, and not sessions.
+    /// Returns true if answers are compared, and false if sessions are.
     pub fn compares_answers(&self) -> bool {
         self.reference.trace.is_none()
     }
@@ -235,7 +236,7 @@ impl Pairwise {
         Pair { ask, task, candidate, reference, tie_passes, session, too_long }
     }
 
-    /// What is shown of a stored trace, the answer in the end, and the model.
+    /// Returns what is shown of a stored trace, its final answer, and its model.
     fn stored(&self, path: &Path) -> Result<(View, String, Model), String> {
         let lacks =
             |error: &dyn std::fmt::Display| format!("`{}` could not be read: {error}", shown_path(path).display());
@@ -252,13 +253,13 @@ impl Pairwise {
         Ok((view, output, model))
     }
 
-    /// Calls and results are compared by what was done, and answers by what is said.
+    /// Returns what is shown: for sessions calls and results, for answers messages only.
     fn rules(&self) -> Rules {
         let show = if self.reference.trace.is_some() { Vec::new() } else { vec![Show::Closing] };
         Rules { show, characters: CHARACTERS }
     }
 
-    /// Asks.
+    /// Asks the judges.
     async fn ask(&self, view: View, evidence: &Evidence<'_>) -> Judgement {
         let mut record = JudgeRecord { calibrated: Some(false), ..JudgeRecord::default() };
         let reference = match self.reference_text(evidence.case_folder) {
@@ -283,7 +284,7 @@ impl Pairwise {
             return Judgement { grade: Grade::ungraded(format!("the comparison {why}")), record };
         }
         let mut grade = pair.judge(evidence.judges, &names, &mut record).await;
-        // Where nobody answered there is nothing to be marked.
+        // If no judge answered, there is no grade to mark.
         if !matches!(grade, Grade::Ungraded { .. }) {
             mark_uncalibrated(&mut grade, &record);
         }
@@ -315,13 +316,13 @@ impl Pairwise {
     }
 }
 
-/// A reference as far as it is shown, and what is missing.
+/// A reference, shortened to what is shown, and what is missing.
 struct Shortened {
     text: String,
     missing: Option<String>,
 }
 
-/// As much of a text as is shown, and what is missing.
+/// Returns the part of a text that is shown, and what is missing.
 fn cut(text: &str) -> (String, Option<String>) {
     let missing = text.chars().count().saturating_sub(CHARACTERS);
     let told = (missing > 0).then(|| format!("left out: {missing} characters at its end"));

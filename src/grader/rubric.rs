@@ -1,4 +1,4 @@
-//! `rubric`: a model judges a session by criteria. What it keeps of the session is bounded.
+//! `rubric`: asks a judge model to judge a session by criteria. Its memory use is bounded.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ impl GraderSpec for Rubric {
     }
 }
 
-/// Keeps what a model is to be shown.
+/// Keeps what the judge model is to be shown.
 struct Watch {
     view: View,
     wanted: Rubric,
@@ -78,10 +78,10 @@ impl From<Judgement> for Findings {
     }
 }
 
-/// The change of the workspace, as it was written down: masked. One that is longer than what may be shown is read as far
-/// as it shows that it is longer.
+/// Returns the stored change of the workspace, which is redacted. A change longer than what may be shown is
+/// read only a little further than that.
 pub(super) async fn patch(evidence: &Evidence<'_>, characters: usize) -> Option<String> {
-    /// Of more than this nothing is shown where not all of it can be.
+    /// The maximum number of bytes that are shown if not everything fits.
     const MOST: u64 = 1 << 20;
     let most = MOST.max(characters as u64 + 1);
     let path = evidence.patch?.to_owned();

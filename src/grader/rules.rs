@@ -1,4 +1,5 @@
-//! `rules`: what has to happen, and what must not, in which order. Each rule is true, false, or about nothing.
+//! `rules`: checks which events must happen, must not happen, and in which order. Each rule is true, false, or
+//! vacuous.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -24,9 +25,9 @@ use judge::{Finding, NOT_SHOWN, Session, judge};
 use spec::{Bounds, Takes};
 pub use spec::{Rule, Rules};
 
-/// Events whose label is kept for a reason, at most.
+/// The maximum number of events whose labels are kept for a reason.
 const LABELS: usize = 400;
-/// Events that a reason names, at most.
+/// The maximum number of events in a reason.
 const SHOWN: usize = 4;
 
 impl GraderSpec for Rules {
@@ -66,7 +67,7 @@ impl GraderSpec for Rules {
     }
 }
 
-/// A request or an answer whose call is not yet known to its end.
+/// A request or an answer whose call has not ended yet.
 struct Asked {
     event: EventType,
     seq: u64,
@@ -79,18 +80,18 @@ struct Asked {
 
 struct RulesJudge {
     wanted: Rules,
-    /// For each rule, what each of its matchers found.
+    /// For each rule, the findings of each of its matchers.
     hits: Vec<Vec<Found>>,
-    /// For each rule, the first event of which too little was shown.
+    /// For each rule, the first event that was not shown completely.
     unsure: Vec<Option<u64>>,
-    /// The ranks of the steps with calls, where a rule needs them.
+    /// The ranks of the steps with calls, if a rule needs them.
     steps: BTreeSet<u64>,
     needs_steps: bool,
-    /// How many steps were announced so far.
+    /// The number of steps announced so far.
     announced: u64,
     asked: HashMap<String, Vec<Asked>>,
     labels: HashMap<u64, String>,
-    /// For each rule, the first attempt that would have been what is wanted.
+    /// For each rule, the first refused call that would otherwise have matched.
     refused: Vec<Option<u64>>,
 }
 
@@ -108,7 +109,7 @@ impl Observer for RulesJudge {
             parent: event.parent.clone(),
         };
         match &event.body {
-            // A call is looked at when its result is known, and its result with it.
+            // A call is handled together with its result.
             EventBody::ToolCall(call) => {
                 self.announced = self.announced.max(call.step.saturating_add(1));
                 if self.needs_steps {
@@ -222,8 +223,8 @@ impl RulesJudge {
     }
 }
 
-/// Returns true if a finding about requests for permission stays the same whatever further requests an agent would have
-/// made that did not ask for everything.
+/// Returns true if a finding about permission requests would not change with further requests, from an agent
+/// that did not ask for everything.
 fn stands_with_more_requests(rule: &Rule, hits: &[Found], found: &Finding) -> bool {
     // For each matcher, whether it looks for requests.
     let asks: Vec<bool> = rule.matchers().iter().map(|(_, matcher, _)| matcher.is_about_permissions()).collect();
@@ -237,16 +238,17 @@ fn stands_with_more_requests(rule: &Rule, hits: &[Found], found: &Finding) -> bo
             (Some(max), Some(tried)) => is_broken && tried.surely.count > max,
             _ => holds,
         },
-        // A further event to begin from only breaks more, and one that was needed only meets more.
+        // A further event of the premise can only break the rule, and a further event that was needed can only
+        // satisfy it.
         Rule::Before(_) => (is_broken && only(1)) || (holds && only(0)),
         Rule::Response(_) | Rule::Immediately(_) | Rule::Within(_) => (is_broken && only(0)) || (holds && only(1)),
         Rule::AbsentBetween(_) => is_broken && only(2),
     }
 }
 
-/// So many broken rules are named by themselves.
+/// The maximum number of broken rules that are named.
 const MOST_BROKEN: usize = 50;
-/// So many characters are kept of each.
+/// The maximum number of characters of a rule.
 const RULE: usize = 200;
 
 impl RulesJudge {
@@ -277,7 +279,7 @@ impl RulesJudge {
         }
     }
 
-    /// Requests about calls that are nowhere.
+    /// Handles requests about unknown calls.
     fn see_what_has_no_call(&mut self) {
         let mut rest: Vec<Asked> = std::mem::take(&mut self.asked).into_values().flatten().collect();
         rest.sort_by_key(|asked| asked.seq);
@@ -303,7 +305,7 @@ impl RulesJudge {
         }
     }
 
-    /// What breaks a rule.
+    /// Describes what breaks a rule.
     fn breach(&self, rule: &Rule, hits: &[Found], events: &[u64], refused: Option<u64>) -> String {
         let label = |seq: &u64| self.label(*seq);
         let shown = text::first_few_long(&events.iter().map(label).collect::<Vec<_>>(), SHOWN);

@@ -1,4 +1,4 @@
-//! `scope`: which files a Trial touched, in truth and by its tools.
+//! `scope`: checks which files a trial touched, by the change of the workspace and by its tool calls.
 
 use std::collections::BTreeMap;
 
@@ -14,20 +14,20 @@ use crate::trace::{CallStatus, ToolKind};
 use crate::values::{Below, PathGlob};
 use crate::yaml::lists::filled;
 
-/// Paths that are kept for a reason, at most.
+/// The maximum number of paths kept for a reason.
 const KEPT: usize = 40;
 
-/// Which files may be touched. Paths in the workspace are relative to it, others are absolute.
+/// The files that may be touched. Paths in the workspace are relative to it, others are absolute.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Scope {
-    /// Each file that changed fits one of these; nothing at all is allowed.
+    /// Globs of files that may change. An empty list allows no change.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<PathGlob>,
-    /// No file that changed fits one of these.
+    /// Globs of files that must not change.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub never: Vec<PathGlob>,
-    /// Each file that a tool read fits one of these.
+    /// Globs of files that tools may read.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<PathGlob>,
 }
@@ -60,7 +60,7 @@ impl GraderSpec for Scope {
     }
 }
 
-/// Paths that break the scope, each with what shows it.
+/// Paths outside the scope, each with its evidence.
 #[derive(Default)]
 struct Breaches {
     count: u64,
@@ -95,7 +95,8 @@ struct ScopeJudge {
     outside: Breaches,
     forbidden: Breaches,
     read: Breaches,
-    /// The first call that changed files which the agent did not name, and the first that read such files.
+    /// The first call that changed files without naming them, and the first call that read files without naming
+    /// them.
     unseen_change: Option<String>,
     unseen_read: Option<String>,
 }
@@ -113,7 +114,7 @@ impl ScopeJudge {
         if !self.wanted.only.is_empty() && !fits(&self.wanted.only, path) {
             self.outside.add(path, &how, events.iter().copied());
         }
-        // With a folder goes what lies in it.
+        // Removing a folder removes the files in it.
         let holds = |glob: &PathGlob| removed && glob.lies_below(path) == Below::All;
         if fits(&self.wanted.never, path) || self.wanted.never.iter().any(holds) {
             self.forbidden.add(path, &how, events.iter().copied());
@@ -121,7 +122,7 @@ impl ScopeJudge {
     }
 }
 
-/// Whether a call did what it is called for. What failed did not, unless it shows what it changed.
+/// Returns whether a call took effect. A failed call did not, unless it shows changes.
 fn took_place(call: &Subject<'_>) -> bool {
     match call.status {
         CallStatus::Ok | CallStatus::Unfinished => true,

@@ -1,5 +1,5 @@
-//! `script`: any program is the judge. It gets what is known of the Trial as JSON, and says its grades as JSON.
-//! It needs the whole trace.
+//! `script`: runs a program as the grader. It gets the trial as JSON, and returns its grades as JSON. It needs
+//! the whole trace.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,18 +18,18 @@ use crate::trace::Lost;
 use crate::trace::{Event, Exit};
 use crate::values::{Fraction, Time};
 
-/// Scripts end within this time where the case says nothing.
+/// The default timeout of scripts.
 const TIMEOUT: Time = Time(Duration::from_secs(300));
-/// Grades that one script gives, at most.
+/// The maximum number of grades of a script.
 const MOST: usize = 1000;
 
-/// A program that judges.
+/// A program that grades.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Script {
-    /// The program and its arguments. One that names a file beside the case is that file.
+    /// The program and its arguments. An argument that names a file beside the case is replaced by its path.
     pub run: Run,
-    /// How long it may take; then nothing is judged.
+    /// The timeout. A script that exceeds it leaves the grader ungraded.
     #[serde(default = "five_minutes")]
     pub timeout: Time,
 }
@@ -80,7 +80,7 @@ impl GraderSpec for Script {
     }
 }
 
-/// Keeps what the script is to be told.
+/// Keeps the input of the script.
 struct Watch {
     account: Account,
     wanted: Script,
@@ -107,7 +107,7 @@ impl Observer for Watch {
     }
 }
 
-/// A grade of a script, with the name that it gives it.
+/// A grade of a script, with the name that the script gives it.
 type Named = (Option<String>, Grade);
 
 impl Script {
@@ -140,7 +140,7 @@ impl Script {
         }
     }
 
-    /// The command, and the files beside the case that it names.
+    /// Returns the command, and the files beside the case that it names.
     fn command(&self, folder: &Path) -> (Command, Vec<PathBuf>) {
         let words = match &self.run {
             Run::Line(line) => return (Command::Line(line.clone()), Vec::new()),
@@ -162,13 +162,13 @@ fn may_be_a_file(word: &str) -> bool {
     !word.starts_with('-') && word.contains(['.', '/']) && !word.contains(['\n', '\0'])
 }
 
-/// The file that a word names in a folder.
+/// Returns the file in a folder that a word names.
 fn file_in(folder: &Path, word: &str) -> Option<PathBuf> {
     let file = may_be_a_file(word).then(|| folder.join(word).canonicalize().ok()).flatten()?;
     file.is_file().then_some(file)
 }
 
-/// The graders' shell, in which the script, and what it is to read, can be seen.
+/// Returns the graders' shell, with read access to the script and its input files.
 fn shell_for(evidence: &Evidence<'_>, files: Vec<PathBuf>) -> Shell {
     let mut shell = evidence.shell.clone();
     if let Some(inside) = &mut shell.inside {
@@ -178,7 +178,7 @@ fn shell_for(evidence: &Evidence<'_>, files: Vec<PathBuf>) -> Shell {
     shell
 }
 
-/// What the script is told.
+/// Returns the input of the script.
 fn input(evidence: &Evidence<'_>, account: Account) -> Value {
     let header = evidence.header;
     let mut told = json!({
@@ -194,7 +194,7 @@ fn input(evidence: &Evidence<'_>, account: Account) -> Value {
             map.insert(key.to_owned(), value);
         }
     };
-    // What could not be seen is absent, and not an empty list.
+    // Data that could not be seen is absent instead of an empty list.
     let seen = header.capabilities;
     let path = |path: Option<&Path>| path.map(|path| Value::from(path.to_string_lossy()));
     put("case", header.case.clone().map(Value::from));
@@ -209,7 +209,7 @@ fn input(evidence: &Evidence<'_>, account: Account) -> Value {
     told
 }
 
-/// The grades that a script printed.
+/// Parses the grades that a script printed.
 fn read(ran: &Ran) -> Result<Vec<Named>, String> {
     if ran.stdout.len() >= KEPT {
         return Err(format!("printed more than {KEPT} bytes, which are not all kept"));

@@ -1,7 +1,8 @@
-//! Compares the calls that were made with those that are expected. Pure: it knows only who fits whom, and in which step.
+//! Compares the calls that were made with the expected ones. Pure: its input is only which call matches which
+//! expected call, and the steps.
 //!
-//! The calls of a step have no order among them, and neither have those of an expected step. Wherever order counts, a
-//! comparison holds when some order of the calls within their steps makes it hold.
+//! The calls of a step have no order among them, and neither have those of an expected step. If order counts, a
+//! comparison holds if it holds for some order of the calls within their steps.
 
 use std::ops::Range;
 
@@ -14,11 +15,11 @@ pub struct Made {
     pub seq: u64,
     /// Its step.
     pub step: u64,
-    /// The expected calls that it fits, by their numbers.
+    /// The numbers of the expected calls that it matches.
     pub fits: Vec<usize>,
 }
 
-/// Calls that were made, and items that are expected: each is one call, or one step of several.
+/// Calls that were made, and expected items: each item is one call, or one step of several calls.
 #[derive(Debug)]
 pub struct Compared<'a> {
     made: &'a [Made],
@@ -26,12 +27,12 @@ pub struct Compared<'a> {
     steps: Vec<Range<usize>>,
     /// The expected calls of each item.
     items: &'a [Range<usize>],
-    /// How many calls are expected.
+    /// The number of expected calls.
     expected: usize,
 }
 
 impl<'a> Compared<'a> {
-    /// Calls in the order of their steps.
+    /// Makes a comparison; the calls must be in the order of their steps.
     pub fn new(made: &'a [Made], items: &'a [Range<usize>]) -> Self {
         let mut steps: Vec<Range<usize>> = Vec::new();
         for (n, call) in made.iter().enumerate() {
@@ -43,7 +44,8 @@ impl<'a> Compared<'a> {
         Self { made, steps, items, expected: items.last().map_or(0, |item| item.end) }
     }
 
-    /// As many expected calls as possible, each with a call of its own: which call each one has.
+    /// Assigns as many expected calls as possible to a different call each. Returns the call of each expected
+    /// one.
     pub fn matching(&self) -> Vec<Option<usize>> {
         self.matching_where(0..self.expected, |_, _| true)
     }
@@ -61,7 +63,7 @@ impl<'a> Compared<'a> {
         given(&candidates)
     }
 
-    /// How many expected calls of a range can have a call of their own among these.
+    /// Returns how many expected calls of a range can have a call of their own among these.
     fn matched_within(&self, expected: Range<usize>, calls: &Range<usize>) -> usize {
         let first = expected.start;
         let mut candidates: Vec<Vec<u64>> = vec![Vec::new(); expected.len()];
@@ -83,19 +85,19 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// Whether the calls are the expected ones, position by position.
+    /// Returns true if the calls are the expected ones, position by position.
     pub fn exact(&self) -> bool {
         if self.made.len() != self.expected {
             return false;
         }
         let step_of = |call: usize| self.steps.partition_point(|step| step.end <= call);
         let item_of = |wanted: usize| self.items.partition_point(|item| item.end <= wanted);
-        // What one expected step names was made in one step.
+        // The calls of an expected step must have been made in one step.
         let is_split = |item: &Range<usize>| item.len() > 1 && step_of(item.start) != step_of(item.end - 1);
         if self.items.iter().any(is_split) {
             return false;
         }
-        // A call can stand at any position of its step, and an expected one at any of its item.
+        // A call can be at any position of its step, and an expected call at any position of its item.
         let overlap = |one: &Range<usize>, other: &Range<usize>| one.start < other.end && other.start < one.end;
         let may = |wanted: usize, call: usize| match (self.items.get(item_of(wanted)), self.steps.get(step_of(call))) {
             (Some(item), Some(step)) => overlap(item, step),
@@ -104,7 +106,7 @@ impl<'a> Compared<'a> {
         self.matching_where(0..self.expected, may).iter().all(Option::is_some)
     }
 
-    /// Whether the steps are the expected ones, one by one, each with just its calls.
+    /// Returns true if the steps are the expected ones, one by one, each with exactly its calls.
     pub fn strict(&self) -> bool {
         self.steps.len() == self.items.len()
             && self
@@ -114,9 +116,9 @@ impl<'a> Compared<'a> {
                 .all(|(step, item)| step.len() == item.len() && self.matched_within(item.clone(), step) == item.len())
     }
 
-    /// How many items, from the first on, were made in this order, whatever came between.
+    /// Returns how many items, from the first on, were made in this order, with any calls between them.
     pub fn in_order(&self) -> usize {
-        // As many as possible as early as possible leaves the most for what follows.
+        // Taking as many as possible as early as possible leaves the most for the items that follow.
         let mut done = 0;
         for step in &self.steps {
             let before = done;
@@ -131,14 +133,14 @@ impl<'a> Compared<'a> {
         done
     }
 
-    /// The length of the longest common subsequence, in calls.
+    /// Returns the length of the longest common subsequence, in calls.
     pub fn common(&self) -> usize {
-        // `best[j]`: the most calls that match with the first j items, in the steps so far.
+        // `best[j]`: the maximum number of calls that match the first j items, in the steps so far.
         let mut best = vec![0; self.items.len() + 1];
         for step in &self.steps {
             let before = best.clone();
             if let [call] = self.made.get(step.clone()).unwrap_or_default() {
-                // The one call goes to the last of the items at the most.
+                // A single call goes to the last of the items at the most.
                 for (j, item) in self.items.iter().enumerate() {
                     if call.fits.iter().any(|fit| item.contains(fit)) {
                         best[j + 1] = best[j + 1].max(before[j] + 1);
@@ -157,7 +159,7 @@ impl<'a> Compared<'a> {
                     if let Some(best) = best.get_mut(end) {
                         *best = (*best).max(base + more);
                     }
-                    // A step has no more to give than it has calls.
+                    // A step cannot match more items than it has calls.
                     if more == step.len() {
                         break;
                     }
@@ -171,35 +173,36 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// Follows calls that go by through a list of expected ones, each to be made after the one before it or in one step with it.
+/// Follows a list of expected calls as calls arrive: each must be made after the one before it, or in the same
+/// step.
 #[derive(Debug, Default)]
 pub struct Follow {
     expected: usize,
     /// `seq` of the calls that were made in order so far.
     found: Vec<u64>,
-    /// The calls of the step that goes on: they have no order.
+    /// The calls of the current step, which have no order.
     open: Vec<Made>,
 }
 
 impl Follow {
-    /// So many calls are expected.
+    /// Starts with this number of expected calls.
     pub fn new(expected: usize) -> Self {
         Self { expected, ..Self::default() }
     }
 
-    /// Takes the next call that fits at least one of them.
+    /// Handles the next call that matches at least one expected call.
     pub fn call(&mut self, call: Made) {
         if self.open.first().is_some_and(|first| first.step < call.step) {
             self.close();
         }
-        // More calls of a kind than are expected at all never help.
+        // More equal calls than expected ones never help.
         let alike = self.open.iter().filter(|known| known.fits == call.fits).count();
         if alike < self.expected {
             self.open.push(call);
         }
     }
 
-    /// The calls that were made in order, of the first expected ones, when all have gone by.
+    /// Returns the calls that match the first expected ones in order, after the last call.
     pub fn finish(mut self) -> Vec<u64> {
         self.close();
         self.found
@@ -209,7 +212,7 @@ impl Follow {
         let mut open = std::mem::take(&mut self.open);
         let before = self.found.len();
         for call in &mut open {
-            // Speakers take turns within their steps.
+            // Sub-agents alternate within their steps.
             call.step = 0;
             call.fits = call.fits.iter().filter_map(|fit| fit.checked_sub(before)).collect();
         }
@@ -249,7 +252,7 @@ mod tests {
         all
     }
 
-    /// Every order of the calls that keeps the order of the steps.
+    /// Returns every order of the calls that keeps the order of the steps.
     fn orders(made: &[Made]) -> Vec<Vec<Made>> {
         permutations(made.len())
             .into_iter()
@@ -283,7 +286,7 @@ mod tests {
         (0..n).map(|n| n..n + 1).collect()
     }
 
-    /// Calls in steps, each with the expected ones that it fits.
+    /// Generates calls in steps, each with the expected ones that it matches.
     fn calls() -> impl Strategy<Value = (Vec<Made>, usize)> {
         (1_usize..5).prop_flat_map(|expected| {
             let call = (any::<bool>(), proptest::collection::vec(any::<bool>(), expected));
@@ -326,7 +329,7 @@ mod tests {
 
         #[test]
         fn one_way_to_compare_follows_from_another((made, expected) in calls(), cut in any::<u8>()) {
-            // Some neighbours of the expected calls are one step.
+            // Some neighbouring expected calls form a step.
             let mut items: Vec<Range<usize>> = Vec::new();
             for n in 0..expected {
                 match items.last_mut() {

@@ -1,6 +1,6 @@
 //! Reads a map whose keys belong to two owners: a body, and a few keys that stand beside the body's own.
 //!
-//! This is what serde's `flatten` is for, but without its buffer: every error keeps the place it is about.
+//! serde's `flatten` does the same, but its buffer loses the place of errors. Here every error keeps its place.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,20 +8,20 @@ use std::marker::PhantomData;
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-/// The keys that stand beside a body's own.
+/// The keys beside a body's own.
 pub trait Beside {
-    /// Their names.
+    /// The names of the keys.
     const KEYS: &'static [&'static str];
 
-    /// Reads the value of one of them.
+    /// Reads the value of one of the keys.
     fn read<'de, A: MapAccess<'de>>(&mut self, key: &'static str, map: &mut A) -> Result<(), A::Error>;
 }
 
-/// A deserializer for the body that keeps the keys beside it to itself.
+/// A deserializer for the body that intercepts the keys beside it.
 pub struct Split<'a, D, B> {
-    /// Where the map comes from.
+    /// The deserializer of the whole map.
     pub inner: D,
-    /// Takes the keys beside the body's own.
+    /// The receiver of the keys beside the body's own.
     pub beside: &'a mut B,
 }
 
@@ -58,7 +58,7 @@ struct SplitVisitor<'a, V, B> {
     fields: Option<&'static [&'static str]>,
 }
 
-/// Visits that hold no map go to the body as they are.
+/// Passes visits other than maps to the body unchanged.
 macro_rules! pass_on {
     ($($method:ident: $type:ty),*) => {$(
         fn $method<E: Error>(self, value: $type) -> Result<V::Value, E> {
@@ -127,7 +127,7 @@ impl<'de, A: MapAccess<'de>, B: Beside> MapAccess<'de> for SplitMap<'_, A, B> {
     }
 }
 
-/// Looks at a key from within its own deserializer, so that an error about the key is at the key.
+/// Inspects a key from within its own deserializer, so that an error about the key has the key's place.
 struct Peek<'a, K, B> {
     seed: K,
     read: &'a [&'static str],
@@ -165,7 +165,7 @@ impl<'de, K: DeserializeSeed<'de>, B: Beside> Visitor<'de> for Peek<'_, K, B> {
         if let Some(fields) = self.fields
             && !fields.contains(&key)
         {
-            // The body would name its own keys alone.
+            // The body alone would list only its own keys.
             let known: Vec<String> = fields.iter().chain(B::KEYS).map(|known| format!("`{known}`")).collect();
             return Err(E::custom(format_args!("unknown field `{key}`, expected one of {}", known.join(", "))));
         }

@@ -1,4 +1,4 @@
-//! `snapshot`: whether the trial did what is accepted for its cell.
+//! `snapshot`: compares the trial with the accepted snapshot of its cell.
 
 use std::path::PathBuf;
 
@@ -17,36 +17,36 @@ use crate::snapshot::store;
 use crate::trace::Event;
 use crate::values::Fraction;
 
-/// Differences that are told in full, at most.
+/// The maximum number of differences that are given in full.
 const TOLD: usize = 5;
-/// Characters of one of them, at most.
+/// The maximum number of characters of a difference.
 const LENGTH: usize = 400;
-/// Events that the grade points at, at most.
+/// The maximum number of events in the evidence of the grade.
 const EVIDENCE: usize = 100;
 
-/// The trial did what is accepted for its case, harness and model.
+/// A comparison of the trial with the accepted snapshot of its case, harness and model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Snapshot {
-    /// Passes when at least this share of calls and other items is as accepted; all of them where nothing is said.
+    /// The share of calls and other items that must match the snapshot. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<Fraction>,
-    /// The folder of the case's snapshots, and what the case says of them; known once the case is read.
+    /// The folder of the case's snapshots, and the case's settings. Set when the case is read.
     #[serde(skip)]
     #[schemars(skip)]
     place: Option<Place>,
 }
 
-/// What the case knows of its snapshots.
+/// The case's snapshot settings.
 #[derive(Debug, Clone, PartialEq)]
 struct Place {
-    /// Their folder.
+    /// The folder of the snapshots.
     folder: PathBuf,
-    /// What is kept.
+    /// What is kept in snapshots.
     settings: SnapshotSettings,
     /// Id of the case.
     case: String,
-    /// Whether the run accepts what its trials do.
+    /// Whether the run accepts new snapshots.
     accepts: bool,
 }
 
@@ -119,7 +119,7 @@ impl SnapshotJudge {
 }
 
 impl Place {
-    /// What is accepted for the cell of a trial; the reason where nothing is that it could be compared with.
+    /// Returns the accepted snapshot for the cell of a trial, or the reason why there is none to compare with.
     fn accepted(&self, evidence: &Evidence<'_>) -> Result<Accepted, String> {
         let file = store::file(&self.folder, evidence.harness, evidence.model).map_err(|error| error.to_string())?;
         let accepted = store::read(&file).map_err(|error| error.to_string())?.ok_or(
@@ -135,7 +135,7 @@ impl Place {
     }
 }
 
-/// The grade of a trial that is accepted by its own run: it does what is accepted from now on, whatever was before.
+/// Returns the grade of a trial that its own run accepts: it matches from now on.
 fn taken(grade: Grade) -> Grade {
     let (reason, evidence) = match grade {
         Grade::Scored(score) if score.passed && score.evidence.is_empty() => return Grade::Scored(score),
@@ -145,7 +145,7 @@ fn taken(grade: Grade) -> Grade {
     Grade::pass(format!("the run accepts what it did (`--snapshot update`); before: {reason}")).pointing_at(evidence)
 }
 
-/// A grade with what has to be known of what is accepted.
+/// Adds warnings about the accepted snapshot to the reason.
 fn warned(grade: Grade, accepted: &Accepted) -> Grade {
     match (grade, accepted.empty_core()) {
         (Grade::Scored(score), Some(why)) => {

@@ -1,4 +1,4 @@
-//! The trait of every kind of grader: what a case says of it, which files it names, and who observes a trial for it.
+//! The trait of every kind of grader: its needs, its named files, its validation, and its observer.
 
 use std::path::Path;
 
@@ -10,9 +10,9 @@ use crate::snapshot::settings::SnapshotSettings;
 use crate::trace::Lost;
 use crate::yaml::wrong_part::WrongPart;
 
-/// A grader of one kind, as a case specifies it.
+/// The specification of a grader of one kind, as written in a case.
 pub(super) trait GraderSpec {
-    /// What every grader of this kind needs.
+    /// Returns what every grader of this kind needs.
     fn needs() -> Needs
     where
         Self: Sized;
@@ -27,70 +27,72 @@ pub(super) trait GraderSpec {
         false
     }
 
-    /// Begins to observe one trial.
+    /// Makes an observer of one trial.
     fn watch(&self) -> Box<dyn Observer>;
 
-    /// Why it cannot be applied: it checks nothing, or contradicts itself. The text continues after the grader's name.
+    /// Returns why the grader cannot be applied: it checks nothing, or contradicts itself. The text continues
+    /// after the grader's name.
     fn refusal(&self) -> Option<String> {
         None
     }
 
-    /// An expression in it that cannot be used. It is reported at its own line and column.
+    /// Returns an invalid expression in the grader. It is reported at its own line and column.
     fn wrong_expression(&self) -> Option<WrongExpression<'_>> {
         None
     }
 
-    /// A part of it that cannot be used. It is reported at its own place, so [`GraderSpec::refusal`] does not repeat it.
+    /// Returns an invalid part of the grader. It is reported at its own place, so [`GraderSpec::refusal`] does
+    /// not repeat it.
     fn wrong_part(&self) -> Option<WrongPart> {
         None
     }
 
-    /// The files that it reads or runs, as they are written.
+    /// Returns the files that the grader reads or runs, as written.
     fn named_files(&self) -> Vec<&Path> {
         Vec::new()
     }
 
-    /// Makes its relative paths count from a folder.
+    /// Makes relative paths relative to a folder.
     fn count_from(&mut self, _folder: &Path) {}
 
-    /// The file that it cannot do without and that cannot be used, if its paths count from this folder. The case is refused.
+    /// Returns a required file that cannot be used; paths are relative to this folder. The case is refused.
     fn unusable_file(&self, _folder: &Path) -> Option<WrongPart> {
         None
     }
 
-    /// The file that it names and that does not exist, if its paths count from this folder. `check` refuses the case; in a
-    /// run the grader is ungraded.
+    /// Returns a named file that does not exist; paths are relative to this folder. `check` refuses the case;
+    /// in a run the grader is ungraded.
     fn missing_file(&self, _folder: &Path) -> Option<WrongPart> {
         None
     }
 
-    /// Returns true if it passes because of something that it does not find in the workspace.
+    /// Returns true if the grader can pass because something is absent from the workspace.
     fn passes_on_absence(&self) -> bool {
         false
     }
 
-    /// The models that it names as judges.
+    /// Returns the judge models that the grader names.
     fn judges(&self) -> &[ModelName] {
         &[]
     }
 
-    /// The file of its calibration, if it asks a model.
+    /// Returns the file of the calibration, if the grader calls a judge model.
     fn calibration(&self) -> Option<&Path> {
         None
     }
 
-    /// The grader as `evals calibrate` takes it, if it asks a model.
+    /// Returns the grader for `evals calibrate`, if it calls a judge model.
     fn calibrated(&self) -> Option<Calibrated> {
         None
     }
 
-    /// Its name and folder in `graders/`, if it is a named grader.
+    /// Sets the name and folder of a named grader in `graders/`.
     fn is_named(&mut self, _folder: &Path, _name: &str) {}
 
-    /// The case that it judges.
+    /// Sets the case that the grader belongs to.
     fn belongs_to(&mut self, _case: &CaseOf<'_>) {}
 
-    /// The run accepts what its trials do as their snapshots.
+    /// Marks the grader as updating: the run accepts new snapshots.
     fn run_accepts(&mut self) {}
 }
 
@@ -101,27 +103,27 @@ pub struct CaseOf<'a> {
     pub id: &'a str,
     /// The folder of its snapshots.
     pub snapshots: &'a Path,
-    /// What the case says about its snapshots.
+    /// The case's snapshot settings.
     pub settings: &'a SnapshotSettings,
 }
 
-/// A grader that asks a model, as `evals calibrate` takes it.
+/// A grader that calls a judge model, for `evals calibrate`.
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant, reason = "there is one of them")]
 pub enum Calibrated {
-    /// It judges by criteria.
+    /// A grader that judges by criteria.
     Rubric(Rubric),
-    /// It compares with a reference.
+    /// A grader that compares with a reference.
     Pairwise(Pairwise),
 }
 
-/// An expression that cannot be used.
+/// An invalid expression.
 #[derive(Debug, Clone, Copy)]
 pub struct WrongExpression<'a> {
-    /// The key of the grader under which it stands.
+    /// The key of the grader that contains the expression.
     pub key: &'static str,
     /// The expression.
     pub text: &'a str,
-    /// What is wrong with it.
+    /// The error.
     pub wrong: &'a Wrong,
 }

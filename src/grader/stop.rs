@@ -1,4 +1,4 @@
-//! `stop`: how the session ended.
+//! `stop`: checks how the session ended.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -11,11 +11,11 @@ use crate::trace::Lost;
 use crate::trace::{Body as EventBody, Event, StopReason};
 use crate::yaml::lists::OneOrList;
 
-/// How the session has to end.
+/// How the session must end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StopIs {
-    /// With this reason, or one of these.
+    /// The stop reason, or a list of which one must apply.
     pub reason: OneOrList<StopReason>,
 }
 

@@ -1,4 +1,4 @@
-//! `tests`: runs a test runner in the workspace, reads what it says of each test, and judges that.
+//! `tests`: runs a test runner in the workspace, parses the result of each test, and grades the results.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -35,37 +35,38 @@ mod unittest;
 
 use report::{Report, Status, without_colour};
 
-/// A runner ends within this time where the case says nothing.
+/// The default timeout of a test runner.
 const TIMEOUT: Time = Time(Duration::from_secs(300));
-/// Tests that a reason names, at most.
+/// The maximum number of tests in a reason.
 const SHOWN: usize = 8;
-/// Bytes of one report that are read.
+/// The maximum number of bytes read of a report.
 const LARGEST: u64 = 64 << 20;
-/// Reports that are read.
+/// The maximum number of reports that are read.
 const MOST: usize = 1000;
 
-/// Tests that are run, and which of them have to pass.
+/// Tests to run, and those of them that must pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tests {
     /// The test runner: a line for `sh -c`, or a list of a program and its arguments.
     pub run: Run,
-    /// How its output is read; found out where nobody says.
+    /// The format of the runner's output. Default: detected.
     #[serde(default)]
     pub format: Format,
-    /// JUnit files that it writes, relative to the workspace; then these are read and not its output.
+    /// Globs of JUnit files that the runner writes, relative to the workspace. They are read instead of the
+    /// output.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub report: Option<OneOrList<PathGlob>>,
-    /// Tests that failed before the agent's work and have to pass now; `*` is anything.
+    /// Tests that failed before the agent's work and must pass now; `*` matches anything.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub fail_to_pass: Vec<String>,
-    /// Tests that passed before and have to pass still.
+    /// Tests that passed before the agent's work and must still pass.
     #[serde(default, deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub pass_to_pass: Vec<String>,
-    /// The share of tests that is enough; all of them where nobody says.
+    /// The share of tests that must pass. Default: all.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub min: Option<Fraction>,
-    /// How long it may take; then it fails.
+    /// The timeout. A runner that exceeds it fails.
     #[serde(default = "five_minutes")]
     pub timeout: Time,
 }
@@ -74,11 +75,11 @@ fn five_minutes() -> Time {
     TIMEOUT
 }
 
-/// How the output of a test runner is read.
+/// The format of a test runner's output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// By what it looks like.
+    /// Detected from the output.
     #[default]
     Auto,
     /// JUnit XML.
@@ -138,7 +139,7 @@ impl Observer for Watch {
 }
 
 impl Tests {
-    /// Runs the tests and judges them.
+    /// Runs the tests and grades the results.
     async fn grade(&self, evidence: &Evidence<'_>) -> Grade {
         let workspace = match evidence.files() {
             Ok(workspace) => workspace,
@@ -177,7 +178,7 @@ impl Tests {
         }
     }
 
-    /// What the runner printed, read as what it is.
+    /// Parses the runner's output.
     fn read(&self, ran: &Ran) -> Result<Report, String> {
         let text = |bytes: &[u8]| without_colour(&String::from_utf8_lossy(bytes));
         let out = text(&ran.stdout);
@@ -249,7 +250,7 @@ impl Tests {
     }
 }
 
-/// A test under the name that was asked for, and its own where that is another.
+/// Returns a test by the requested name, and its own name if that differs.
 fn told(wanted: &str, names: &[String]) -> String {
     let full = names.first().map(String::as_str).unwrap_or_default();
     if wanted == full || !wanted.contains('*') {
@@ -259,7 +260,7 @@ fn told(wanted: &str, names: &[String]) -> String {
     }
 }
 
-/// Without lists every test counts, and at least one has to be there.
+/// Without lists, every test counts, and at least one is required.
 fn judge_all(checks: &mut Checks, shown: &str, report: &Report, ran: &Ran) {
     let counts = report.counts();
     let all = counts.passed + counts.failed;
@@ -283,7 +284,7 @@ fn judge_all(checks: &mut Checks, shown: &str, report: &Report, ran: &Ran) {
         (count, false) => format!("{count} of {tests} failed{skipped}: {}{problem}", text::first_few(failed, SHOWN)),
     };
     checks.partly(Fraction::of(size(counts.passed), size(all)), reason, []);
-    // That a test failed makes a runner end badly; where none did, something else went wrong.
+    // A failed test makes a runner exit with an error; if no test failed, something else went wrong.
     if counts.failed == 0 {
         let ended = match ran.exit {
             Some(Exit { code: Some(0), .. }) => None,
@@ -299,7 +300,7 @@ fn judge_all(checks: &mut Checks, shown: &str, report: &Report, ran: &Ran) {
     }
 }
 
-/// What tells whether a file was written: its content may be the same as before.
+/// Identifies a version of a file, because a new version may have the same content.
 #[derive(PartialEq, Eq)]
 struct Stamp(u64, u64, i64, i64);
 
@@ -309,7 +310,7 @@ impl Stamp {
     }
 }
 
-/// The reports that lie in the workspace.
+/// Returns the reports in the workspace.
 fn reports(workspace: &Path, globs: &OneOrList<PathGlob>) -> HashMap<String, Stamp> {
     let mut found = HashMap::new();
     let _ = walk(workspace, |path, meta| {
@@ -322,7 +323,7 @@ fn reports(workspace: &Path, globs: &OneOrList<PathGlob>) -> HashMap<String, Sta
     found
 }
 
-/// The reports that the runner wrote. One that lay there before is the agent's, and says nothing.
+/// Returns the reports that the runner wrote. A report that existed before is the agent's, and shows nothing.
 fn written(workspace: &Path, globs: &OneOrList<PathGlob>, before: &HashMap<String, Stamp>) -> Result<Report, String> {
     let after = reports(workspace, globs);
     let mut names: Vec<&String> =

@@ -1,6 +1,6 @@
-//! Puts values of any size into a reason that stays one readable line.
+//! Formats values of any size for a reason that stays one readable line.
 
-/// The text on one line, with blanks for breaks, cut after so many characters.
+/// Returns the text on one line, with blanks for line breaks, cut after a number of characters.
 pub fn short(text: &str, limit: usize) -> String {
     let mut line = String::new();
     // A text may be megabytes long, and only its beginning is shown.
@@ -20,7 +20,7 @@ pub fn short(text: &str, limit: usize) -> String {
     }
 }
 
-/// `a`, `a or b`, `a, b or c`.
+/// Formats alternatives: `a`, `a or b`, `a, b or c`.
 pub fn any_of(words: impl IntoIterator<Item = String>) -> String {
     let mut words: Vec<String> = words.into_iter().collect();
     match words.pop() {
@@ -30,7 +30,7 @@ pub fn any_of(words: impl IntoIterator<Item = String>) -> String {
     }
 }
 
-/// The first few of a list, and how many more there are.
+/// Returns the first items of a list, and the number of further ones.
 pub fn first_few<T: ToString>(list: impl IntoIterator<Item = T>, shown: usize) -> String {
     let mut list = list.into_iter();
     let words: Vec<String> = list.by_ref().take(shown).map(|word| short(&word.to_string(), 100)).collect();
@@ -40,12 +40,12 @@ pub fn first_few<T: ToString>(list: impl IntoIterator<Item = T>, shown: usize) -
     }
 }
 
-/// `1 call`, `2 calls`.
+/// Formats a number with a noun: `1 call`, `2 calls`.
 pub fn count(number: u64, word: &str) -> String {
     if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
 }
 
-/// `event 3`, `events 3 and 4`, or the first few of them.
+/// Formats event numbers: `event 3`, `events 3 and 4`, or the first few of them.
 pub fn events(seqs: &[u64]) -> String {
     match seqs {
         [one] => format!("event {one}"),
@@ -53,13 +53,13 @@ pub fn events(seqs: &[u64]) -> String {
     }
 }
 
-/// An amount of money without the noise of binary fractions.
+/// Formats an amount of money, rounded to hide errors of binary fractions.
 pub fn money(amount: f64) -> String {
     let text = format!("{amount:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The first few sentences.
+/// Returns the first sentences, and the number of further ones.
 pub fn first_few_long(list: &[String], shown: usize) -> String {
     let told = list.iter().take(shown).cloned().collect::<Vec<String>>().join("; ");
     match list.len().saturating_sub(shown) {

@@ -1,4 +1,4 @@
-//! `tool-calls`: which calls the agent made, and which it must not make.
+//! `tool-calls`: checks which calls the agent made, and which it must not make.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,34 +22,34 @@ use crate::grade::Grade;
 use crate::judgement::Judgement;
 use crate::trace::ToolKind;
 
-/// Calls that are told in a reason, at most.
+/// The maximum number of calls in a reason.
 const SHOWN: usize = 8;
-/// Events that one check points at, at most.
+/// The maximum number of events in the evidence of a check.
 const POINTED_AT: usize = 40;
 
-/// Which calls are wanted and which are not.
+/// The required and forbidden tool calls.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ToolCalls {
-    /// Each of these was carried out; different entries need different calls.
+    /// Calls that must have been executed; different entries need different calls.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub require: Vec<Wanted>,
-    /// None of these was attempted.
+    /// Calls that must not have been attempted.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub forbid: Vec<Matcher>,
-    /// These were carried out in this order; others may come between.
+    /// Calls that must have been executed in this order; others may come between.
     #[serde(deserialize_with = "filled", skip_serializing_if = "Vec::is_empty")]
     pub order: Vec<Matcher>,
-    /// At least so many calls were carried out.
+    /// The minimum number of executed calls.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub min: Option<u64>,
-    /// At most so many calls were attempted.
+    /// The maximum number of attempted calls.
     #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
-    /// At most so many calls of a kind were attempted.
+    /// The maximum number of attempted calls of each kind.
     #[serde(deserialize_with = "filled_by_kind", skip_serializing_if = "BTreeMap::is_empty")]
     pub max_by_kind: BTreeMap<ToolKind, u64>,
-    /// No call was attempted.
+    /// If `true`, no call may be attempted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub none: bool,
 }
@@ -59,23 +59,23 @@ fn filled_by_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap
     if map.is_empty() { Err(serde::de::Error::custom("this map is empty: it would check nothing")) } else { Ok(map) }
 }
 
-/// Calls that are wanted, and how many.
+/// A required call, and how many of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wanted {
-    /// Which calls.
+    /// The call.
     pub matcher: Matcher,
-    /// How many of them; one or more where the case says nothing.
+    /// The number of calls. Default: one or more.
     pub count: Option<Count>,
 }
 
-/// How many calls.
+/// A number of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Count {
-    /// At least so many.
+    /// The minimum.
     #[serde(default = "one")]
     pub min: u64,
-    /// No more than so many.
+    /// The maximum.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
 }
@@ -186,7 +186,7 @@ impl GraderSpec for ToolCalls {
     }
 
     fn watch(&self) -> Box<dyn Observer> {
-        // More candidates than all entries demand together never help: one of the first is always free.
+        // More candidates than all entries together demand never help: one of the first is always free.
         let demand = self.require.iter().map(Wanted::min).fold(0, u64::saturating_add);
         Box::new(CallsJudge {
             require: self.require.iter().map(|_| Found::default()).collect(),
@@ -203,34 +203,34 @@ impl GraderSpec for ToolCalls {
     }
 }
 
-/// What is kept of calls that fit: how many they were, and the first of them.
+/// The matching calls: their number, and the first of them.
 #[derive(Default)]
 struct Found {
     count: u64,
     first: Vec<u64>,
-    /// Events of those that were too many, with their results.
+    /// The events of calls above the maximum, with their results.
     over: Vec<u64>,
-    /// The first one.
+    /// The label of the first call.
     label: Option<String>,
-    /// Those that fit but were not carried out.
+    /// The number of calls that match but were not executed.
     refused: u64,
     refused_at: Option<u64>,
-    /// Those that may fit: the agent did not show what decides.
+    /// The calls that may match: the agent did not show the deciding part.
     perhaps: Perhaps,
 }
 
-/// Calls that may fit: how many, and the first of them and of those that fit.
+/// Calls that may match: their number, and the first of them and of the matching ones.
 #[derive(Default)]
 struct Perhaps {
     count: u64,
-    /// The first calls that fit or may fit.
+    /// The first calls that match or may match.
     first: Vec<u64>,
-    /// The first one that may fit.
+    /// The label of the first call that may match.
     label: Option<String>,
 }
 
 impl Found {
-    /// Takes one more, and remembers it where it is above the limit.
+    /// Adds a call, and remembers it if it is above the limit.
     fn add(&mut self, call: &Subject<'_>, limit: Option<u64>) {
         self.count += 1;
         if limit.is_some_and(|limit| self.count > limit) && self.over.len() < POINTED_AT {
@@ -239,23 +239,23 @@ impl Found {
         }
     }
 
-    /// Takes one that may fit.
+    /// Adds a call that may match.
     fn perhaps(&mut self, call: &Subject<'_>) {
         self.perhaps.count += 1;
         self.perhaps.label.get_or_insert_with(|| format!("{} (event {})", call.label(), call.seq));
     }
 
-    /// How many may fit at the most.
+    /// Returns the maximum number of calls that may match.
     fn most(&self) -> u64 {
         self.count.saturating_add(self.perhaps.count)
     }
 
-    /// Events of the calls that were too many, without their results.
+    /// Returns the events of calls above the maximum, without their results.
     fn over_calls(&self) -> Vec<u64> {
         self.over.iter().copied().step_by(2).collect()
     }
 
-    /// Why it is not known whether a matcher fits.
+    /// Returns why it is unknown whether a matcher matches.
     fn hangs_on(&self) -> String {
         let more = match self.perhaps.count.saturating_sub(1) {
             0 => String::new(),
@@ -266,7 +266,7 @@ impl Found {
     }
 }
 
-/// The calls in order: those that fit, and those that fit or may fit.
+/// Follows the calls in order: those that match, and those that match or may match.
 struct Order {
     surely: Follow,
     perhaps: Follow,
@@ -299,7 +299,7 @@ struct CallsJudge {
     order: Order,
     attempts: Found,
     carried_out: u64,
-    /// Calls of which it is unknown whether they were carried out.
+    /// The number of calls of which it is unknown whether they were executed.
     perhaps_carried_out: u64,
     by_kind: BTreeMap<ToolKind, Found>,
     labels: Vec<String>,
@@ -405,7 +405,7 @@ impl CallsJudge {
                 continue;
             }
             match (surely, perhaps) {
-                // What no way to read the unknown gives a call of its own has none.
+                // If no assumption about the unknown gives an entry a call of its own, it has none.
                 (_, None) if found.most() >= min => {
                     let at = text::events(&found.perhaps.first);
                     let reason =

@@ -1,4 +1,4 @@
-//! `trajectory`: the calls of a Trial beside those that are expected, in one of several ways to compare.
+//! `trajectory`: compares the tool calls of a trial with the expected ones, in one of several modes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,28 +20,28 @@ use crate::grade::{Grade, Score};
 use crate::judgement::Judgement;
 use crate::values::{Fraction, NameGlob};
 
-/// Calls whose label is kept for a reason, at most.
+/// The maximum number of calls whose labels are kept for a reason.
 const LABELS: usize = 200;
-/// Calls that a reason names, at most.
+/// The maximum number of calls in a reason.
 const SHOWN: usize = 5;
 
-/// Which calls are expected, and how they are compared with those that were made.
+/// The expected tool calls, and how they are compared with those that were made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Trajectory {
-    /// How they are compared.
+    /// The mode of the comparison.
     #[serde(default)]
     pub mode: Mode,
-    /// The calls that are expected, in their order; a list within the list is one step of calls made in parallel.
+    /// The expected calls in their order; a list within the list is one step of parallel calls.
     #[serde(deserialize_with = "expected")]
     pub expected: Vec<Item>,
-    /// How arguments are compared where a call does not say so itself.
+    /// How arguments are compared, for calls without a `match-args` of their own.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub match_args: Option<MatchArgs>,
-    /// The share that is enough, for modes that give one.
+    /// The share that is enough to pass, for modes that give one.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub min: Option<Fraction>,
-    /// Whose calls are compared.
+    /// The agent whose calls are compared.
     #[serde(default = "main_agent")]
     pub agent: Speaker,
 }
@@ -50,37 +50,37 @@ fn main_agent() -> Speaker {
     Speaker::Main
 }
 
-/// How calls are compared.
+/// A mode of comparison.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// The calls are the expected ones, position by position.
+    /// The calls equal the expected ones, position by position.
     Exact,
-    /// The steps are the expected ones, one by one, each with just its calls.
+    /// The steps equal the expected ones, one by one, each with exactly its calls.
     Strict,
     /// The expected calls were made in this order; others may come between.
     #[default]
     InOrder,
-    /// Each expected call was made, each by a call of its own.
+    /// Each expected call was made, by a different call each.
     AnyOrder,
-    /// The same as `any-order`.
+    /// Equivalent to `any-order`.
     Superset,
-    /// Each call that was made is an expected one of its own.
+    /// Each call that was made is a different expected one.
     Subset,
-    /// Both: the same calls, in any order.
+    /// `superset` and `subset` together: the same calls, in any order.
     Unordered,
     /// The share of the calls that were expected.
     Precision,
     /// The share of the expected calls that were made.
     Recall,
-    /// Both shares in one: their harmonic mean.
+    /// The harmonic mean of `precision` and `recall`.
     F1,
-    /// The same, where only calls in the expected order count.
+    /// As `f1`, but only calls in the expected order count.
     OrderedF1,
 }
 
 impl Mode {
-    /// Whether calls beside the expected ones change what it says.
+    /// Returns true if calls besides the expected ones change the result.
     fn counts_more(self) -> bool {
         !matches!(self, Mode::InOrder | Mode::AnyOrder | Mode::Superset | Mode::Recall)
     }
@@ -90,7 +90,7 @@ impl Mode {
     }
 }
 
-/// One thing that is expected.
+/// An expected item.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Item {
@@ -152,7 +152,7 @@ impl<'de> Deserialize<'de> for Item {
     }
 }
 
-/// Reads the expected calls. That there are none is no expectation: of it every session would say something else.
+/// Reads the expected calls. An empty list is refused, because it means a different thing in every mode.
 fn expected<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Item>, D::Error> {
     struct List;
     impl<'de> Visitor<'de> for List {
@@ -197,7 +197,7 @@ impl JsonSchema for Item {
 }
 
 impl Trajectory {
-    /// The expected calls one after the other, each with the way its arguments are compared.
+    /// Returns the expected calls one after the other, each with its setting for arguments.
     fn calls(&self) -> Vec<Matcher> {
         let calls = self.expected.iter().flat_map(Item::calls);
         calls.map(|matcher| matcher.clone().comparing(self.match_args.as_ref())).collect()
@@ -245,13 +245,13 @@ impl GraderSpec for Trajectory {
     }
 }
 
-/// The calls by one reading of what was not shown.
+/// The calls, under one assumption about what was not shown.
 #[derive(Clone)]
 struct Side {
-    /// For each expected call, how many that fit it are kept.
+    /// For each expected call, how many matching calls are kept.
     candidates: Vec<usize>,
     made: Vec<Made>,
-    /// The first calls that fit nothing.
+    /// The first calls that match nothing.
     extra: Vec<u64>,
 }
 
@@ -272,13 +272,13 @@ impl Side {
         }
     }
 
-    /// Whether a call can still matter. What follows from counts alone needs no calls.
+    /// Returns true if a call can still affect the result. What follows from counts alone needs no calls.
     fn keeps(&self, mode: Mode, fits: &[usize]) -> bool {
         let expected = self.candidates.len();
         match mode {
-            // One call more than expected, and it is decided.
+            // One call more than expected decides the result.
             Mode::Exact | Mode::Strict | Mode::Subset | Mode::Unordered => self.made.len() <= expected,
-            // Of calls that fit the same, more than are expected at all never help.
+            // More calls with the same matches than expected calls never help.
             Mode::AnyOrder | Mode::Superset | Mode::Precision | Mode::Recall | Mode::F1 => {
                 fits.iter().any(|fit| self.candidates.get(*fit).is_some_and(|kept| *kept < expected))
             }
@@ -299,15 +299,15 @@ impl Side {
 struct TrajectoryJudge {
     wanted: Trajectory,
     expected: Vec<Matcher>,
-    /// The calls with what they fit for sure.
+    /// The calls with what they certainly match.
     surely: Side,
-    /// The calls with what they may fit; absent while that is the same.
+    /// The calls with what they may match. Absent while that is the same.
     perhaps: Option<Side>,
-    /// The first call of which too little was shown.
+    /// The first call that was not shown completely.
     unsure: Option<String>,
-    /// Whether a call counts at all hangs on what was not shown.
+    /// Whether it depends on what was not shown if a call counts at all.
     is_count_unsure: bool,
-    /// The first calls in a few words, by their `seq`.
+    /// Short descriptions of the first calls, by their `seq`.
     labels: Vec<(u64, String)>,
     count: u64,
 }
@@ -328,7 +328,7 @@ impl Observer for TrajectoryJudge {
             fits.iter().enumerate().filter(|(_, fits)| takes(**fits)).map(|(n, _)| n).collect()
         };
         let (surely, perhaps) = (which(Judgement::is_true), which(Judgement::may_be_true));
-        // A call that was refused is none, unless it is what is expected.
+        // A refused call does not count, unless it is expected.
         if !call.carried_out().may_be_true() && perhaps.is_empty() {
             return;
         }
@@ -358,7 +358,7 @@ impl Observer for TrajectoryJudge {
 
 impl TrajectoryJudge {
     fn grade(mut self) -> Grade {
-        // Speakers take turns within their steps.
+        // Sub-agents alternate within their steps.
         for side in [Some(&mut self.surely), self.perhaps.as_mut()].into_iter().flatten() {
             side.made.sort_by_key(|call| (call.step, call.seq));
         }
@@ -472,7 +472,7 @@ impl TrajectoryJudge {
         told.join("; ")
     }
 
-    /// Where the order differs, when nothing else does.
+    /// Returns where the order differs, if nothing else does.
     fn wrong_order(&self, compared: &Compared<'_>) -> Option<String> {
         let items = self.items();
         let done = compared.in_order();

@@ -1,4 +1,5 @@
-//! A Trial as JSON, for graders that a case brings itself: expressions and scripts. It holds the whole trace.
+//! A trial as JSON, for graders that a case brings itself: expressions and scripts. It includes the whole
+//! trace.
 
 use std::collections::HashMap;
 
@@ -9,45 +10,45 @@ use crate::trace::amount::Amount;
 use crate::trace::usage::{Measure, UsageTotal};
 use crate::trace::{Body as EventBody, Event, Stop};
 
-/// The key that names the figures of `usage` and `metrics` that are lower bounds.
+/// The key that lists the figures of `usage` and `metrics` that are lower bounds.
 pub const LOWER_BOUNDS: &str = "lower_bounds";
 
-/// What was seen of a Trial so far.
+/// The events of a trial so far.
 #[derive(Default)]
 pub struct Account {
-    /// Its calls, in the order in which they were announced.
+    /// The tool calls, in the order of their announcement.
     pub calls: Vec<Value>,
-    /// What was said.
+    /// The messages.
     pub messages: Vec<Value>,
-    /// What was asked, and what was answered.
+    /// The permission requests and their answers.
     pub permissions: Vec<Value>,
-    /// By the call they are about, the requests whose call's kind is not yet known.
+    /// The requests whose call's kind is not yet known, by call.
     asked: HashMap<String, Vec<usize>>,
     requests: HashMap<String, usize>,
-    /// About how many bytes it holds.
+    /// The approximate size in bytes.
     held: usize,
-    /// Calls that the engine ended, and not the agent.
+    /// The number of calls that the engine ended instead of the agent.
     cut: u64,
 }
 
-/// An account that would hold more bytes than this holds nothing: a session without end must not fill the memory.
+/// The maximum size in bytes. A larger account is emptied: an endless session must not exhaust the memory.
 const MOST_HELD: usize = 256 << 20;
 
 impl Account {
-    /// Why it cannot be judged by, if it cannot: it would have been too large.
+    /// Returns the reason why the account cannot be used, if it became too large.
     pub fn too_large(&self) -> Option<String> {
         (self.held > MOST_HELD).then(|| format!("the trace holds more of it than {} MiB", MOST_HELD >> 20))
     }
 
-    /// Returns why its calls cannot be judged by, if so: how the agent ended some of them is unknown, and the account says
-    /// `unfinished` of each.
+    /// Returns why the calls cannot be judged, if the outcome of some is unknown: the engine ended them, and
+    /// the account lists each as `unfinished`.
     pub fn unknown_ends(&self) -> Option<String> {
         let calls = if self.cut == 1 { "call" } else { "calls" };
         let cut = self.cut;
         (cut > 0).then(|| format!("because the engine ended {cut} {calls} before the agent said how they ended"))
     }
 
-    /// Counts what it holds now. Once there is too much it lets go of everything.
+    /// Adds to the size. If the size exceeds the maximum, the account is emptied.
     fn holds(&mut self, weight: usize) {
         self.held = self.held.saturating_add(weight);
         if self.held > MOST_HELD {
@@ -55,7 +56,7 @@ impl Account {
         }
     }
 
-    /// Takes the next event.
+    /// Adds an event.
     pub fn event(&mut self, event: &Event) {
         if self.held > MOST_HELD {
             return;
@@ -71,7 +72,7 @@ impl Account {
             EventBody::PermissionRequest(request) => {
                 let number = self.permissions.len();
                 let asked = json!({"call": request.call, "request": request.request, "seq": event.seq});
-                // With room for its answer, and for the two ids by which it is found again.
+                // Includes the space for the answer, and for the two ids by which the request is found.
                 let weight = 3 * weight(&asked);
                 self.permissions.push(asked);
                 self.asked.entry(request.call.clone()).or_default().push(number);
@@ -91,7 +92,7 @@ impl Account {
         }
     }
 
-    /// Takes the next call with its result.
+    /// Adds a call with its result.
     pub fn call(&mut self, call: &Subject<'_>) {
         if self.held > MOST_HELD {
             return;
@@ -102,7 +103,7 @@ impl Account {
             "call": call.call.call, "seq": call.seq, "step": call.call.step, "kind": kind,
             "status": call.status.word(),
         });
-        // What was not shown is absent, and not an empty list.
+        // Paths that were not shown are absent instead of an empty list.
         put(&mut told, "paths", call.paths().seen().cloned());
         put(&mut told, "name", call.call.name.clone());
         put(&mut told, "title", call.call.title.clone());
@@ -116,7 +117,7 @@ impl Account {
         self.holds(weight);
     }
 
-    /// Takes the kind of a call that was asked for.
+    /// Adds the kind of a call that permission was requested for.
     pub fn asked_for(&mut self, call: &Subject<'_>) {
         let kind = call.call.kind.word();
         for number in self.asked.remove(&call.call.call).unwrap_or_default() {
@@ -127,9 +128,9 @@ impl Account {
     }
 }
 
-/// About how many bytes of memory a value takes.
+/// Returns the approximate size of a value in memory, in bytes.
 fn weight(value: &Value) -> usize {
-    /// What a value takes beside its text, and an entry of a map beside key and value.
+    /// The size of a value besides its text, and of a map entry besides key and value.
     const VALUE: usize = 32;
     const ENTRY: usize = 96;
     VALUE
@@ -141,19 +142,20 @@ fn weight(value: &Value) -> usize {
         }
 }
 
-/// Puts a value under a key, where there is one.
+/// Inserts a value under a key, if there is a value.
 fn put(map: &mut Value, key: &str, value: Option<impl Into<Value>>) {
     if let (Value::Object(map), Some(value)) = (map, value) {
         map.insert(key.to_owned(), value.into());
     }
 }
 
-/// How the session ended.
+/// Returns how the session ended.
 pub fn stop(stop: &Stop) -> Value {
     serde_json::to_value(stop).unwrap_or_default()
 }
 
-/// What was spent. A figure that was not reported is absent; one that is a lower bound is named in `lower_bounds`.
+/// Returns the usage. A figure that was not reported is absent; one that is a lower bound is listed in
+/// `lower_bounds`.
 pub fn usage(usage: &UsageTotal) -> Value {
     let mut told = json!({});
     let tokens = [
@@ -176,7 +178,7 @@ pub fn usage(usage: &UsageTotal) -> Value {
     told
 }
 
-/// What became of the workspace; nothing where nobody measured it.
+/// Returns the changes of the workspace, or null if they were not measured.
 pub fn files(evidence: &Evidence<'_>) -> Value {
     match evidence.change {
         Some(change) => json!({"created": change.created, "changed": change.changed, "deleted": change.deleted}),
@@ -184,7 +186,7 @@ pub fn files(evidence: &Evidence<'_>) -> Value {
     }
 }
 
-/// What it took.
+/// Returns the metrics of the trial.
 pub fn metrics(evidence: &Evidence<'_>) -> Value {
     serde_json::to_value(evidence.metrics).unwrap_or_default()
 }

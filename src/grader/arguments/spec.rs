@@ -1,4 +1,4 @@
-//! `match-args` as a case writes it: how it is read, written and described.
+//! `match-args` as written in a case: reading, writing and schema.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl<'de> Deserialize<'de> for How {
     }
 }
 
-/// What stands below `tools`: rules by the names of tools, or how an argument of that name is compared.
+/// The value of `tools`: rules by the names of tools, or how an argument named `tools` is compared.
 enum ToolsOrHow {
     Tools(Vec<(NameGlob, MatchArgs)>),
     How(How),

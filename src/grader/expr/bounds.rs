@@ -1,4 +1,4 @@
-//! Lower bounds in expressions: whether an expression comes to the same for every figure that is at least as large.
+//! Lower bounds in expressions: checks whether the result is the same for every value at least as large.
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue};
 use serde_json::Value;
@@ -17,7 +17,7 @@ struct Figure {
     value: String,
 }
 
-/// Whether a part of an expression can only become true, or only become false, as a figure grows.
+/// The direction in which the truth of a part can change as a figure grows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trend {
     ToTrue,
@@ -45,7 +45,8 @@ impl LowerBounds {
         Self(figures)
     }
 
-    /// Returns why an expression cannot be judged: it hangs on figures of which only a lower bound is known.
+    /// Returns why an expression cannot be evaluated: its result depends on figures of which only a lower bound
+    /// is known.
     pub fn leave_open(&self, expression: &Expression, scope: &Scope<'_>) -> Option<String> {
         let program = expression.program().expression();
         if self.0.is_empty() || !self.are_in(program) || self.truth(expression, program, scope).is_some() {
@@ -56,7 +57,8 @@ impl LowerBounds {
         Some(format!("only a lower bound is known of {}", named.join(", ")))
     }
 
-    /// Returns what a part comes to for every larger figure; `None` if that differs, or cannot be told.
+    /// Returns the result of a part if it is the same for every larger figure; `None` if it differs or is
+    /// unknown.
     fn truth(&self, whole: &Expression, part: &IdedExpr, scope: &Scope<'_>) -> Option<bool> {
         let at_bound = || whole.part_is_true(part, scope).ok();
         if !self.are_in(part) {
@@ -65,7 +67,7 @@ impl LowerBounds {
         let Expr::Call(call) = &part.expr else { return None };
         match (call.func_name.as_str(), call.args.as_slice()) {
             (name @ ("_&&_" | "_||_"), args) => {
-                // One false part decides `&&`, one true part `||`, whatever the others are.
+                // One false part decides `&&`, and one true part `||`, whatever the others are.
                 let decides = name == "_||_";
                 let parts: Vec<Option<bool>> = args.iter().map(|part| self.truth(whole, part, scope)).collect();
                 let decided = parts.contains(&Some(decides));
@@ -81,7 +83,7 @@ impl LowerBounds {
         }
     }
 
-    /// Whether the truth of a comparison goes this way only, as the figures in it grow.
+    /// Returns true if the truth of a comparison changes only in this direction as the figures in it grow.
     fn goes(&self, part: &IdedExpr, trend: Trend) -> bool {
         let Expr::Call(call) = &part.expr else { return false };
         let (less, more, trend) = match (call.func_name.as_str(), call.args.as_slice()) {
@@ -96,7 +98,7 @@ impl LowerBounds {
         }
     }
 
-    /// Whether a number can only grow with the figures in it.
+    /// Returns true if a number can only grow with the figures in it.
     fn grows(&self, part: &IdedExpr) -> bool {
         if !self.are_in(part) || self.is_one(part) {
             return true;
@@ -117,7 +119,7 @@ impl LowerBounds {
         !is_test(part) && key_of(part).is_some_and(is)
     }
 
-    /// Whether a part may read one of the figures. A test for its key does not.
+    /// Returns true if a part may read one of the figures. A test for its key does not read it.
     fn are_in(&self, part: &IdedExpr) -> bool {
         let of_variable = |name: &str| self.0.iter().any(|figure| figure.variable == name);
         if let Some((variable, _)) = key_of(part)
@@ -127,7 +129,7 @@ impl LowerBounds {
         }
         match &part.expr {
             Expr::Literal(_) => false,
-            // All of it may be read, such as by a macro.
+            // A use of the whole variable, such as in a macro, may read all of its keys.
             Expr::Ident(name) => of_variable(name),
             Expr::Select(select) => self.are_in(&select.operand),
             Expr::Call(call) => call.args.iter().chain(call.target.as_deref()).any(|part| self.are_in(part)),
@@ -145,7 +147,7 @@ fn is_test(part: &IdedExpr) -> bool {
     matches!(&part.expr, Expr::Select(select) if select.test)
 }
 
-/// The variable and the key of `usage.key` and `usage['key']`.
+/// Returns the variable and the key of `usage.key` and `usage['key']`.
 fn key_of(part: &IdedExpr) -> Option<(&str, &str)> {
     let (operand, key) = match &part.expr {
         Expr::Select(select) => (&*select.operand, select.field.as_str()),

@@ -1,4 +1,4 @@
-//! What the parts of an expression are, as far as that is known before it runs: fields that are none are told at once.
+//! Checks the types in an expression before it runs, so that unknown fields are reported at once.
 
 use std::ops::Range;
 
@@ -8,27 +8,27 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue
 use crate::expression::Wrong;
 use crate::yaml::words;
 
-/// What a value is.
+/// The type of a value, as far as known.
 #[derive(Debug, Clone, PartialEq)]
 enum Shape {
     Truth,
     Number,
     Text,
     List(Box<Shape>),
-    /// A map whose keys are known.
+    /// A map with known keys.
     Record(&'static Record),
-    /// Nothing is known of it.
+    /// Unknown.
     Any,
 }
 
-/// A map whose keys are known: what it is called, and what stands under each key.
+/// A map with known keys: its name, and the type of each value.
 #[derive(Debug, PartialEq)]
 struct Record {
     name: &'static str,
     fields: &'static [(&'static str, Field)],
 }
 
-/// What stands under a key.
+/// The type of a key's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Field {
     Number,
@@ -151,17 +151,17 @@ impl Shape {
         }
     }
 
-    /// What both of two branches are.
+    /// Returns the common type of two branches.
     fn both(self, other: Shape) -> Shape {
         if self == other { self } else { Shape::Any }
     }
 }
 
-/// What an expression is about, for one that is about nothing.
+/// The hint for an expression that uses no variable.
 const KNOWN: &str = "name something, such as size(calls) < 10, or output.contains('done'), or metrics.cost_usd <= 0.5";
 
-/// Refuses an expression that asks for a field which is none, that compares what is never the same, or that gives
-/// neither true or false nor a number.
+/// Refuses an expression that reads an unknown field, compares values that can never be equal, or gives neither
+/// a boolean nor a number.
 pub fn check(text: &str, program: &Program) -> Result<(), Wrong> {
     let mut walk = Walk { text, program, bound: Vec::new() };
     let root = program.expression();
@@ -179,7 +179,7 @@ pub fn check(text: &str, program: &Program) -> Result<(), Wrong> {
     }
 }
 
-/// Whether an expression speaks of a variable.
+/// Returns true if an expression uses a variable.
 pub fn names(program: &Program, name: &str) -> bool {
     program.references().has_variable(name)
 }
@@ -187,7 +187,7 @@ pub fn names(program: &Program, name: &str) -> bool {
 struct Walk<'a> {
     text: &'a str,
     program: &'a Program,
-    /// Variables of the macros around.
+    /// Variables of the enclosing macros.
     bound: Vec<(&'a str, Shape)>,
 }
 
@@ -240,7 +240,7 @@ impl<'a> Walk<'a> {
 
     fn call(&mut self, call: &'a CallExpr, id: u64) -> Result<Shape, Wrong> {
         let target = match &call.target {
-            // A namespace such as `optional` is no value.
+            // A namespace such as `optional` is not a value.
             Some(target) if matches!(&target.expr, Expr::Ident(name) if ["optional", "strings", "lists"].contains(&name.as_str())) => {
                 None
             }
@@ -340,7 +340,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// What a macro over a list gives: `exists`, `all`, `map`, `filter` …
+    /// Returns the type of a macro over a list: `exists`, `all`, `map`, `filter` …
     fn each(&mut self, each: &'a ComprehensionExpr) -> Result<Shape, Wrong> {
         let element = match self.shape(&each.iter_range)? {
             Shape::List(element) => *element,
@@ -355,7 +355,7 @@ impl<'a> Walk<'a> {
         let before = self.bound.len();
         self.bound.push((&each.iter_var, element));
         self.bound.extend(each.iter_var2.as_deref().map(|name| (name, Shape::Any)));
-        // What is gathered in a list is not known before the step that gathers it is.
+        // The type of the collected items is unknown before the type of the collecting step is known.
         let gathered = match begins {
             Shape::List(_) => Shape::Any,
             other => other,
@@ -394,7 +394,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What a step of `map` or `filter` puts at the end of its list.
+/// Returns what a step of `map` or `filter` appends to its list.
 fn appended(step: &IdedExpr) -> Option<&IdedExpr> {
     let Expr::Call(call) = &step.expr else { return None };
     match call.func_name.as_str() {

@@ -1,4 +1,4 @@
-//! JSON in an answer: what stands at a path, and whether it keeps to a schema.
+//! JSON in an answer: values at a path, and validation by a schema.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,35 +21,35 @@ use crate::trace::view;
 use crate::values::Pattern;
 use crate::yaml::lists::said;
 
-/// Errors of a schema that a reason shows.
+/// The maximum number of schema errors in a reason.
 const SHOWN: usize = 4;
-/// Bytes of a schema beside the case that are read.
+/// The maximum number of bytes read of a schema beside the case.
 const LARGEST: u64 = 16 << 20;
 
-/// What stands at a path of the JSON in an answer.
+/// A check of the values at a path of the JSON in an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct At {
-    /// Where, in the words of JSONPath: `$.items[0].name`, `$..id`.
+    /// The path in JSONPath: `$.items[0].name`, `$..id`.
     pub path: Query,
-    /// The value there; where several are found, the list of them.
+    /// The expected value; if several values are found, the list of them.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub equals: Option<Value>,
-    /// A value that is among those found.
+    /// A value that must be among those found.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub contains: Option<Value>,
-    /// A regular expression that matches one of the texts found.
+    /// A regular expression that must match one of the texts found.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub regex: Option<Pattern>,
-    /// How many values are found.
+    /// The expected number of values.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Whether anything is found at all.
+    /// Whether any value must be found, or none.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub exists: Option<bool>,
 }
 
-/// A path into JSON.
+/// A JSONPath expression.
 #[derive(Debug, Clone)]
 pub struct Query {
     text: String,
@@ -104,7 +104,7 @@ impl JsonSchema for Query {
     }
 }
 
-/// One check of a path, or several.
+/// One check of a path, or a list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Paths(pub Vec<At>);
@@ -153,13 +153,13 @@ impl JsonSchema for Paths {
     }
 }
 
-/// A JSON Schema: written out, or in a file beside the case.
+/// A JSON Schema, written in place or in a file beside the case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Keeps {
-    /// Written out.
+    /// A schema written in place.
     Schema(Map<String, Value>),
-    /// A file beside the case.
+    /// The path of a file beside the case.
     File(PathBuf),
 }
 
@@ -202,7 +202,7 @@ impl JsonSchema for Keeps {
     }
 }
 
-/// The JSON that an answer is, or that stands in it as its last fenced block.
+/// Returns the JSON that an answer is, or that its last fenced block contains.
 pub fn in_answer(output: &str) -> Result<Value, String> {
     let whole = serde_json::from_str(output.trim());
     let error = match whole {
@@ -219,7 +219,7 @@ pub fn in_answer(output: &str) -> Result<Value, String> {
 }
 
 impl At {
-    /// Why it means nothing.
+    /// Returns why the check is meaningless.
     pub fn refusal(&self) -> Option<String> {
         let path = &self.path.text;
         let nothing_else =
@@ -233,7 +233,7 @@ impl At {
         empty.then(|| format!("checks nothing: the `regex` at `{path}` is empty"))
     }
 
-    /// Judges what stands there.
+    /// Checks the values at the path.
     pub fn check(&self, checks: &mut Checks, json: &Value, said_at: Option<u64>) {
         let found: Vec<&Value> = self.path.path.query(json).all();
         let path = &self.path.text;
@@ -290,7 +290,7 @@ fn compile(schema: &Value) -> Result<Validator, String> {
 }
 
 impl Keeps {
-    /// Why it means nothing.
+    /// Returns why the schema is meaningless.
     pub fn refusal(&self) -> Option<String> {
         match self {
             Keeps::Schema(schema) if schema.is_empty() => Some("checks nothing: `json-schema` is empty".to_owned()),
@@ -302,7 +302,7 @@ impl Keeps {
         }
     }
 
-    /// The file beside the case that holds it.
+    /// Returns the schema file beside the case.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Keeps::File(file) => Some(file),
@@ -310,14 +310,14 @@ impl Keeps {
         }
     }
 
-    /// Makes the file count from a folder.
+    /// Makes the path of the file relative to a folder.
     pub fn count_from(&mut self, folder: &Path) {
         if let Keeps::File(file) = self {
             *file = folder.join(&*file);
         }
     }
 
-    /// Judges the JSON of an answer.
+    /// Validates the JSON of an answer.
     pub fn check(&self, checks: &mut Checks, json: &Value, folder: &Path, said_at: Option<u64>) {
         let (name, schema) = match self {
             Keeps::Schema(schema) => ("the schema".to_owned(), Ok(Value::Object(schema.clone()))),

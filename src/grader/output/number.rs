@@ -1,4 +1,4 @@
-//! A number in an answer, within a tolerance.
+//! Checks a number in an answer, with a tolerance.
 
 use std::fmt;
 
@@ -14,52 +14,52 @@ use crate::grader::checks::Checks;
 use crate::grader::text;
 use crate::yaml::lists::said;
 
-/// Numbers of an answer that are looked at, at most.
+/// The maximum number of numbers in an answer that are checked.
 const MOST: usize = 100_000;
 
-/// A number that the answer has to hold.
+/// A number that the answer must contain.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(transform = or_a_number)]
 pub struct Number {
-    /// It is this one.
+    /// The expected number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub equals: Option<Written>,
-    /// It is at least this one.
+    /// The minimum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<Written>,
-    /// It is at most this one.
+    /// The maximum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<Written>,
-    /// How far from `equals` it may be.
+    /// The allowed absolute difference from `equals`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<Written>,
-    /// How far from `equals` it may be, as a share of that.
+    /// The allowed difference from `equals`, as a share of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relative: Option<Written>,
-    /// Which of the numbers in the answer is meant.
+    /// Which number of the answer is checked.
     pub which: Which,
 }
 
-/// Which of the numbers in an answer is meant.
+/// Which number of an answer is checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Which {
-    /// The last one.
+    /// The last number.
     #[default]
     Last,
-    /// The first one.
+    /// The first number.
     First,
-    /// Any of them.
+    /// Any of the numbers.
     Any,
-    /// The answer is a number and nothing else.
+    /// The answer must be a number and nothing else.
     Only,
 }
 
-/// What people write for a number: that, or a map.
+/// Makes the schema accept a number instead of the map.
 fn or_a_number(schema: &mut Schema) {
     let mut map = std::mem::take(schema);
     let object = map.ensure_object();
-    // Each key may be left out, and no other is known.
+    // All keys are optional, and no other key is known.
     object.remove("required");
     object.insert("additionalProperties".to_owned(), false.into());
     *schema = json_schema!({"anyOf": [{"type": "number"}, {"type": "string", "pattern": spec::PATTERN}, map]});
@@ -133,7 +133,7 @@ impl Number {
         Self { equals: Some(number), ..Self::default() }
     }
 
-    /// Why it means nothing.
+    /// Returns why the check is meaningless.
     pub fn refusal(&self) -> Option<String> {
         let Self { equals, min, max, tolerance, relative, which: _ } = self;
         if equals.is_none() && min.is_none() && max.is_none() {
@@ -149,7 +149,7 @@ impl Number {
         }
     }
 
-    /// Judges the answer.
+    /// Checks the answer.
     pub fn check(&self, checks: &mut Checks, output: &str, shown: &str, said_at: Option<u64>) {
         let mut found = match self.which {
             Which::Only => written_numbers::only(output).into_iter().collect(),

@@ -1,4 +1,4 @@
-//! How near an answer is to a text.
+//! Measures the similarity of an answer to a text.
 
 use std::collections::HashMap;
 
@@ -11,31 +11,31 @@ use crate::judgement::tolerance;
 use crate::values::Fraction;
 use crate::yaml::lists::OneOrList;
 
-/// Characters of a text that are compared, at most: the work grows with the square.
+/// The maximum number of characters that are compared: the cost grows with the square.
 const LONGEST: usize = 20_000;
 
-/// A text that the answer has to be near to.
+/// A text that the answer must be similar to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Similarity {
-    /// The text, or one of these: the nearest one counts.
+    /// The text, or a list of which the most similar text counts.
     pub to: OneOrList<String>,
-    /// How near it has to be, from 0 to 1.
+    /// The minimum similarity, from 0 to 1.
     #[serde(default = "four_fifths")]
     pub min: Fraction,
-    /// How nearness is measured.
+    /// The measure of similarity.
     #[serde(default)]
     pub by: Measure,
 }
 
-/// How nearness is measured.
+/// The measure of similarity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// One less the share of characters that have to be changed (Levenshtein).
+    /// 1 minus the share of characters that must be changed (Levenshtein).
     #[default]
     Edits,
-    /// The share of words that both have, in any order (their F1).
+    /// The share of common words, in any order (F1).
     Words,
 }
 
@@ -44,7 +44,7 @@ fn four_fifths() -> Fraction {
 }
 
 impl Similarity {
-    /// Why it means nothing.
+    /// Returns why the check is meaningless.
     pub fn refusal(&self) -> Option<String> {
         if self.to.iter().any(|text| text.trim().is_empty()) {
             Some("checks nothing: `similarity` to an empty text".to_owned())
@@ -55,7 +55,7 @@ impl Similarity {
         }
     }
 
-    /// Judges the answer.
+    /// Checks the answer.
     pub fn check(&self, checks: &mut Checks, output: &str, ignore_case: bool, said_at: Option<u64>) {
         let folded = |text: &str| if ignore_case { text.trim().to_lowercase() } else { text.trim().to_owned() };
         let output = folded(output);
@@ -91,7 +91,7 @@ impl Similarity {
     }
 }
 
-/// Twice the words that both have, over all words of both.
+/// Returns twice the number of common words, divided by the number of words in both.
 fn by_words(one: &str, other: &str) -> f64 {
     let words = |text: &str| -> Vec<String> {
         let parts = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());

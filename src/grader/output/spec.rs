@@ -1,4 +1,4 @@
-//! A number as a person writes it in YAML: kept exactly, also where it has more digits than a float.
+//! A number as written in YAML, kept exactly even if it has more digits than a float.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::decimal::Decimal;
 
-/// A number in a text, as a regular expression.
+/// A regular expression for a number in a text.
 pub const PATTERN: &str = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$";
 
-/// A number: written as one, or as a text where it has more digits than YAML reads.
+/// A number, or a text with a number if it has more digits than YAML reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written(pub Decimal);
 
@@ -23,7 +23,7 @@ impl Default for Written {
 }
 
 impl Written {
-    /// Reads a number by what it is shown as.
+    /// Parses a number from its text.
     pub fn read<E: Error>(number: impl fmt::Display) -> Result<Self, E> {
         let shown = number.to_string();
         Decimal::parse(&shown).map(Self).ok_or_else(|| E::custom(format_args!("`{shown}` is no number")))

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::decimal::Decimal;
 
-/// Returns the number that a text is, if it is a number and nothing else.
+/// Returns the number if the text is a number and nothing else.
 pub fn only(text: &str) -> Option<Decimal> {
     let text = plain(text);
     let text = text.trim().trim_end_matches('.');
@@ -14,8 +14,9 @@ pub fn only(text: &str) -> Option<Decimal> {
     }
 }
 
-/// Returns the numbers in a text: digits with a sign, a point, an exponent and separators between thousands. Versions, dates,
-/// powers and other words with digits in them are no numbers, nor is what may be one of two numbers, such as `0,5`.
+/// Returns the numbers in a text: digits with a sign, a point, an exponent and separators between thousands.
+/// Versions, dates, powers and other words that contain digits are not numbers, and neither is text that could
+/// be one number or two, such as `0,5`.
 pub fn all(text: &str) -> Vec<Decimal> {
     let text = plain(text);
     let (mut found, mut at) = (Vec::new(), 0);
@@ -33,14 +34,14 @@ pub fn all(text: &str) -> Vec<Decimal> {
     found
 }
 
-/// What begins at a place of a text.
+/// What begins at a position of a text.
 enum Piece {
     Number(Decimal),
-    /// Digits that are no number.
+    /// Digits that are not a number.
     Other,
 }
 
-/// The same text in which signs, digits and separators of other scripts are the usual ones.
+/// Replaces signs, digits and separators of other scripts by ASCII.
 fn plain(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -50,22 +51,22 @@ fn plain(text: &str) -> Cow<'_, str> {
 
 fn plain_char(c: char) -> char {
     match c {
-        // Minus signs, and the dashes and hyphens that stand for one.
+        // Minus signs, and dashes and hyphens used as minus signs.
         '\u{2212}' | '\u{2010}' | '\u{2011}' | '\u{2013}' | '\u{fe63}' | '\u{ff0d}' => '-',
         '\u{ff0b}' => '+',
         // Fullwidth forms.
         '\u{ff10}'..='\u{ff19}' => char::from(b'0' + (u32::from(c) - 0xff10) as u8),
         '\u{ff0e}' => '.',
         '\u{ff0c}' => ',',
-        // Spaces that do not break stand between thousands.
+        // Non-breaking spaces between thousands.
         '\u{a0}' | '\u{202f}' | '\u{2009}' | '\u{2007}' => NARROW,
-        // Quotes that stand between thousands.
+        // Quotes between thousands.
         '\u{2019}' => '\'',
         c => c,
     }
 }
 
-/// A space that does not break.
+/// The placeholder for a non-breaking space.
 const NARROW: char = '\u{1f}';
 
 fn piece_at(text: &str, start: usize) -> Option<(Piece, usize)> {
@@ -73,7 +74,7 @@ fn piece_at(text: &str, start: usize) -> Option<(Piece, usize)> {
     let is = |at: usize, wanted: &[u8]| bytes.get(at).is_some_and(|byte| wanted.contains(byte));
     let digits = |from: usize| bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit()).count();
     let before = text.get(..start).and_then(|before| before.chars().next_back()).unwrap_or(' ');
-    // The 8 of `utf8` and the 3 of `v1.2.3` are no numbers of their own.
+    // The 8 of `utf8` and the 3 of `v1.2.3` are not numbers of their own.
     if before.is_alphanumeric() || "_.^".contains(before) {
         return None;
     }
@@ -100,18 +101,19 @@ fn piece_at(text: &str, start: usize) -> Option<(Piece, usize)> {
     let written: String = bytes.get(start..at)?.iter().filter(kept).map(|byte| char::from(*byte)).collect();
     match Decimal::parse(&written) {
         Some(number) => Some((Piece::Number(number), at)),
-        // Its exponent is beyond every number.
+        // The exponent is out of range.
         None => Some((Piece::Other, at)),
     }
 }
 
-/// The end of groups of three digits with one kind of separator between them, if all that follows is such groups.
+/// Returns the end of groups of three digits with one kind of separator, if all groups that follow have three
+/// digits.
 fn groups(text: &str, start: usize, whole: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let digits = |from: usize| bytes.iter().skip(from).take_while(|byte| byte.is_ascii_digit()).count();
     let mut at = start + whole;
     let separator = *bytes.get(at).filter(|byte| b",'_\x1f".contains(byte))?;
-    // A number with separators does not begin with a zero, nor behind a digit and a separator.
+    // A number with separators does not begin with a zero, or after a digit and a separator.
     let behind = start.checked_sub(2).and_then(|at| bytes.get(at..start));
     let goes_on = behind.is_some_and(|it| it[0].is_ascii_digit() && it[1] == separator);
     if !(1..=3).contains(&whole) || bytes.get(start) == Some(&b'0') || goes_on {
@@ -126,7 +128,7 @@ fn groups(text: &str, start: usize, whole: usize) -> Option<usize> {
     (at > start + whole).then_some(at)
 }
 
-/// Where digits end that look like a number from `start` to `end` and are none.
+/// Returns the end of digits that look like a number from `start` to `end` but are not one.
 fn not_a_number(text: &str, start: usize, end: usize, grouped: bool) -> Option<usize> {
     let rest = text.get(end..).unwrap_or_default();
     let digit = |text: &str| text.bytes().next().is_some_and(|byte| byte.is_ascii_digit());
@@ -165,7 +167,7 @@ fn not_a_number(text: &str, start: usize, end: usize, grouped: bool) -> Option<u
     if number.contains('.') && !grouped && rest.strip_prefix(',').is_some_and(digit) && !rest.starts_with(", ") {
         return Some(word_end(".,"));
     }
-    // 0,5 is a half to some, and two numbers to others.
+    // `0,5` is one half to some readers, and two numbers to others.
     if number == "0" && rest.strip_prefix(',').is_some_and(digit) {
         return Some(word_end(",."));
     }

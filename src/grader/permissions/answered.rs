@@ -1,4 +1,4 @@
-//! Which requests for permission are meant: by the call that was asked for, and by how it was answered.
+//! Matchers for permission requests: by the call, and by the answer.
 
 use std::fmt;
 
@@ -21,16 +21,16 @@ use crate::yaml::lists::OneOrList;
 const OUTCOMES: [PermissionOutcome; 3] =
     [PermissionOutcome::Allowed, PermissionOutcome::Rejected, PermissionOutcome::Cancelled];
 
-/// Which requests are meant: the keys of a matcher are about the call, the others about the answer.
+/// Selects requests: the keys of a call matcher apply to the call, the others to the answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RequestMatcher {
-    /// Which calls.
+    /// The call.
     pub call: Matcher,
-    /// How they were answered.
+    /// The answer.
     pub answer: Answered,
 }
 
-/// How a request was answered. A key about an answer that never came does not fit.
+/// The answer to a request. A key about the answer does not match if there was no answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answered {
     outcome: Option<OneOrList<PermissionOutcome>>,
@@ -40,10 +40,10 @@ pub struct Answered {
     rule: Option<NameGlob>,
 }
 
-/// What is kept of an answer.
+/// An answer, reduced to what matchers use.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// What was decided.
+    /// The decision.
     pub outcome: PermissionOutcome,
     /// `seq` of the answer.
     pub seq: u64,
@@ -55,7 +55,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// An answer, with the options that were offered.
+    /// Makes a reply from an answer and the offered options.
     pub fn of(response: &PermissionResponse, offered: &[PermissionOption], seq: u64) -> Self {
         let chosen = offered.iter().find(|offer| Some(&offer.option) == response.option.as_ref());
         let answer = match (response.outcome, chosen.map(|offer| offer.kind.as_str())) {
@@ -78,7 +78,8 @@ impl Reply {
 }
 
 impl RequestMatcher {
-    /// Whether a request fits. The call is absent where the agent never described one: then nothing of it was shown.
+    /// Returns whether a request matches. The call is absent if the agent never described it; nothing of it was
+    /// shown then.
     pub fn fits(&self, call: Option<&Subject<'_>>, reply: Option<&Reply>) -> Judgement {
         Judgement::from(self.answer.fits(reply)).and(|| match call {
             _ if self.call == Matcher::default() => Judgement::True,
@@ -87,7 +88,8 @@ impl RequestMatcher {
         })
     }
 
-    /// Why it means nothing, or can never fit a request with this outcome. The text goes on from its place.
+    /// Returns why the matcher is meaningless, or can never match a request with this outcome. The text
+    /// continues after its place.
     pub fn refusal(&self, outcome: Option<PermissionOutcome>) -> Option<String> {
         let says_answer = self.answer != Answered::default();
         if let Some(refusal) = self.call.refusal().filter(|_| !says_answer || self.call != Matcher::default()) {
@@ -111,7 +113,7 @@ impl Answered {
         let Self { outcome, answer, option, policy, rule } = self;
         let Some(reply) = reply else { return *self == Self::default() };
         let named = |glob: &Option<NameGlob>, name: &Option<String>| {
-            // A rule without a name of its own is called `rules[0]`, which as a glob would be a set of letters.
+            // A rule without a name is called `rules[0]`, which would be a set of letters in a glob.
             let is =
                 |glob: &NameGlob| name.as_deref().is_some_and(|name| glob.is_match(name) || glob.to_string() == name);
             glob.as_ref().is_none_or(is)
@@ -123,7 +125,7 @@ impl Answered {
             && named(rule, &reply.rule)
     }
 
-    /// Whether an answer with this outcome can fit.
+    /// Returns true if an answer with this outcome can match.
     fn can_be(&self, outcome: PermissionOutcome) -> bool {
         let of = |answer: Answer| match answer {
             Answer::AllowOnce | Answer::AllowAlways => PermissionOutcome::Allowed,
@@ -220,7 +222,7 @@ impl fmt::Display for RequestMatcher {
     }
 }
 
-/// The word for a value that has one in files.
+/// Returns the name of a value in files.
 fn word_of(value: &impl Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Which events a rule means: calls by what they are, and everything else by its type, text and answer.
+//! Matchers for events: calls by their facts, other events by type, text and answer.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,25 +17,25 @@ use crate::trace::{Body, PermissionOutcome, Role};
 use crate::values::Pattern;
 use crate::yaml::lists::OneOrList;
 
-/// Which events are meant. Every key that is said has to fit.
+/// The events to select. Every key that is set must match.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EventMatcher {
-    /// What only events have.
+    /// The keys for events that are no calls.
     pub own: EventKeys,
-    /// What calls have, and events about a call with them.
+    /// The keys for calls, and for events about a call.
     pub call: Matcher,
 }
 
-/// The keys of events that a matcher of calls has not.
+/// The keys of events that a call matcher does not have.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EventKeys {
-    /// Its type.
+    /// The type of the event.
     pub event: Option<EventType>,
-    /// A regular expression over its text.
+    /// A regular expression for the text.
     pub text: Option<Pattern>,
-    /// How a permission request was answered.
+    /// The outcome of a permission request.
     pub outcome: Option<OneOrList<PermissionOutcome>>,
-    /// Who speaks in a message.
+    /// The sender of a message.
     pub role: Option<Role>,
 }
 
@@ -43,25 +43,25 @@ pub struct EventKeys {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventType {
-    /// Something said.
+    /// A message.
     Message,
-    /// Reasoning that was shown.
+    /// A thought.
     Thought,
     /// A plan.
     Plan,
     /// A tool call.
     ToolCall,
-    /// A question whether it may.
+    /// A permission request.
     PermissionRequest,
-    /// The answer to it.
+    /// The answer to a permission request.
     PermissionResponse,
-    /// How a call ended.
+    /// The result of a tool call.
     ToolResult,
-    /// What was spent.
+    /// A usage report.
     Usage,
-    /// What the engine saw.
+    /// A notice of the engine.
     Notice,
-    /// The end.
+    /// The end of the session.
     Stop,
 }
 
@@ -81,7 +81,7 @@ impl EventType {
         }
     }
 
-    /// The type of an event.
+    /// Returns the type of an event.
     pub fn of(body: &Body) -> Self {
         match body {
             Body::Message(_) => EventType::Message,
@@ -98,28 +98,28 @@ impl EventType {
     }
 }
 
-/// An event as rules see it.
+/// An event for rules.
 pub struct Seen<'a> {
-    /// Its type.
+    /// The type.
     pub event: EventType,
     /// Its `seq`.
     pub seq: u64,
-    /// When it happened.
+    /// The time.
     pub at_ms: u64,
-    /// The sub-agent whose it is.
+    /// The call that started the sub-agent of the event.
     pub parent: Option<&'a str>,
-    /// The call it is, or is about.
+    /// The call of the event, or the call that it is about.
     pub call: Option<&'a Subject<'a>>,
-    /// What it says.
+    /// The text.
     pub text: Option<Cow<'a, str>>,
-    /// How a request was answered.
+    /// The outcome of a permission request.
     pub outcome: Option<PermissionOutcome>,
-    /// Who speaks.
+    /// The sender of a message.
     pub role: Option<Role>,
 }
 
 impl Seen<'_> {
-    /// The event in a few words.
+    /// Returns a short description of the event.
     pub fn label(&self) -> String {
         let outcome = self.outcome.map(|outcome| format!(" ({})", outcome_word(outcome))).unwrap_or_default();
         match (self.event, self.call) {
@@ -133,7 +133,7 @@ impl Seen<'_> {
     }
 }
 
-/// What an event that is no call says.
+/// Returns the text of an event that is no call.
 pub fn text_of(body: &Body) -> Option<Cow<'_, str>> {
     match body {
         Body::Message(message) => Some(Cow::Borrowed(&message.text)),
@@ -153,7 +153,7 @@ pub fn text_of(body: &Body) -> Option<Cow<'_, str>> {
 }
 
 impl EventMatcher {
-    /// Whether an event fits that is wanted: a call has to be carried out, unless a status is named.
+    /// Returns whether an event matches. A call must have been executed, unless a status is set.
     pub fn finds(&self, seen: &Seen<'_>) -> Judgement {
         let about_a_call = matches!(seen.event, EventType::ToolCall | EventType::ToolResult);
         let counts = match seen.call {
@@ -163,8 +163,8 @@ impl EventMatcher {
         counts.and(|| self.fits(seen))
     }
 
-    /// Whether an event fits, a call however it ended where no status is named. Of a request about a call that the
-    /// agent never described nothing of the call is known.
+    /// Returns whether an event matches; without a `status` key, a call with any outcome. If the agent never
+    /// described the call of a request, nothing of it is known.
     pub fn fits(&self, seen: &Seen<'_>) -> Judgement {
         let EventKeys { text, outcome, role, .. } = &self.own;
         let fits_itself = self.takes(seen)
@@ -181,7 +181,7 @@ impl EventMatcher {
         })
     }
 
-    /// Whether an event is of a type that is meant.
+    /// Returns true if the event's type is selected.
     fn takes(&self, seen: &Seen<'_>) -> bool {
         let EventKeys { event, text, outcome, role } = &self.own;
         match event {
@@ -210,7 +210,7 @@ impl EventMatcher {
         }
     }
 
-    /// Whether no key asks for something that only calls have.
+    /// Returns true if no key is about calls only.
     fn is_of_no_call(&self) -> bool {
         let Matcher { kind, name, path, input, command, args, status, .. } = &self.call;
         kind.is_none()
@@ -230,13 +230,13 @@ impl EventMatcher {
         })
     }
 
-    /// Whether it means requests for permission, or answers to them.
+    /// Returns true if the matcher selects permission requests, or answers to them.
     pub fn is_about_permissions(&self) -> bool {
         let asks = matches!(self.own.event, Some(EventType::PermissionRequest | EventType::PermissionResponse));
         asks || self.own.outcome.is_some()
     }
 
-    /// Why it means nothing.
+    /// Returns why the matcher is meaningless.
     pub fn refusal(&self) -> Option<String> {
         let EventKeys { event, text, outcome, role } = &self.own;
         if text.as_ref().is_some_and(|pattern| pattern.0.as_str().is_empty()) {

@@ -1,56 +1,56 @@
-//! What is kept of the events that a matcher found: where they stand, and no more of them than a rule can need.
+//! The events that a matcher found: their positions, and no more events than a rule can need.
 
-/// Events that are kept from each end where a rule needs only the ends.
+/// The number of events kept from each end if a rule needs only the ends.
 const KEPT: usize = 40;
 
-/// Where an event stands.
+/// The position of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Twice the number of its step, and two more: what stands between two steps has the odd number between theirs.
+    /// Twice the number of its step, plus two. Events between two steps have the odd number between theirs.
     pub rank: u64,
-    /// Events between the same steps have an order, calls of one step have none.
+    /// The order of events between the same steps; calls of one step have none.
     pub order: u64,
 }
 
 impl Place {
-    /// The place of a call, and of what is about it.
+    /// Returns the position of a call, and of events about it.
     pub fn in_step(step: u64) -> Self {
         Self { rank: step.saturating_add(1).saturating_mul(2), order: 0 }
     }
 
-    /// The place of what stands after so many steps.
+    /// Returns the position of an event after a number of steps.
     pub fn after_steps(steps: u64, seq: u64) -> Self {
         Self { rank: steps.saturating_mul(2).saturating_add(1), order: seq }
     }
 
-    /// How many steps lie from here to there.
+    /// Returns the number of steps between two positions.
     pub fn steps_to(self, other: Place) -> u64 {
         (other.rank / 2).saturating_sub(self.rank / 2)
     }
 }
 
-/// An event that was found.
+/// A found event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hit {
-    /// Where it stands.
+    /// The position.
     pub place: Place,
     /// Its `seq`.
     pub seq: u64,
-    /// When it happened.
+    /// The time.
     pub at_ms: u64,
 }
 
-/// The events that a matcher found, and those that it may have found: too little of them was shown.
+/// The events that a matcher found, and those that may match but were not shown completely.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// The events that fit.
+    /// The events that match.
     pub surely: Hits,
-    /// The events that may fit.
+    /// The events that may match.
     pub perhaps: Hits,
 }
 
 impl Found {
-    /// For a rule that needs the ends only, or looks at each.
+    /// Makes empty findings, for a rule that needs all events or only the ends.
     pub fn new(looks_at_each: bool) -> Self {
         let hits = || if looks_at_each { Hits::all() } else { Hits::ends() };
         Self { surely: hits(), perhaps: hits() }
@@ -60,33 +60,33 @@ impl Found {
 /// Events in order, as many as a rule needs.
 #[derive(Debug, Clone)]
 pub struct Hits {
-    /// How many there were.
+    /// The number of events.
     pub count: u64,
     first: Vec<Hit>,
     last: Vec<Hit>,
-    /// All of them, where a rule looks at each.
+    /// All events, if a rule needs each.
     all: Option<Vec<Hit>>,
 }
 
 impl Hits {
-    /// For a rule that needs the ends only.
+    /// Makes hits for a rule that needs only the ends.
     pub fn ends() -> Self {
         Self { count: 0, first: Vec::new(), last: Vec::new(), all: None }
     }
 
-    /// For a rule that looks at each.
+    /// Makes hits for a rule that needs each event.
     pub fn all() -> Self {
         Self { all: Some(Vec::new()), ..Self::ends() }
     }
 
-    /// Takes one more.
+    /// Adds an event.
     pub fn add(&mut self, hit: Hit) {
         self.count += 1;
         if let Some(all) = &mut self.all {
             all.push(hit);
             return;
         }
-        // They come almost in order: speakers take turns within their steps.
+        // Events arrive almost in order: sub-agents alternate within their steps.
         if self.first.len() < KEPT || self.first.last().is_some_and(|last| hit < *last) {
             let at = self.first.partition_point(|known| *known <= hit);
             self.first.insert(at, hit);
@@ -101,7 +101,7 @@ impl Hits {
         }
     }
 
-    /// Those that are kept, in order: from the beginning and from the end, each once.
+    /// Returns the kept events in order: from the beginning and from the end, each once.
     pub fn sorted(&self) -> Vec<Hit> {
         let mut hits = match &self.all {
             Some(all) => all.clone(),

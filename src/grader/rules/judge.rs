@@ -1,45 +1,46 @@
-//! Whether a rule holds, given where the events that its matchers found stand. Pure.
+//! Decides whether a rule holds, given the positions of the events that its matchers found. Pure.
 //!
-//! An event of which too little was shown may be one that a matcher means, or not. Each choice is a world; a rule holds
-//! if it holds in every world, and is broken if it is broken in every world. Where the choices of several matchers
-//! hang together, worlds are looked at that cannot be: then a rule may stay unknown, and is never judged wrongly.
+//! An event that was not shown completely may match, or not. Each choice is a world; a rule holds if it holds
+//! in every world, and is broken if it is broken in every world. If the choices of several matchers depend on
+//! each other, some of the examined worlds are impossible: a rule may stay unknown then, but is never judged
+//! wrongly.
 
 use std::collections::BTreeSet;
 
 use super::hits::{Found, Hit};
 use super::spec::{Bounds, Rule, Vacuous};
 
-/// What is known of one rule.
+/// The finding about one rule.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
-    /// It holds; these events show it.
+    /// The rule holds; these events show it.
     Holds(Vec<u64>),
-    /// These events break it, or nothing does that could be pointed at.
+    /// The rule is broken by these events; empty if no event can be named.
     Broken(Vec<u64>),
-    /// Its premise never occurred.
+    /// The premise never occurred.
     Vacuous,
-    /// Something is not known: what.
+    /// Something is unknown, with its description.
     Unknown(&'static str),
 }
 
-/// Why a rule is unknown for which too little was shown.
+/// The reason for an unknown rule if events were not shown completely.
 pub const NOT_SHOWN: &str = "the agent did not show what decides";
 
-/// What rules need to know beside the events that were found.
+/// What rules need to know besides the found events.
 pub struct Session<'a> {
     /// The ranks of the steps that have calls.
     pub steps: &'a BTreeSet<u64>,
-    /// Whether seconds can be told.
+    /// Whether the trace has times.
     pub is_timed: bool,
 }
 
-/// What a matcher found, in order.
+/// The findings of a matcher, in order.
 struct List {
-    /// The events that fit.
+    /// The events that match.
     surely: Vec<Hit>,
-    /// The events that fit or may fit.
+    /// The events that match or may match.
     possibly: Vec<Hit>,
-    /// How many fit, and how many fit or may.
+    /// The number of events that match, and the number of those that match or may match.
     counts: (u64, u64),
 }
 
@@ -53,26 +54,26 @@ impl List {
     }
 }
 
-/// Which findings some world has.
+/// The findings that occur in some world.
 #[derive(Debug, Default, PartialEq)]
 pub struct Worlds {
-    /// The events that show it, where some world holds.
+    /// The events that show that the rule holds, if it holds in some world.
     holds: Option<Vec<u64>>,
-    /// The events that break it, where some world is broken.
+    /// The events that break the rule, if it is broken in some world.
     broken: Option<Vec<u64>>,
-    /// In some world the premise does not occur.
+    /// Whether the premise does not occur in some world.
     vacuous: bool,
-    /// Seconds would decide, and there are none.
+    /// Whether times would decide, but are missing.
     untimed: bool,
 }
 
 impl Worlds {
-    /// Whether the premise occurs in no world.
+    /// Returns true if the premise occurs in no world.
     pub fn is_vacuous(&self) -> bool {
         self.vacuous && self.holds.is_none() && self.broken.is_none()
     }
 
-    /// The finding that all worlds share, where a rule with no premise is what its body says.
+    /// Returns the finding that all worlds share; `vacuous` is the setting of the rule for a missing premise.
     pub fn agree(self, vacuous: Option<Vacuous>) -> Finding {
         let Self { holds, broken, vacuous: is_vacuous, untimed } = self;
         let as_held = is_vacuous && vacuous == Some(Vacuous::Pass);
@@ -92,7 +93,7 @@ impl Worlds {
     }
 }
 
-/// Judges a rule. What was found is that of its matchers, in the order of [`Rule::matchers`].
+/// Judges a rule. The findings are those of its matchers, in the order of [`Rule::matchers`].
 pub fn judge(rule: &Rule, found: &[Found], session: &Session<'_>) -> Worlds {
     let none = List { surely: Vec::new(), possibly: Vec::new(), counts: (0, 0) };
     let lists: Vec<List> = found.iter().map(List::of).collect();
@@ -127,7 +128,7 @@ pub fn judge(rule: &Rule, found: &[Found], session: &Session<'_>) -> Worlds {
                 let Some(first) = after.first() else { return Vec::new() };
                 never.iter().filter(|hit| hit.place > first.place).map(|hit| hit.seq).collect()
             };
-            // More events only ever break more.
+            // Further events can only break the rule.
             let surely = breaks(&after.surely, &never.surely);
             let holds = surely.is_empty().then(|| after.surely.first().into_iter().map(|hit| hit.seq).collect());
             let broken = if surely.is_empty() { breaks(&after.possibly, &never.possibly) } else { surely };
@@ -151,14 +152,14 @@ fn some(events: Vec<u64>) -> Option<Vec<u64>> {
     (!events.is_empty()).then_some(events)
 }
 
-/// A rule about each event of a premise: vacuous without any, broken by those that no event of what is wanted meets.
-/// Each event more of what is wanted only ever meets more.
+/// Judges a rule about each event of a premise: vacuous without any, broken by premise events that no wanted
+/// event satisfies. A further wanted event can only satisfy more.
 fn premised(premise: &List, wanted: &List, meets: impl Fn(&Hit, &[Hit]) -> bool) -> Worlds {
     let lack = |premise: &[Hit], wanted: &[Hit]| -> Vec<u64> {
         premise.iter().filter(|hit| !meets(hit, wanted)).map(|hit| hit.seq).collect()
     };
     let shown = || wanted.surely.first().or(wanted.possibly.first()).into_iter().map(|hit| hit.seq).collect();
-    // What is broken for sure is what is told; else what may be.
+    // Certain violations are reported; else possible ones.
     let surely = lack(&premise.surely, &wanted.possibly);
     let may_hold = match premise.surely.is_empty() {
         true => premise.possibly.iter().any(|hit| meets(hit, &wanted.possibly)),
@@ -175,7 +176,7 @@ fn counted(wanted: &Bounds, done: &List, tried: &List) -> Worlds {
     let may_hold = done_at_most >= min && least <= max;
     let may_break = done_at_least < min || most > max;
     let broken = if most > max && (least > max || done_at_least >= min) {
-        // Of many only the ends are kept; the last ones are too many in any case.
+        // If there are many events, only the ends are kept; the last ones are above the maximum in any case.
         let hits = if least > max { &tried.surely } else { &tried.possibly };
         let count = if least > max { least } else { most };
         let over = usize::try_from(count - max).unwrap_or(usize::MAX).min(hits.len());
@@ -186,19 +187,19 @@ fn counted(wanted: &Bounds, done: &List, tried: &List) -> Worlds {
     Worlds { holds: may_hold.then(|| seqs(&done.surely)), broken: may_break.then_some(broken), ..Worlds::default() }
 }
 
-/// How near something has to be.
+/// How near an event must be.
 #[derive(Debug, Clone, Copy)]
 pub enum Near {
-    /// So many steps.
+    /// This number of steps.
     Steps(u64),
-    /// So many milliseconds.
+    /// This number of milliseconds.
     Milliseconds(f64),
 }
 
 fn within(near: Near, after: &List, then: &List, is_timed: bool) -> Worlds {
     let (surely, possibly) = (Later::of(&then.surely), Later::of(&then.possibly));
     let meets = |hit: &Hit, wanted: &[Hit]| {
-        // Lists of one length are the same: one holds the other.
+        // If the lists have the same length, they are equal: one contains the other.
         let later = if wanted.len() == then.surely.len() { &surely } else { &possibly };
         let at = wanted.partition_point(|then| then.place <= hit.place);
         match (near, wanted.get(at), later.0.get(at)) {
@@ -210,12 +211,12 @@ fn within(near: Near, after: &List, then: &List, is_timed: bool) -> Worlds {
     };
     let worlds = premised(after, then, meets);
     let seconds = matches!(near, Near::Milliseconds(_)) && !is_timed;
-    // What is followed by nothing at all is broken, whatever the seconds are.
+    // An event that nothing follows breaks the rule, whatever the times are.
     let untimed = seconds && worlds.holds.is_some();
     Worlds { untimed, ..worlds }
 }
 
-/// For each event of a list, the earliest time of what stands there or later.
+/// For each event of a list, the earliest time of the events from there on.
 struct Later(Vec<u64>);
 
 impl Later {
@@ -228,7 +229,7 @@ impl Later {
     }
 }
 
-/// The last of some events that stands before a place.
+/// Returns the last event before a position.
 fn last_before<'a>(hits: &'a [Hit], end: &Hit) -> Option<&'a Hit> {
     hits.get(..hits.partition_point(|hit| hit.place < end.place)).and_then(<[Hit]>::last)
 }
@@ -243,7 +244,7 @@ fn between(from: &List, to: &List, never: &List) -> Worlds {
     let mut pairs = false;
     for end in &to.possibly {
         let known = last_before(&from.surely, end);
-        // The widest span that a world can have: a pair that is sure is only ever made narrower.
+        // The widest possible span: a certain pair can only become narrower.
         let widest = known.or_else(|| from.possibly.first().filter(|first| first.place < end.place));
         let Some(widest) = widest else { continue };
         pairs = true;
@@ -251,7 +252,7 @@ fn between(from: &List, to: &List, never: &List) -> Worlds {
         let is_sure = to.surely.binary_search(end).is_ok() && known.is_some();
         if is_sure {
             worlds.vacuous = false;
-            // And the narrowest, with what is sure to stand in it.
+            // And the narrowest span, with the events that are certainly in it.
             if let Some(narrowest) = last_before(&from.possibly, end) {
                 surely.extend(inside(&never.surely, narrowest, end));
             }

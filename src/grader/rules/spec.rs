@@ -1,4 +1,4 @@
-//! Rules as a case writes them: how they are read, described, refused, and told.
+//! Rules as written in a case: reading, schema, validation, and description in words.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,13 +15,13 @@ use crate::grader::text;
 use crate::values::{Fraction, Time};
 use crate::yaml::lists::{filled, said};
 
-/// Rules about the events of a Trial.
+/// Rules about the events of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Rules {
-    /// The rules, each a map of one key.
+    /// The rules, each a map with one key.
     pub rules: Vec<Rule>,
-    /// The share of them that is enough.
+    /// The share of the rules that is enough to pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<Fraction>,
 }
@@ -76,7 +76,7 @@ impl JsonSchema for Rules {
         });
         let mut min = generator.subschema_for::<Fraction>().to_value();
         min["description"] = "The share of them that is enough.".into();
-        // A list of rules, or a map that holds one.
+        // A list of rules, or a map that contains one.
         json_schema!({
             "description": "Rules about the events of a Trial: a list of them, or a map.",
             "type": ["array", "object"],
@@ -89,82 +89,82 @@ impl JsonSchema for Rules {
     }
 }
 
-/// What is to become of a rule whose premise never occurred.
+/// The result of a rule whose premise never occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Vacuous {
-    /// It holds.
+    /// The rule holds.
     Pass,
-    /// It is broken.
+    /// The rule is broken.
     Fail,
 }
 
-/// How often something has to happen.
+/// How often an event must happen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Bounds {
-    /// What.
+    /// The event.
     #[serde(rename = "match")]
     pub matcher: EventMatcher,
-    /// At least so often.
+    /// The minimum number.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub min: Option<u64>,
-    /// At most so often, attempts too.
+    /// The maximum number, including attempts.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
 }
 
-/// Something that has to come first.
+/// An event that must come first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Before {
-    /// What has to stand in an earlier step.
+    /// The event that must be in an earlier step.
     pub first: EventMatcher,
-    /// What it has to stand before, each time.
+    /// The event that it must precede, each time.
     pub then: EventMatcher,
-    /// What holds where `then` never occurs; ungraded where nobody says.
+    /// The result if `then` never occurs. Default: ungraded.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub vacuous: Option<Vacuous>,
 }
 
-/// Something that has to follow.
+/// An event that must follow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Follow {
-    /// What it has to follow, each time.
+    /// The event that it must follow, each time.
     pub after: EventMatcher,
-    /// What has to follow.
+    /// The event that must follow.
     pub then: EventMatcher,
-    /// What holds where `after` never occurs; ungraded where nobody says.
+    /// The result if `after` never occurs. Default: ungraded.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub vacuous: Option<Vacuous>,
 }
 
-/// Something that must not happen any more.
+/// An event that must no longer happen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NeverAfter {
-    /// From the first of these on.
+    /// The event that starts the rule, at its first occurrence.
     pub after: EventMatcher,
-    /// What must not stand in a later step.
+    /// The event that must not be in a later step.
     pub never: EventMatcher,
 }
 
-/// Something that has to follow soon.
+/// An event that must follow soon.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Within {
-    /// What it has to follow, each time.
+    /// The event that it must follow, each time.
     pub after: EventMatcher,
-    /// What has to follow.
+    /// The event that must follow.
     pub then: EventMatcher,
-    /// No more than so many steps later.
+    /// The maximum number of steps between them.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
-    /// No more than so long after.
+    /// The maximum time between them.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub seconds: Option<Time>,
-    /// What holds where `after` never occurs; ungraded where nobody says.
+    /// The result if `after` never occurs. Default: ungraded.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub vacuous: Option<Vacuous>,
 }
@@ -179,22 +179,22 @@ impl Within {
     }
 }
 
-/// Something that must not happen in between.
+/// An event that must not happen between two others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct AbsentBetween {
-    /// From the last of these that stands before…
+    /// The event at which a span begins: the last one before each `to`.
     pub from: EventMatcher,
-    /// … each of these.
+    /// The event at which a span ends.
     pub to: EventMatcher,
-    /// What must not stand between the two.
+    /// The event that must not be in the span.
     pub never: EventMatcher,
-    /// What holds where no such pair occurs; ungraded where nobody says.
+    /// The result if no such span occurs. Default: ungraded.
     #[serde(default, deserialize_with = "said", skip_serializing_if = "Option::is_none")]
     pub vacuous: Option<Vacuous>,
 }
 
-/// The rules: one line each, and all that reads, writes and describes them follows from it.
+/// Declares the rules, one line each. Reading, writing and the schema follow from this list.
 macro_rules! rules {
     ($($(#[$doc:meta])* $variant:ident($body:ty) = $word:literal),* $(,)?) => {
         /// One rule.
@@ -207,7 +207,7 @@ macro_rules! rules {
         impl Rule {
             const WORDS: &'static [&'static str] = &[$($word),*];
 
-            /// The rule's word.
+            /// Returns the rule's name.
             pub fn word(&self) -> &'static str {
                 match self {
                     $(Rule::$variant(_) => $word),*
@@ -239,23 +239,23 @@ macro_rules! rules {
 }
 
 rules! {
-    /// It happens at least once.
+    /// The event happens at least once.
     Eventually(EventMatcher) = "eventually",
-    /// It never happens.
+    /// The event never happens.
     Never(EventMatcher) = "never",
-    /// It happens so often.
+    /// The event happens this often.
     Count(Bounds) = "count",
     /// Every `then` has a `first` in an earlier step.
     Before(Before) = "before",
     /// Every `after` has a `then` in a later step.
     Response(Follow) = "response",
-    /// From the first `after` on there is no `never`.
+    /// No `never` occurs after the first `after`.
     NeverAfter(NeverAfter) = "never-after",
     /// Every `after` has a `then` in the next step that has calls.
     Immediately(Follow) = "immediately",
-    /// Every `after` has a `then` that is near.
+    /// Every `after` has a `then` within a number of steps or a time.
     Within(Within) = "within",
-    /// Between the last `from` before each `to` and that `to` there is no `never`.
+    /// No `never` occurs between the last `from` before each `to` and that `to`.
     AbsentBetween(AbsentBetween) = "absent-between",
 }
 
@@ -328,17 +328,17 @@ impl JsonSchema for Rule {
     }
 }
 
-/// How a rule takes calls that were not carried out.
+/// Whether a rule counts calls that were not executed.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Takes {
-    /// What was carried out.
+    /// Only executed calls.
     Done,
-    /// What was attempted.
+    /// All attempted calls.
     Tried,
 }
 
 impl Rule {
-    /// Its matchers, each with what it takes.
+    /// Returns the matchers, each with the calls it counts.
     pub(super) fn matchers(&self) -> Vec<(&'static str, &EventMatcher, Takes)> {
         match self {
             Rule::Eventually(matcher) => vec![("eventually", matcher, Takes::Done)],
@@ -360,7 +360,7 @@ impl Rule {
         }
     }
 
-    /// Whether it looks at every event that is found, and not only at the first and the last ones.
+    /// Returns true if the rule looks at every found event, and not only at the first and the last ones.
     pub(super) fn looks_at_each(&self) -> bool {
         matches!(self, Rule::Immediately(_) | Rule::Within(_) | Rule::AbsentBetween(_))
     }
@@ -396,7 +396,7 @@ impl Rule {
         })
     }
 
-    /// The rule in words, for a reason.
+    /// Returns the rule in words, for a reason.
     pub(super) fn told(&self) -> String {
         let word = self.word();
         match self {
@@ -431,7 +431,7 @@ impl Rule {
         }
     }
 
-    /// What never occurred where the rule is vacuous.
+    /// Returns the description of the event that never occurred if the rule is vacuous.
     pub(super) fn premise(&self) -> String {
         match self {
             Rule::Before(Before { then, .. }) => then.to_string(),

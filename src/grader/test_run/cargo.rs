@@ -1,14 +1,14 @@
-//! The output of `cargo test`, and of `cargo nextest`.
+//! Parses the output of `cargo test` and `cargo nextest`.
 
 use super::report::{Report, Status, Totals, number_before};
 
-/// Reads it; nothing where it is of another runner.
+/// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
     let mut report = Report::default();
     let (mut announced, mut ended) = (0, 0);
     let mut sum = Totals::default();
     let mut has_sum = false;
-    // The test whose result stands on a later line, behind what it printed.
+    // The test whose result is on a later line, after its own output.
     let mut open: Option<String> = None;
     for line in text.lines() {
         let trimmed = line.trim();
@@ -32,7 +32,7 @@ pub fn read(text: &str) -> Report {
                 report.add_another(names(&name), status);
             }
         } else if let Some(name) = trimmed.strip_suffix(" --- FAILED") {
-            // Where it is quiet only what failed has a name.
+            // In quiet output, only failed tests have names.
             report.add_another(names(name), Status::Failed);
         } else if let Some((status, name)) = nextest(trimmed) {
             let short = name.rsplit(' ').next().unwrap_or(name).to_owned();
@@ -51,7 +51,7 @@ pub fn read(text: &str) -> Report {
     report
 }
 
-/// `test module::name ... ok`; what it printed may stand before the `ok`, or push it to a later line.
+/// Parses `test module::name ... ok`; the test's own output may precede the `ok`, or move it to a later line.
 fn single(line: &str) -> Option<(&str, &str)> {
     let rest = line.strip_prefix("test ")?;
     rest.split_once(" ... ").or_else(|| Some((rest.strip_suffix(" ...")?, "")))
@@ -78,7 +78,7 @@ fn names(name: &str) -> Vec<String> {
     short.into_iter().chain([name]).map(str::to_owned).collect()
 }
 
-/// `PASS [   0.004s] (1/3) crate module::name`.
+/// Parses `PASS [   0.004s] (1/3) crate module::name`.
 fn nextest(line: &str) -> Option<(Status, &str)> {
     let (word, rest) = line.split_once(" [")?;
     let status = match word.trim() {

@@ -1,4 +1,4 @@
-//! The output of `go test`: plain, with `-v`, and with `-json`.
+//! Parses the output of `go test`: plain, with `-v`, and with `-json`.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::report::{Report, Status};
 
-/// Reads it; nothing where it is of another runner.
+/// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
     let is_json = text.lines().any(|line| line.starts_with('{') && line.contains("\"Action\":"));
     if is_json { json(text) } else { plain(text) }
@@ -27,7 +27,7 @@ fn status(word: &str) -> Option<Status> {
 
 fn plain(text: &str) -> Report {
     let mut report = Report::default();
-    // Tests whose package is named on a line below them.
+    // Tests whose package is named on a later line.
     let mut waiting: Vec<(String, Status)> = Vec::new();
     let mut packages = 0;
     for line in text.lines() {
@@ -41,7 +41,7 @@ fn plain(text: &str) -> Report {
         }
         let mut words = line.split_whitespace();
         let (first, package) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        // A line that only says FAIL stands before the one that says of what.
+        // A line with only FAIL precedes the line with the package.
         let is_package = line.contains('\t') && !package.is_empty() && ["ok", "FAIL"].contains(&first);
         if !is_package {
             continue;
@@ -52,7 +52,7 @@ fn plain(text: &str) -> Report {
         if first == "FAIL" && !has_failed {
             report.problems.push(format!("the package {package} failed: {}", line.trim()));
         }
-        // Without -v a package that passed names no test; then it stands for them.
+        // Without -v, a package that passed names no test; the package counts as a test then.
         if tests.is_empty() && first == "ok" && !line.contains("[no test") {
             report.add(vec![package.to_owned()], Status::Passed);
         }

@@ -1,13 +1,13 @@
-//! JUnit XML, as most runners write it.
+//! Parses JUnit XML in the variants of common runners.
 
 use roxmltree::{Document, Node};
 
 use super::report::{Report, Status};
 
-/// Reads it.
+/// Parses a report.
 ///
 /// # Errors
-/// It is no XML, or holds no test suite.
+/// The text is not XML, or contains no test suite.
 pub fn read(text: &str) -> Result<Report, String> {
     let document = Document::parse(text).map_err(|error| format!("it is no XML: {error}"))?;
     let root = document.root_element();
@@ -17,7 +17,7 @@ pub fn read(text: &str) -> Result<Report, String> {
     let mut report = Report::default();
     for case in root.descendants().filter(|node| node.has_tag_name("testcase")) {
         let has = |name: &str| case.children().any(|child| child.has_tag_name(name));
-        // What is marked as still to be done may fail.
+        // Tests marked as still to be done may fail.
         let status = if has("skipped") {
             Status::Skipped
         } else if has("failure") || has("error") {
@@ -25,7 +25,7 @@ pub fn read(text: &str) -> Result<Report, String> {
         } else {
             Status::Passed
         };
-        // Two tests may have one name where a runner says nothing of their classes.
+        // Two tests may have the same name if a runner does not report their classes.
         report.add_another(names(&case), status);
     }
     let counted = |node: &Node<'_, '_>, key: &str| node.attribute(key).and_then(|count| count.parse::<u64>().ok());

@@ -1,8 +1,8 @@
-//! The output of runners of Node: `node --test`, and the like of mocha, jest and vitest.
+//! Parses the output of Node test runners: `node --test`, mocha, jest and vitest.
 
 use super::report::{Report, Status, Totals, number_before};
 
-/// Reads it; nothing where it is of another runner.
+/// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
     let mut report = Report::default();
     let mut suites: Vec<(usize, String)> = Vec::new();
@@ -14,7 +14,7 @@ pub fn read(text: &str) -> Report {
             sum = Some(found);
             continue;
         }
-        // What follows says once more what failed.
+        // The section that follows repeats the failed tests.
         if trimmed == "✖ failing tests:" || trimmed.starts_with("Summary of all failing tests") {
             break;
         }
@@ -55,11 +55,11 @@ pub fn read(text: &str) -> Report {
         report.add_another(vec![full, name.to_owned()], status);
     }
     report.totals = sum;
-    // Ticks alone are said by many programs.
+    // Many programs print check marks without totals.
     if report.totals.is_none() { Report::default() } else { report }
 }
 
-/// A line of a runner's own sum.
+/// Parses a line of the runner's totals.
 fn total(line: &str, so_far: Option<Totals>) -> Option<Totals> {
     let mut sum = so_far.unwrap_or_default();
     if let Some(rest) = line.strip_prefix("ℹ ") {
@@ -68,7 +68,7 @@ fn total(line: &str, so_far: Option<Totals>) -> Option<Totals> {
         match word {
             "pass" => sum.passed = count,
             "fail" => sum.failed += count,
-            // What was cancelled did not pass.
+            // A cancelled test did not pass.
             "cancelled" => sum.failed += count,
             "skipped" | "todo" => sum.skipped += count,
             "tests" | "suites" => {}
@@ -94,7 +94,7 @@ fn total(line: &str, so_far: Option<Totals>) -> Option<Totals> {
     Some(sum)
 }
 
-/// `name (1.25ms)`, without the time.
+/// Returns the name in `name (1.25ms)`, without the time.
 fn without_time(text: &str) -> &str {
     let is_time = |text: &str| {
         let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim();

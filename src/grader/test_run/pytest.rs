@@ -1,8 +1,8 @@
-//! The output of `pytest`: terse, verbose, and with its summary of single tests.
+//! Parses the output of `pytest`: terse, verbose, and with the summary of single tests.
 
 use super::report::{Report, Status, Totals, number_before};
 
-/// The words of single tests.
+/// The words for the outcomes of single tests.
 const WORDS: [(&str, Status); 6] = [
     ("PASSED", Status::Passed),
     ("FAILED", Status::Failed),
@@ -12,7 +12,7 @@ const WORDS: [(&str, Status); 6] = [
     ("XPASS", Status::Passed),
 ];
 
-/// Reads it; nothing where it is of another runner.
+/// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
     let mut report = Report::default();
     for line in text.lines() {
@@ -26,7 +26,7 @@ pub fn read(text: &str) -> Report {
         }
     }
     if report.totals.is_none() && !text.contains("test session starts") {
-        // `ERROR a.py` is said by others, too.
+        // Other programs print `ERROR a.py`, too.
         return Report::default();
     }
     if report.totals.is_none() {
@@ -35,7 +35,7 @@ pub fn read(text: &str) -> Report {
     report
 }
 
-/// `=== 3 passed, 1 failed, 2 skipped in 0.12s ===`, without the `=` where it is quiet.
+/// Parses `=== 3 passed, 1 failed, 2 skipped in 0.12s ===`, without the `=` in quiet output.
 fn sum(line: &str) -> Option<Totals> {
     let inner = line.trim_matches('=').trim();
     let (counts, time) = inner.rsplit_once(" in ")?;
@@ -55,7 +55,7 @@ fn sum(line: &str) -> Option<Totals> {
     })
 }
 
-/// `a.py::test_b PASSED [ 50%]`, or `[gw0] [ 50%] PASSED a.py::test_b` where several work at once.
+/// Parses `a.py::test_b PASSED [ 50%]`, or `[gw0] [ 50%] PASSED a.py::test_b` of parallel workers.
 fn verbose(line: &str) -> Option<(&str, Status)> {
     for (word, status) in WORDS {
         let marked = format!(" {word}");
@@ -73,12 +73,12 @@ fn verbose(line: &str) -> Option<(&str, Status)> {
     None
 }
 
-/// `FAILED a.py::test_b - assert 1 == 2`.
+/// Parses `FAILED a.py::test_b - assert 1 == 2`.
 fn summary(line: &str) -> Option<(&str, Status)> {
     let (word, rest) = line.split_once(' ')?;
     let status = WORDS.iter().find(|(known, _)| *known == word).map(|(_, status)| *status)?;
     let name = rest.split(" - ").next()?.trim();
-    // Where collecting fails there is a file and no test.
+    // If collecting fails, the line names a file instead of a test.
     let is_test = name.contains(".py::") || (word == "ERROR" && name.ends_with(".py"));
     is_test.then_some((name, status))
 }

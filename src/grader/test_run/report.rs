@@ -1,51 +1,52 @@
-//! What a test runner said: which tests there were, and what became of them.
+//! The result of a test runner: the tests, and the outcome of each.
 
 use std::collections::HashMap;
 
-/// What became of a test.
+/// The outcome of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
-    /// It did not run, or its failure was expected.
+    /// The test did not run, or its failure was expected.
     Skipped,
-    /// It passed.
+    /// The test passed.
     Passed,
-    /// It failed.
+    /// The test failed.
     Failed,
 }
 
-/// A test by each of the names that it has.
+/// A test with all of its names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Test {
-    /// Its names, the fullest first.
+    /// The names, the fullest first.
     pub names: Vec<String>,
-    /// What became of it.
+    /// The outcome.
     pub status: Status,
 }
 
-/// How many tests there were, where a runner adds them up.
+/// The numbers of tests, if the runner reports them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Those that passed.
+    /// Tests that passed.
     pub passed: u64,
-    /// Those that failed.
+    /// Tests that failed.
     pub failed: u64,
-    /// Those that did not run.
+    /// Tests that did not run.
     pub skipped: u64,
 }
 
-/// What a test runner said.
+/// The result of a test runner.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     tests: Vec<Test>,
     by_name: HashMap<String, usize>,
-    /// Its own sum, where it shows one.
+    /// The runner's own totals, if it shows them.
     pub totals: Option<Totals>,
-    /// What went wrong beside single tests: a file that does not compile, a run that broke off.
+    /// Problems besides single tests: a file that does not compile, an aborted run.
     pub problems: Vec<String>,
 }
 
 impl Report {
-    /// Adds a test. Of one that is told more than once, the worst counts: what fails in its end has passed before.
+    /// Adds a test. If a test is reported more than once, the worst outcome counts: a test can pass and then
+    /// fail at its end.
     pub fn add(&mut self, names: Vec<String>, status: Status) {
         let Some(first) = names.first().cloned() else { return };
         match self.by_name.get(&first).and_then(|n| self.tests.get_mut(*n)) {
@@ -57,22 +58,22 @@ impl Report {
         }
     }
 
-    /// Adds a test that is another one though it has the name of one that was there.
+    /// Adds a test as a new one, even if it has the name of an earlier one.
     pub fn add_another(&mut self, names: Vec<String>, status: Status) {
         self.tests.push(Test { names, status });
     }
 
-    /// Whether nothing was found that a test runner says.
+    /// Returns true if the text contained nothing from a test runner.
     pub fn is_empty(&self) -> bool {
         self.tests.is_empty() && self.totals.is_none() && self.problems.is_empty()
     }
 
-    /// The tests that were named.
+    /// Returns the named tests.
     pub fn tests(&self) -> &[Test] {
         &self.tests
     }
 
-    /// How many there were: as the runner adds them up, and no fewer than were named.
+    /// Returns the numbers of tests: the runner's totals, but at least the number of named tests.
     pub fn counts(&self) -> Totals {
         let named = |status: Status| self.tests.iter().filter(|test| test.status == status).count() as u64;
         let sum = self.totals.unwrap_or_default();
@@ -83,14 +84,14 @@ impl Report {
         }
     }
 
-    /// How many passed without being named.
+    /// Returns how many tests passed without being named.
     pub fn unnamed(&self) -> u64 {
         let named = self.tests.iter().filter(|test| test.status == Status::Passed).count() as u64;
         self.totals.map_or(0, |sum| sum.passed.saturating_sub(named))
     }
 
-    /// The tests that a name means: by one of its names, in whatever way runners join the parts, or by a pattern in
-    /// which `*` is anything.
+    /// Returns the tests that a name selects: by one of their names, however the runner joins the parts, or by
+    /// a pattern in which `*` matches anything.
     pub fn named(&self, wanted: &str) -> Vec<&Test> {
         let exact: Vec<&Test> = self.tests.iter().filter(|test| test.names.iter().any(|name| name == wanted)).collect();
         if !exact.is_empty() {
@@ -104,14 +105,15 @@ impl Report {
     }
 }
 
-/// A name without what differs from runner to runner: `tests/test_a.py::A::test_b` is `tests.test_a.A.test_b`.
+/// Returns a name without what differs between runners: `tests/test_a.py::A::test_b` is
+/// `tests.test_a.A.test_b`.
 fn plain(name: &str) -> String {
     let name = name.strip_prefix("./").unwrap_or(name);
     let joined = name.replace("::", ".").replace(" > ", ".").replace(['/', '\\', '#'], ".");
     [".py", ".js", ".ts", ".mjs", ".go"].iter().fold(joined, |name, end| name.replace(&format!("{end}."), "."))
 }
 
-/// Whether a name fits a pattern in which `*` is anything, and nothing else is special.
+/// Returns true if a name matches a pattern in which only `*` is special.
 fn is_like(pattern: &str, name: &str) -> bool {
     if !pattern.contains('*') {
         return false;
@@ -128,13 +130,13 @@ fn is_like(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// The number that stands before a word, as in `3 passed`.
+/// Returns the number before a word, as in `3 passed`.
 pub fn number_before(line: &str, word: &str) -> Option<u64> {
     let words: Vec<&str> = line.split([' ', ',', ';', '(', ')', '=', '|']).filter(|word| !word.is_empty()).collect();
     words.windows(2).find(|pair| pair[1] == word).and_then(|pair| pair[0].parse().ok())
 }
 
-/// A text without the escapes that colour it on a terminal.
+/// Returns a text without colour escapes.
 pub fn without_colour(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

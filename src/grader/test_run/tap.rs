@@ -1,11 +1,11 @@
-//! The Test Anything Protocol, with subtests.
+//! Parses the Test Anything Protocol, with subtests.
 
 use super::report::{Report, Status};
 
-/// Reads it; nothing where it is of another runner.
+/// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
     let mut report = Report::default();
-    // What stands indented below a test is a part of it: names by depth, and whether tests stood below.
+    // Indented lines are subtests: names by depth, and whether there were subtests.
     let mut within: Vec<String> = Vec::new();
     let mut below: Vec<Option<Status>> = Vec::new();
     let (mut planned, mut seen): (Option<u64>, u64) = (None, 0);
@@ -34,7 +34,7 @@ pub fn read(text: &str) -> Report {
                 *worst = Some(worst.map_or(status, |worst| worst.max(status)));
             }
             within.truncate(depth);
-            // A test that holds others counts by them; only what fails in itself is one more.
+            // A test with subtests counts by them; it is a further test only if it failed by itself.
             let own = children.is_none_or(|worst| status == Status::Failed && worst != Status::Failed);
             if own {
                 let path = within.iter().map(String::as_str).chain([name]).filter(|part| !part.is_empty());
@@ -52,7 +52,7 @@ pub fn read(text: &str) -> Report {
     report
 }
 
-/// `ok 3 - name # SKIP why`.
+/// Parses `ok 3 - name # SKIP why`.
 fn point(line: &str) -> Option<(Status, &str)> {
     let (holds, rest) = match line.strip_prefix("not ok") {
         Some(rest) => (false, rest),
@@ -68,7 +68,7 @@ fn point(line: &str) -> Option<(Status, &str)> {
     let directive = directive.trim().to_ascii_uppercase();
     let status = match holds {
         _ if directive.starts_with("SKIP") => Status::Skipped,
-        // What is still to be done may fail.
+        // Tests marked as still to be done may fail.
         false if directive.starts_with("TODO") => Status::Skipped,
         true => Status::Passed,
         false => Status::Failed,

@@ -1,8 +1,8 @@
-//! The output of Python's `unittest`.
+//! Parses the output of Python's `unittest`.
 
 use super::report::{Report, Status, Totals};
 
-/// Reads it; nothing where it is of another runner.
+/// Parses the output; returns an empty report for the output of another runner.
 pub fn read(text: &str) -> Report {
     let mut report = Report::default();
     let mut ran: Option<u64> = None;
@@ -32,7 +32,7 @@ pub fn read(text: &str) -> Report {
     if ran.is_none() { Report::default() } else { report }
 }
 
-/// `test_b (module.Class.test_b)`, in older versions `test_b (module.Class)`.
+/// Parses `test_b (module.Class.test_b)`, or in older versions `test_b (module.Class)`.
 fn names(line: &str) -> Option<Vec<String>> {
     let (name, rest) = line.split_once(" (")?;
     let (class, _) = rest.split_once(')')?;
@@ -54,7 +54,7 @@ fn status(text: &str) -> Option<Status> {
     }
 }
 
-/// `OK (skipped=1)`, `FAILED (failures=1, errors=2)`.
+/// Parses `OK (skipped=1)`, `FAILED (failures=1, errors=2)`.
 fn sum(line: &str, ran: u64) -> Option<Totals> {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     if !["OK", "FAILED"].contains(&word) && line != "NO TESTS RAN" && !line.starts_with("NO TESTS RAN (") {
