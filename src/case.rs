@@ -1,4 +1,5 @@
-//! Cases: a task for an agent and how the result is judged, ready to use: read, merged with its suites, checked.
+//! Cases: a task for an agent and how the result is judged, after reading, merging with the suites, and
+//! checking.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,48 +33,48 @@ pub use check_judges::{check_judges, check_named_judges, unfit};
 pub use graders::{GraderFolder, GraderPlace, WrittenGrader};
 pub use load::{LoadContext, LoadError, Loaded, case_files, check_harnesses, load, load_all, load_known};
 
-/// A Case.
+/// A case.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// Its id: as written, or the path below the root without extension.
+    /// The id: as written, or the path below the root without extension.
     pub id: String,
-    /// One line for people.
+    /// A description in one line.
     pub description: Option<String>,
-    /// What it is for.
+    /// The purpose of the case.
     pub kind: CaseKind,
-    /// Words to choose cases by.
+    /// Tags by which cases can be selected.
     pub tags: Vec<String>,
     /// The user's prompts, in order; at least one.
     pub turns: Vec<String>,
-    /// The system prompt, where the case has one.
+    /// The system prompt, if the case has one.
     pub system_prompt: Option<String>,
     /// The folder the agent works in.
     pub workspace: Workspace,
-    /// Laid over the workspace before grading.
+    /// A folder that is copied over the workspace before grading.
     pub hidden: Option<PathBuf>,
-    /// Harnesses it is meant for; empty where it does not say.
+    /// The harnesses that the case is meant for. Empty: any harness.
     pub harnesses: Vec<String>,
-    /// What a harness must be able to do.
+    /// Capabilities that a harness must have.
     pub requires: Requires,
     /// How permission requests are answered.
     pub interaction: Interaction,
-    /// What a trial may use up.
+    /// The limits of a trial.
     pub limits: Limits,
-    /// How long each command of its setup may take, if it says so.
+    /// The timeout of each setup command, if the case sets one.
     pub setup_time: Option<Time>,
-    /// How often it is tried.
+    /// The number of trials.
     pub trials: u32,
-    /// Added to the agent's environment.
+    /// Environment variables added to the agent's environment.
     pub env: BTreeMap<String, String>,
-    /// What judges it: those of its suites first.
+    /// The graders; those of the suites come first.
     pub written_graders: Vec<WrittenGrader>,
-    /// When it passes.
+    /// The condition under which the case passes.
     pub pass: Pass,
     /// A reference solution.
     pub oracle: Option<Oracle>,
-    /// A script that the model gateway plays in the model's place.
+    /// A script that the model gateway plays instead of calling a model.
     pub model_script: Option<PathBuf>,
-    /// A trial whose model is not the one asked for is not judged.
+    /// Whether a trial is left unjudged if its model is not the one asked for.
     pub require_model: bool,
     /// Answers to the agent's questions.
     pub answers: Vec<QuestionAnswer>,
@@ -81,34 +82,34 @@ pub struct Case {
     pub mcp_servers: Vec<Value>,
     /// Files sent along with the first prompt.
     pub attachments: Vec<PathBuf>,
-    /// What is special about the agent's session.
+    /// Settings of the agent's session.
     pub session: SessionSettings,
-    /// The sandbox it asks for.
+    /// The sandbox that the case asks for.
     pub sandbox: Option<sandbox::Settings>,
-    /// When errored trials are tried again.
+    /// When errored trials are retried.
     pub retries: Retries,
-    /// Its failure counts more than the share of cases that pass.
+    /// Whether the failure of this case counts more than the share of cases that pass.
     pub critical: bool,
-    /// What of its Trace a snapshot keeps.
+    /// What a snapshot keeps of the trace.
     pub snapshot: SnapshotSettings,
-    /// The file it stands in, absolute.
+    /// The case file, as an absolute path.
     pub file: PathBuf,
     /// The scripts of the demo agent that lie beside the case, by variant; `<case>.demo.yaml` has none.
     pub demo_scripts: BTreeMap<String, PathBuf>,
-    /// The outermost folder of cases it belongs to: what lies below is nothing for agents to read.
+    /// The outermost folder of cases that the case belongs to. Agents cannot read what lies below it.
     pub cases_root: PathBuf,
-    /// The suites and the case, as they were read, outermost first.
+    /// The files of the suites and of the case as they were read, outermost first.
     pub sources: Vec<Arc<Source>>,
-    /// The texts of the graders in `graders/` that it names, by name.
+    /// The texts of the graders in `graders/` that the case names, by name.
     pub named_graders: BTreeMap<String, String>,
-    /// Name and text of the policy in `policies/` that it names.
+    /// Name and text of the policy in `policies/` that the case names.
     pub named_policy: Option<(String, String)>,
-    /// What judges it, with every named grader in its place.
+    /// The graders, with every named grader replaced by its definition.
     pub graders: Vec<Arc<Grader>>,
 }
 
 impl Case {
-    /// The folder of the case file.
+    /// Returns the folder of the case file.
     pub fn folder(&self) -> &Path {
         self.file.parent().unwrap_or(&self.file)
     }
@@ -118,18 +119,19 @@ impl Case {
         self.requires.interaction == Some(true) || self.graders.iter().any(|judge| judge.kind.needs().interaction)
     }
 
-    /// The file name of a script of the demo agent: `<case>.demo.yaml`, or `<case>.<variant>.demo.yaml`.
+    /// Returns the file name of a script of the demo agent: `<case>.demo.yaml`, or
+    /// `<case>.<variant>.demo.yaml`.
     pub fn script_name(&self, variant: &str) -> String {
         let stem = self.file.file_stem().unwrap_or_default().to_string_lossy();
         if variant.is_empty() { format!("{stem}.demo.yaml") } else { format!("{stem}.{variant}.demo.yaml") }
     }
 
-    /// The case's file as messages name it.
+    /// Returns the path of the case file as messages show it.
     pub fn shown(&self) -> &Path {
         self.sources.last().map_or(&self.file, |source| &source.shown)
     }
 
-    /// A script of the demo agent beside the case, if it is there.
+    /// Returns a script of the demo agent beside the case, if the file exists.
     pub fn script(&self, variant: &str) -> Option<&Path> {
         self.demo_scripts.get(variant).map(PathBuf::as_path)
     }
@@ -138,43 +140,43 @@ impl Case {
 /// A file as it was read.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Source {
-    /// As messages name it.
+    /// The path as messages show it.
     pub shown: PathBuf,
-    /// Where it is.
+    /// The path of the file.
     pub file: PathBuf,
-    /// Its text.
+    /// The text of the file.
     pub text: String,
-    /// What of it is wrong, and was left out.
+    /// The invalid parts of the file, which were left out.
     pub left_out: LeftOut,
 }
 
-/// What a case is for.
+/// The purpose of a case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CaseKind {
-    /// It shows what an agent can do.
+    /// Shows what an agent can do.
     #[default]
     Capability,
-    /// It shows that an agent still can do what it could.
+    /// Shows that an agent can still do what it could do before.
     Regression,
 }
 
-/// The folder an agent works in; always a fresh copy for each trial.
+/// The folder an agent works in. Each trial gets a fresh copy.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Workspace {
-    /// What it is made from.
+    /// The source of the workspace's files.
     pub source: WorkspaceSource,
-    /// Commands run in it before the agent starts.
+    /// Commands that run in the workspace before the agent starts.
     pub setup: Vec<String>,
-    /// Paths that are left out of its change, as globs.
+    /// Globs of paths that are left out of the workspace's change.
     pub ignore: Vec<String>,
-    /// Files that are put back before grading, as globs.
+    /// Globs of files that are restored before grading.
     pub protect: Vec<String>,
-    /// A change to a protected file fails the trial.
+    /// Whether a change to a protected file fails the trial.
     pub protect_strict: bool,
 }
 
-/// What a workspace is made from.
+/// The source of a workspace's files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum WorkspaceSource {
     /// Nothing: an empty folder.
@@ -182,60 +184,60 @@ pub enum WorkspaceSource {
     Empty,
     /// A copy of a folder.
     Copy(PathBuf),
-    /// A checkout.
+    /// A checkout of a Git repository.
     Git(GitSource),
     /// Files by path, with their text.
     Files(BTreeMap<String, String>),
 }
 
-/// What a harness must be able to do. A trial with a harness that cannot is skipped.
+/// Capabilities that a harness must have. Trials with a harness that lacks one are skipped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Requires {
-    /// It shows its calls.
+    /// The harness shows its tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tracing: Option<bool>,
-    /// It asks for permission.
+    /// The harness asks for permission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interaction: Option<bool>,
-    /// It takes several prompts in one session.
+    /// The harness takes several prompts in one session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multi_turn: Option<bool>,
-    /// Its model can be chosen.
+    /// The harness lets the model be chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_selection: Option<bool>,
 }
 
-/// What is special about the agent's session.
+/// Settings of the agent's session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct SessionSettings {
-    /// The agent's mode, by its id; the agent's own default where nothing is said.
+    /// The id of the agent's mode. Default: the agent's own default mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// How the session goes on after a turn; `keep` where nothing is said.
+    /// How the session continues after a turn. Default: `keep`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between_turns: Option<BetweenTurns>,
 }
 
-/// How a session goes on after a turn.
+/// How a session continues after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BetweenTurns {
     /// In the same process.
     Keep,
-    /// In another process, which loads it with its history.
+    /// In a new process that loads the session with its history.
     Load,
-    /// In another process, which resumes it.
+    /// In a new process that resumes the session.
     Resume,
 }
 
-/// When a case passes.
+/// The condition under which a case passes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pass {
     /// The score that a trial must reach.
     pub threshold: Fraction,
-    /// How many of its trials must pass.
+    /// How many trials must pass.
     pub trials: PassTrials,
 }
 
@@ -254,11 +256,11 @@ pub enum Oracle {
     Script(PathBuf),
 }
 
-/// When errored trials are tried again.
+/// When errored trials are retried.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retries {
-    /// At most so often; absent where the command line decides.
+    /// The maximum number of retries. Absent: the command line decides.
     pub max: Option<u32>,
-    /// Only after these; empty means after any.
+    /// The error categories after which a trial is retried. Empty: all categories.
     pub on: Vec<ErrorCategory>,
 }

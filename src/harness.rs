@@ -1,4 +1,5 @@
-//! Harnesses: agents under evaluation. Each is a [`Manifest`], data in a YAML file, on an Adapter that is code.
+//! Harnesses: agents under evaluation. Each harness is a [`Manifest`], a YAML file, for an adapter, which is
+//! code.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,172 +29,178 @@ pub use protocol::{Adapter, AdapterCan};
 pub use reading::reading;
 pub use routes::{ServersRoute, ServersVia, SystemPromptRoute, SystemPromptVia};
 
-/// What a manifest in `harnesses/` says of an agent.
+/// The manifest of a harness, a file in `harnesses/`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Manifest {
-    /// The name it is asked for by.
+    /// The name of the harness.
     pub name: String,
-    /// One line for people.
+    /// A description in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its id in the protocol's own registry; `acp:ID` asks for it by that.
+    /// The harness's id in the protocol's own registry; `acp:ID` selects the harness by this id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registry_id: Option<String>,
-    /// Further names it can be asked for by.
+    /// Further names of the harness.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
-    /// The protocol it speaks.
+    /// The protocol that the harness speaks.
     pub adapter: Adapter,
     /// Program and arguments. `{prompt}`, `{model}`, `{workspace}`, `{home}` and `{self}` are replaced in each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// How the prompt reaches the program; ACP agents get it over the protocol.
+    /// How the prompt reaches the program. ACP agents get the prompt over the protocol.
     #[serde(default)]
     pub prompt_via: PromptVia,
     /// How the model is chosen.
     #[serde(default)]
     pub model: ModelRoute,
-    /// How a case's system prompt reaches it.
+    /// How a case's system prompt reaches the agent.
     #[serde(default, skip_serializing_if = "SystemPromptRoute::is_default")]
     pub system_prompt: SystemPromptRoute,
-    /// How a case's MCP servers reach it; over its protocol where nothing is said.
+    /// How a case's MCP servers reach the agent. Default: over the protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_servers: Option<ServersRoute>,
-    /// Environment beyond the allow-list.
+    /// Environment variables passed to the agent in addition to the allow-list.
     #[serde(default)]
     pub env: Env,
-    /// Variables without which it cannot work.
+    /// Environment variables that the agent requires.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires_env: Vec<String>,
-    /// Over ACP: the methods of `authenticate` that need no person. When the agent asks for a login, the first one that
-    /// it offers and whose needs are met is called.
+    /// Over ACP: the methods of `authenticate` that need no person. When the agent asks for a login, the first
+    /// method is called that the agent offers and whose needs are met.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub authenticate: Vec<login::Method>,
-    /// What the manifest's variables, files and methods for the login were verified by.
+    /// How the manifest's variables, files and methods for the login were verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<login::Evidence>,
-    /// How to install it; printed when the program is missing.
+    /// The command that installs the agent. It is shown when the program is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
-    /// Its command may download the program when it starts, as `npx -y` does.
+    /// If `true`, the command may download the program when it starts, as `npx -y` does.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub downloads: bool,
-    /// Command that prints its version.
+    /// The command that prints the agent's version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub version: Vec<String>,
-    /// Tool names to kinds, first match wins; globs are allowed.
+    /// Maps tool names to kinds. Globs are allowed, and the first match wins.
     #[serde(default, skip_serializing_if = "ToolKinds::is_empty")]
     pub tool_kinds: ToolKinds,
     /// The form of the titles of `execute` calls that are announced without an input, if such a title is the command
     /// line: a regular expression whose first group is the command. `(?s)^(.+)$` takes the whole title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_title: Option<Pattern>,
-    /// What its usage reports mean.
+    /// How the agent's usage reports are to be read.
     #[serde(default)]
     pub usage: UsageConvention,
-    /// What it can, where that differs from the adapter.
+    /// Capabilities of the agent that differ from those of the adapter.
     #[serde(default)]
     pub capabilities: Capabilities,
-    /// Over ACP: the mode of each session, by its id or name, unless the case names one. The trial is `errored` if the
-    /// agent cannot be put into it.
+    /// Over ACP: the mode of each session, by its id or name, unless the case names one. If the agent cannot be
+    /// put into the mode, the trial is `errored`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_mode: Option<String>,
-    /// Over ACP: the mode that takes the place of `session-mode` in a trial whose requests for permission matter: its
-    /// policy is not `auto-approve`, or the case has a `permissions` grader or requires interaction.
+    /// Over ACP: the mode that replaces `session-mode` in a trial whose permission requests matter: its policy
+    /// is not `auto-approve`, or the case has a `permissions` grader or requires interaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asking_mode: Option<String>,
-    /// The ids of the modes in which the agent does not ask for every permission; globs are allowed. In such a mode a
-    /// trial with another policy than `auto-approve` is `errored`, and requests for permission are unknown.
+    /// The ids of the modes in which the agent does not ask for every permission; globs are allowed. In such a
+    /// mode, a trial with a policy other than `auto-approve` is `errored`, and permission requests are unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unattended_modes: Vec<NameGlob>,
-    /// How long to wait for it.
+    /// Timeouts of the agent.
     #[serde(default)]
     pub timeouts: Timeouts,
-    /// Its home: a private one, with files copied from the user's.
+    /// The agent's home directory: a private one, with files copied from the user's.
     #[serde(default)]
     pub home: Home,
-    /// Files written into the private home.
+    /// Files written into the private home, by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
-    /// How it is pointed at a model server on loopback, such as a scripted model.
+    /// How the agent is pointed at a model server on loopback, such as a scripted model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<GatewayRoute>,
-    /// Texts by which the agent tells an error as an answer.
+    /// Patterns of answers by which the agent reports an error.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub error_text: Vec<Pattern>,
-    /// For `acp`: texts that the agent's program writes into its messages, told by a whole chunk. They are notices.
+    /// For `acp`: patterns of texts that the agent's program writes into its messages. A matching chunk becomes
+    /// a notice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub program_text: Vec<Pattern>,
-    /// For `acp`: how the agent's program reports on standard error that a request to its model failed, if it then answers
-    /// the prompt with `refusal`. The first group is the cause. Patterns are found in what the program printed since the
-    /// prompt, or since the last update of a tool call.
+    /// For `acp`: patterns of standard error by which the agent's program reports that a request to its model
+    /// failed, if it then answers the prompt with `refusal`. The first group is the cause. Patterns are
+    /// searched in the output printed since the prompt, or since the last update of a tool call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refusal_error: Vec<Pattern>,
-    /// For `acp`: the exit code of a command, as the agent's output of it tells it: patterns with one group. They are
-    /// looked for in the results of calls that execute.
+    /// For `acp`: patterns with one group that find the exit code of a command in the agent's output. They are
+    /// searched in the results of calls that execute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exit_text: Vec<Pattern>,
-    /// What the program's own exit codes mean, if it ends without saying how: `{53: max_turns, 41: auth}`.
+    /// The meaning of the program's own exit codes, if the program ends without reporting a reason: `{53:
+    /// max_turns, 41: auth}`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub exit: BTreeMap<ExitCode, ExitMeaning>,
-    /// The name by which the agent introduces itself on the wire, so that an imported session is known by it.
+    /// The name by which the agent introduces itself over the protocol. It identifies the agent of an imported
+    /// session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_info: Option<String>,
-    /// For `json-stream`: what the lines of its stream are. The first rule that holds takes a line.
+    /// For `json-stream`: the meaning of the lines of the stream. The first matching rule handles a line.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stream: Vec<stream::Rule>,
-    /// For `json-stream`: an expression that holds for one of the first lines of its recordings, and for no other
-    /// agent's, so that an imported session is known by it.
+    /// For `json-stream`: an expression that is true for one of the first lines of this agent's recordings, and
+    /// for no other agent's. It identifies the agent of an imported session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_by: Option<stream::Formula>,
-    /// For `json-stream`: an expression that holds for the line by which the agent says that it has started and is about
-    /// to work. The time before it is start-up, and no part of `duration_ms`.
+    /// For `json-stream`: an expression that is true for the line by which the agent reports that it has
+    /// started and is about to work. The time before this line is start-up, and not part of `duration_ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_by: Option<stream::Formula>,
-    /// What it runs in.
+    /// The sandbox of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<sandbox::Settings>,
-    /// At most so many at once.
+    /// The maximum number of trials with this harness at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<usize>,
-    /// For `replay`: the wire log or Trace to play; its path counts from the manifest's file first.
+    /// For `replay`: the wire log or trace to play. A relative path is resolved from the folder of the manifest
+    /// first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<PathBuf>,
-    /// How much of a run is captured: `wired`, `native`, `runnable`, `catalog`, `vendor-locked`, `out-of-scope`.
+    /// How much of a run is captured: `wired`, `native`, `runnable`, `catalog`, `vendor-locked`,
+    /// `out-of-scope`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,
-    /// Which version was seen doing what.
+    /// Verified versions of the agent, with the evidence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verified: Vec<Verified>,
-    /// What is odd about it, for people.
+    /// Peculiarities of the agent, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quirks: Vec<String>,
-    /// How its own program does a task by itself, for `evals harness parity`.
+    /// The agent's own command for a task, for `evals harness parity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parity: Option<Parity>,
 }
 
-/// An agent's own one-shot command: one of the two.
+/// An agent's own one-shot command, given by one of `command` and `harness`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Parity {
-    /// Program and arguments, with the placeholders of `command`. Of what it does nothing but the workspace is seen.
+    /// Program and arguments, with the placeholders of `command`. Only its changes to the workspace are
+    /// observed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// A harness of the same agent whose command works by itself and shows its calls.
+    /// A harness of the same agent whose command works without the engine and shows its tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub harness: Option<String>,
 }
 
 impl Manifest {
-    /// Whether this is one of its further names, or its id in the protocol's registry as `acp:ID`.
+    /// Returns true if this is one of the harness's aliases, or its id in the protocol's registry as `acp:ID`.
     pub fn goes_by(&self, name: &str) -> bool {
         let is_id = |id| self.registry_id.as_deref() == Some(id);
         self.aliases.iter().any(|alias| alias == name) || name.strip_prefix(catalog::REGISTRY).is_some_and(is_id)
     }
 
-    /// The manifest of an adapter that nobody named a harness for.
+    /// Returns the manifest of an adapter that is used without a harness.
     pub fn bare(adapter: Adapter) -> Self {
         Self {
             name: adapter.word().to_owned(),
@@ -243,7 +250,7 @@ impl Manifest {
         }
     }
 
-    /// What a session with it shows.
+    /// Returns what a session with this harness shows.
     pub fn seen(&self) -> Seen {
         let can = self.adapter.can();
         Seen {
@@ -252,7 +259,7 @@ impl Manifest {
         }
     }
 
-    /// The mode that the manifest names for a session: the one that asks if requests for permission matter.
+    /// Returns the mode that the manifest names for a session: the asking mode if permission requests matter.
     pub fn mode(&self, must_ask: bool) -> Option<&str> {
         self.asking_mode.as_deref().filter(|_| must_ask).or(self.session_mode.as_deref())
     }
@@ -262,12 +269,13 @@ impl Manifest {
         is_unattended(&self.unattended_modes, mode)
     }
 
-    /// Whether it takes several prompts in one session.
+    /// Returns true if the harness takes several prompts in one session.
     pub fn multi_turn(&self) -> bool {
         self.capabilities.multi_turn.unwrap_or(self.adapter.can().multi_turn)
     }
 
-    /// The demo scripts its command names: `{script}` is `<case>.demo.yaml`, `{script:x}` is `<case>.x.demo.yaml`.
+    /// Returns the variants of demo scripts that the command names: `{script}` is `<case>.demo.yaml`,
+    /// `{script:x}` is `<case>.x.demo.yaml`.
     pub fn script_variants(&self) -> Vec<String> {
         let mut variants = Vec::new();
         for word in &self.command {
@@ -283,13 +291,13 @@ impl Manifest {
         variants
     }
 
-    /// Whether its model can be chosen.
+    /// Returns true if the model can be chosen.
     pub fn model_selection(&self) -> bool {
         self.model.via != ModelVia::None
     }
 }
 
-/// An exit code as the key of a map: a number, which formats give as a number or as a text.
+/// An exit code as the key of a map: a number, which file formats represent as a number or as a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ExitCode(pub i32);
 
@@ -321,12 +329,12 @@ impl JsonSchema for ExitCode {
     }
 }
 
-/// What an exit code of an agent's program means.
+/// The meaning of an exit code of an agent's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitMeaning {
-    /// The agent ended, for this reason.
+    /// The agent ended for this reason.
     Stop(StopReason),
-    /// It failed, in this way.
+    /// The agent failed with an error of this category.
     Error(ErrorCategory),
 }
 
@@ -385,12 +393,12 @@ pub fn is_unattended(modes: &[NameGlob], mode: &str) -> bool {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PromptVia {
-    /// As `{prompt}` among the arguments.
+    /// As `{prompt}` in the arguments.
     #[default]
     Argument,
     /// On standard input, which is then closed.
     Stdin,
-    /// In a file whose path takes the place of `{prompt}`.
+    /// In a file whose path replaces `{prompt}`.
     File,
 }
 
@@ -398,20 +406,20 @@ pub enum PromptVia {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ModelRoute {
-    /// The way.
+    /// The method.
     pub via: ModelVia,
-    /// The flag that takes the model, for `flag`.
+    /// The flag that sets the model, for `flag`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flag: Option<String>,
-    /// The variable that takes the model, for `env`.
+    /// The environment variable that sets the model, for `env`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<String>,
-    /// The model where none is asked for.
+    /// The model if none is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
 }
 
-/// A way to choose the model.
+/// A method of choosing the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelVia {
@@ -421,14 +429,14 @@ pub enum ModelVia {
     SetModel,
     /// A flag on the command line, or `{model}` in the command.
     Flag,
-    /// A variable of the environment.
+    /// An environment variable.
     Env,
-    /// It cannot be chosen.
+    /// The model cannot be chosen.
     #[default]
     None,
 }
 
-/// Environment beyond the allow-list.
+/// Environment variables passed to the agent in addition to the allow-list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Env {
@@ -438,25 +446,25 @@ pub struct Env {
     /// Variables set to a value; `{workspace}`, `{home}`, `{model}` and `{self}` are replaced.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
-    /// Variables whose values are masked wherever they occur.
+    /// Variables whose values are redacted wherever they occur.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secret: Vec<String>,
-    /// Variables that are passed on because a file of the user's home names them.
+    /// Variables that are passed on because a file in the user's home names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub named_in: Vec<login::NamedIn>,
 }
 
-/// Tool names to kinds, in the order in which they stand in the file.
+/// A map from tool names to kinds, in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolKinds(pub Vec<(NameGlob, ToolKind)>);
 
 impl ToolKinds {
-    /// The kind of a tool with this name, if the list knows it.
+    /// Returns the kind of a tool with this name, or `None` if no entry matches.
     pub fn of(&self, name: &str) -> Option<ToolKind> {
         self.0.iter().find(|(glob, _)| glob.is_match(name)).map(|(_, kind)| *kind)
     }
 
-    /// Whether the list is empty.
+    /// Returns true if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -516,88 +524,90 @@ mod tool_kinds {
     }
 }
 
-/// What an agent's usage reports mean.
+/// How an agent's usage reports are to be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct UsageConvention {
-    /// What the answer to a prompt covers: `turn`, `session`, or `call` where it is the last model call alone.
+    /// The scope of the usage in the answer to a prompt: `turn`, `session`, or `call` for the last model call
+    /// alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<UsageOf>,
-    /// Input tokens include the cached ones.
+    /// If `true`, the input tokens include the cached ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_includes_cache: Option<bool>,
-    /// Output tokens leave the tokens of thought out.
+    /// If `true`, the output tokens do not include the tokens of thoughts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_excludes_thoughts: Option<bool>,
-    /// The agent sends a `usage_update` after each message of the model and the results of its calls, so that the calls
-    /// between two updates share a step (`acp` only). Default: `false`.
+    /// If `true`, the agent sends a `usage_update` after each message of the model and the results of its
+    /// calls, so that the calls between two updates share a step (`acp` only). Default: `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_each_message: Option<bool>,
-    /// What the reports leave out. A total of such reports is a lower bound.
+    /// Usage that the reports leave out. A total of such reports is a lower bound.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leaves_out: Vec<LeftOut>,
-    /// Names of the tools that start a sub-agent, for `leaves-out: [sub-agents]` where the agent shows nothing of it.
+    /// Names of the tools that start a sub-agent. For `leaves-out: [sub-agents]`, if the agent does not
+    /// otherwise show its sub-agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sub_agent_tools: Vec<String>,
 }
 
-/// What an agent's usage reports leave out.
+/// Usage that an agent's reports leave out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeftOut {
-    /// All calls of the model but the last one before the report.
+    /// All calls of the model except the last one before the report.
     Steps,
-    /// Tokens of thought: neither the output count nor a count of their own holds them.
+    /// Tokens of thoughts: they are neither in the output count nor in a count of their own.
     Thoughts,
-    /// What sub-agents spent.
+    /// The usage of sub-agents.
     SubAgents,
 }
 
-/// What the usage in an answer to a prompt covers.
+/// The scope of the usage in an answer to a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UsageOf {
-    /// That prompt.
+    /// The usage of that prompt.
     Turn,
-    /// The session so far.
+    /// The usage of the session so far.
     Session,
-    /// The last call of the model.
+    /// The usage of the last model call.
     Call,
 }
 
-/// What an agent can, where that differs from its adapter.
+/// Capabilities of an agent that differ from those of its adapter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Capabilities {
-    /// It shows its calls.
+    /// Whether the agent shows its tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracing: Option<bool>,
-    /// It asks for permission.
+    /// Whether the agent asks for permission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interaction: Option<bool>,
-    /// It takes several prompts in one session.
+    /// Whether the agent takes several prompts in one session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multi_turn: Option<bool>,
-    /// Over ACP: whether it is offered the files of its workspace; it is, where nothing is said.
+    /// Over ACP: whether the engine offers file access to the agent. Default: `true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fs: Option<bool>,
-    /// Over ACP: whether it is offered terminals; it is, where nothing is said.
+    /// Over ACP: whether the engine offers terminals to the agent. Default: `true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<bool>,
-    /// Over ACP: whether it may ask the user questions; it may, where nothing is said.
+    /// Over ACP: whether the agent may ask the user questions. Default: `true`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elicitation: Option<bool>,
 }
 
-/// How long to wait for an agent.
+/// Timeouts of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Timeouts {
-    /// For each step of the handshake.
+    /// Timeout of each step of the handshake.
     pub start: Time,
-    /// After a cancel, before signals.
+    /// Time between a cancel and the first signal.
     pub grace: Time,
-    /// For each command of `workspace.setup`, unless the case says otherwise. Default: `10m`.
+    /// Timeout of each command of `workspace.setup`, unless the case sets one. Default: `10m`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup: Option<Time>,
 }
@@ -608,17 +618,17 @@ impl Default for Timeouts {
     }
 }
 
-/// Whose home an agent sees.
+/// The home directory of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Home {
-    /// `home: user`: the user's own, which is a warning in every result.
+    /// `home: user`: the user's own home, which is reported as a warning in every result.
     Named(HomeName),
-    /// A private one.
+    /// A private home.
     Private(PrivateHome),
 }
 
-// Not derived: an untagged enum forgets which key was wrong, and where.
+// Not derived: an untagged enum loses which key was wrong, and where.
 impl<'de> Deserialize<'de> for Home {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NameOrMap;
@@ -656,7 +666,7 @@ pub enum HomeName {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PrivateHome {
-    /// Files and folders copied from the user's home, where they exist.
+    /// Files and folders copied from the user's home, if they exist.
     #[serde(default)]
     pub copy: Vec<PathBuf>,
 }
@@ -671,22 +681,22 @@ impl Default for Home {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
-    /// Its raw model traffic, through a gateway, and its protocol log.
+    /// The agent's raw model traffic, through a gateway, and its protocol log.
     Wired,
-    /// The same, without a shim.
+    /// The agent's raw model traffic and its protocol log, without a shim.
     Native,
-    /// Its protocol log only.
+    /// The agent's protocol log only.
     Runnable,
     /// A recipe that was not run.
     Catalog,
-    /// Nothing: it works with its vendor's service only.
+    /// Nothing: the agent works with its vendor's service only.
     VendorLocked,
-    /// Nothing: it is another kind of program.
+    /// Nothing: the program is of another kind.
     OutOfScope,
 }
 
 impl Tier {
-    /// The tier's word, as it stands in manifests.
+    /// Returns the tier's word, as used in manifests.
     pub fn word(self) -> &'static str {
         match self {
             Tier::Wired => "wired",
@@ -698,19 +708,19 @@ impl Tier {
         }
     }
 
-    /// Whether nobody claims that it was run, so that its manifest need not say how.
+    /// Returns true if the tier does not claim that the harness was run, so that its manifest need not say how.
     pub fn is_recipe(self) -> bool {
         matches!(self, Tier::Catalog | Tier::VendorLocked | Tier::OutOfScope)
     }
 }
 
-/// Which version was seen doing what.
+/// A verified version of an agent, with the evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Verified {
     /// The agent's version.
     pub version: String,
-    /// When, as a date.
+    /// The date of the verification.
     pub date: String,
     /// The recording or test that shows it.
     pub by: String,

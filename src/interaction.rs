@@ -1,4 +1,4 @@
-//! Interaction Policies: how the agent's permission requests are answered, as a case or `--interaction` says it.
+//! Interaction policies: how the agent's permission requests are answered, as set by a case or `--interaction`.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -26,7 +26,7 @@ pub use named::{NamedPolicy, PolicyFolder};
 pub use person::{Person, Question};
 pub use policy::{Policy, Reply};
 
-/// A policy. Written as a word, or as a one-key map where it has settings.
+/// An interaction policy. Written as a word, or as a map with one key if it has settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Interaction {
@@ -46,7 +46,7 @@ pub enum Interaction {
 }
 
 impl Interaction {
-    /// The policy's word, as it stands in traces.
+    /// Returns the policy's name, as used in traces.
     pub fn word(&self) -> &'static str {
         match self {
             Interaction::AutoApprove => "auto-approve",
@@ -58,10 +58,10 @@ impl Interaction {
         }
     }
 
-    /// The policy itself, where it is named.
+    /// Replaces a named policy by its definition.
     ///
     /// # Errors
-    /// The name, which nobody knows.
+    /// The name, if no policy has it.
     pub fn resolved(self, named: &PolicyFolder) -> Result<Self, String> {
         match self {
             Interaction::Use(name) => named.get(&name).map(|found| found.policy.clone()).ok_or(name),
@@ -69,7 +69,7 @@ impl Interaction {
         }
     }
 
-    /// The policy as `--interaction` takes it, for the record of a run.
+    /// Returns the policy in the form that `--interaction` takes, for the record of a run.
     pub fn to_text(&self) -> String {
         match serde_json::to_value(self) {
             Ok(Value::String(word)) => word,
@@ -78,7 +78,8 @@ impl Interaction {
         }
     }
 
-    /// Whether the policy means anything only with a harness that asks: without one, nothing would be refused.
+    /// Returns true if the policy is meaningful only with a harness that asks for permission: without requests,
+    /// nothing would be refused.
     pub fn needs_interaction(&self) -> bool {
         !matches!(self, Interaction::AutoApprove)
     }
@@ -87,7 +88,7 @@ impl Interaction {
 impl FromStr for Interaction {
     type Err = String;
 
-    /// A policy as `--interaction` names it: a word, or the YAML of a policy with settings.
+    /// Parses a policy as given to `--interaction`: a word, or the YAML of a policy with settings.
     fn from_str(text: &str) -> Result<Self, String> {
         match text.trim() {
             "auto-approve" => Ok(Interaction::AutoApprove),
@@ -101,19 +102,19 @@ impl FromStr for Interaction {
                     None => error.to_string(),
                 })
             }
-            // Whether there is one of that name shows when the folder is read.
+            // Whether a policy of that name exists is checked when the folder is read.
             name => Ok(Interaction::Use(name.to_owned())),
         }
     }
 }
 
-/// Rules, and the answer where none matches.
+/// Rules, and the default answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Scripted {
-    /// First match wins.
+    /// The rules. The first matching rule answers.
     pub rules: Vec<Rule>,
-    /// Where no rule matches; rejected where this is not said.
+    /// The answer if no rule matches. Default: `reject`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<DefaultAnswer>,
 }
@@ -122,15 +123,15 @@ pub struct Scripted {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Rule {
-    /// What it is called in the trace, in the place of its position.
+    /// The name of the rule in the trace. Default: its position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it matches; every part of it must hold, and without any it matches everything.
+    /// The conditions of the rule. All of them must hold; a rule without conditions matches every request.
     #[serde(default)]
     pub when: When,
-    /// What it answers.
+    /// The answer.
     pub answer: Answer,
-    /// Keys of the call's input that are put in the place of the agent's, where the protocol takes that.
+    /// Keys that replace those of the call's input, if the protocol supports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_input: Option<serde_json::Map<String, Value>>,
 }
@@ -139,35 +140,35 @@ pub struct Rule {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct QuestionAnswer {
-    /// Which questions it answers.
+    /// The pattern of the questions that it answers.
     pub question: Pattern,
-    /// What it answers.
+    /// The answer.
     pub answer: String,
 }
 
-/// What a rule matches.
+/// The conditions of a rule.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct When {
-    /// What the tool does.
+    /// The kind of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<ToolKind>,
-    /// What the agent calls the tool.
+    /// The agent's name of the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<NameGlob>,
-    /// The agent's line for people.
+    /// The agent's title of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<NameGlob>,
-    /// One of the paths it touches, relative to the workspace.
+    /// A path that the call touches, relative to the workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathGlob>,
-    /// Over the input as canonical JSON.
+    /// A pattern searched in the input as canonical JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Pattern>,
-    /// Over the command's text.
+    /// A pattern searched in the command line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<Pattern>,
-    /// Only the n-th request, from 1, of those that the other parts match.
+    /// Matches only the n-th request, from 1, of those that match the other conditions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nth: Option<u32>,
 }
@@ -176,36 +177,36 @@ pub struct When {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// This once.
+    /// Allow this request.
     AllowOnce,
-    /// This and its like.
+    /// Allow this request and similar ones.
     AllowAlways,
-    /// Not this once.
+    /// Reject this request.
     RejectOnce,
-    /// Not this and its like.
+    /// Reject this request and similar ones.
     RejectAlways,
-    /// No decision: the request is cancelled.
+    /// Cancel the request without a decision.
     Cancel,
 }
 
-/// The answer where no rule matches: any answer, or `allow` and `reject` for this once.
+/// The answer if no rule matches: any answer, or `allow` and `reject` for a single request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DefaultAnswer {
-    /// This once.
+    /// Allow this request.
     Allow,
-    /// Not this once.
+    /// Reject this request.
     #[default]
     Reject,
-    /// This once.
+    /// Allow this request.
     AllowOnce,
-    /// This and its like.
+    /// Allow this request and similar ones.
     AllowAlways,
-    /// Not this once.
+    /// Reject this request.
     RejectOnce,
-    /// Not this and its like.
+    /// Reject this request and similar ones.
     RejectAlways,
-    /// No decision: the request is cancelled.
+    /// Cancel the request without a decision.
     Cancel,
 }
 
@@ -245,7 +246,7 @@ mod tests {
 
     #[test]
     fn what_is_no_policy_is_refused_with_the_way_out() {
-        // Any other word is a name, which the folder knows or not.
+        // Any other word is a name, which may or may not exist in the folder.
         let named: Interaction = "auto-aprove".parse().unwrap();
         let error = named.resolved(&PolicyFolder::default()).unwrap_err();
         assert!(PolicyFolder::default().known(&error).contains("did you mean `auto-approve`"), "{error}");

@@ -8,41 +8,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::values::Time;
 
-/// What a trial may use up. A figure is a limit only where it is written.
+/// The limits of a trial. A limit that is not set does not apply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Limits {
-    /// From the start of the agent.
+    /// Time from the start of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Time>,
-    /// Without a sign of life.
+    /// Time without any output from the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle: Option<Time>,
-    /// Rounds of tool calls.
+    /// Steps: rounds of tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
     /// Tool calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<u64>,
-    /// Tokens in all.
+    /// All tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Money, in US dollars.
+    /// Cost in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<Dollars>,
-    /// What a limit that was hit means; `fail` where nothing is said.
+    /// What happens when a limit is exceeded. Default: `fail`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_limit: Option<OnLimit>,
 }
 
 impl Limits {
-    /// The names of the limits, as they stand in cases and after `--limit`.
+    /// The names of the limits, as used in cases and in `--limit`.
     pub const KEYS: [&str; 7] = ["time", "idle", "steps", "tool-calls", "tokens", "cost-usd", "on-limit"];
 
-    /// Sets one limit from text, as `--limit KEY=VALUE` does.
+    /// Sets one limit from text, as for `--limit KEY=VALUE`.
     ///
     /// # Errors
-    /// The key is not known, or the value is none for it.
+    /// The key is unknown, or the value is invalid.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let whole = || value.parse().map_err(|_| format!("`{value}` is not a whole number, as `{key}` wants"));
         let time = || match value.parse::<Time>()? {
@@ -74,32 +74,32 @@ impl Limits {
         Ok(())
     }
 
-    /// What a limit that was hit means.
+    /// Returns what happens when a limit is exceeded.
     pub fn on_limit(&self) -> OnLimit {
         self.on_limit.unwrap_or_default()
     }
 }
 
-/// What a limit that was hit means.
+/// What happens when a limit is exceeded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnLimit {
     /// The trial fails.
     #[default]
     Fail,
-    /// The graders judge what was done.
+    /// The graders judge the work so far.
     Grade,
 }
 
-/// Money: a finite number from 0.
+/// An amount of US dollars: a finite number, 0 or more.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, JsonSchema)]
 pub struct Dollars(#[schemars(range(min = 0))] f64);
 
 impl Dollars {
-    /// An amount, if it is one.
+    /// Makes an amount of US dollars.
     ///
     /// # Errors
-    /// It is negative, or no number.
+    /// The amount is negative or not a number.
     pub fn new(amount: f64) -> Result<Self, String> {
         if amount.is_finite() && amount >= 0.0 {
             Ok(Self(amount))
@@ -108,7 +108,7 @@ impl Dollars {
         }
     }
 
-    /// The amount.
+    /// Returns the amount.
     pub fn get(self) -> f64 {
         self.0
     }

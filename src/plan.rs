@@ -1,4 +1,4 @@
-//! The plan of a Run: cases × harnesses × models × trials, with what is skipped and why. Pure.
+//! The plan of a run: cases × harnesses × models × trials, with the skipped ones and the reasons. Pure.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,48 +13,48 @@ use crate::ids::TrialRecord;
 use crate::interaction::Interaction;
 use crate::sandbox;
 
-/// What the command line asks for.
+/// The requests of the command line.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
-    /// Harnesses, in the place of the cases' own.
+    /// Harnesses that override those of the cases.
     pub harnesses: Vec<String>,
-    /// Models: each is one more column.
+    /// Models; each is a further column.
     pub models: Vec<AskedModel>,
-    /// Trials, in the place of the cases' own.
+    /// The number of trials, overriding that of the cases.
     pub trials: Option<u32>,
-    /// Case ids to keep, as globs.
+    /// Globs of case ids to run.
     pub cases: Vec<String>,
-    /// Tags to keep; a case with any of them is kept.
+    /// Tags to run; a case with any of them is run.
     pub tags: Vec<String>,
     /// Part K of N.
     pub shard: Option<(u32, u32)>,
-    /// A policy in the place of the cases' own.
+    /// A policy that overrides those of the cases.
     pub interaction: Option<Interaction>,
-    /// A sandbox in the place of the cases' and the manifests' own.
+    /// A sandbox that overrides those of the cases and the manifests.
     pub sandbox: Option<sandbox::Kind>,
 }
 
 /// A model, for one harness or for all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedModel {
-    /// The harness it is meant for.
+    /// The harness that the model is for.
     pub harness: Option<String>,
     /// The model.
     pub model: String,
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum PlanError {
-    /// A harness that nobody knows.
+    /// The harness is unknown.
     #[error("there is no harness called `{name}`{hint}")]
     UnknownHarness {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What it may have meant.
+        /// Similar names.
         hint: String,
     },
-    /// A harness that nobody knows how to launch.
+    /// The manifest of the harness has no command.
     #[error(
         "how harness `{harness}` is launched is not known: its manifest has no command; write one with `command:` into harnesses/{harness}.yaml"
     )]
@@ -62,7 +62,7 @@ pub enum PlanError {
         /// The harness.
         harness: String,
     },
-    /// A model for a harness that cannot choose one.
+    /// A model is requested for a harness that cannot choose one.
     #[error(
         "harness `{harness}` cannot choose its model, and `--model {model}` was asked of it; say `--model HARNESS={model}` for the one that is meant, or give its manifest a `model:` route"
     )]
@@ -72,7 +72,7 @@ pub enum PlanError {
         /// The model.
         model: String,
     },
-    /// A model for a harness that is not in the plan.
+    /// A model is requested for a harness that is not in the plan.
     #[error("`--model {harness}={model}` names a harness that nothing is planned for")]
     StrayModel {
         /// The harness.
@@ -80,7 +80,7 @@ pub enum PlanError {
         /// The model.
         model: String,
     },
-    /// The demo agent without its script.
+    /// The demo agent has no script.
     #[error(
         "{file}: case `{case}` has no script for the demo agent (`{script}` beside it); name a harness with `--harness NAME` or `harnesses:` in the case, or write the script"
     )]
@@ -92,10 +92,10 @@ pub enum PlanError {
         /// The script's name.
         script: String,
     },
-    /// A filter that leaves nothing.
+    /// The filters leave no case.
     #[error("no case is left: {0}")]
     Nothing(String),
-    /// A glob that is none.
+    /// An invalid glob.
     #[error("`--case {0}` is not a glob")]
     BadGlob(String),
 }
@@ -103,7 +103,7 @@ pub enum PlanError {
 /// Plans a run.
 ///
 /// # Errors
-/// What is asked for cannot be done; nothing was started.
+/// The request is invalid; nothing was started.
 pub fn plan(
     cases: &[Case],
     manifests: &BTreeMap<String, Manifest>,
@@ -118,7 +118,7 @@ pub fn plan(
             if manifest.command.is_empty() && manifest.adapter != Adapter::Replay {
                 return Err(PlanError::NoCommand { harness: manifest.name.clone() });
             }
-            // What is skipped for another reason needs no script.
+            // A case that is skipped for another reason needs no script.
             if no_gateway(case, manifest, manifests).is_none() {
                 check_script(case, manifest)?;
             }
@@ -217,7 +217,7 @@ fn check_script(case: &Case, manifest: &Manifest) -> Result<(), PlanError> {
     }
 }
 
-/// What a harness is not offered though the case has it: run without, it would be another case.
+/// Returns what the case has and the harness cannot be offered: without it, the case would be another one.
 fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
     if !case.mcp_servers.is_empty() && manifest.servers_via() == ServersVia::None {
         return Some(format!("the case offers MCP servers, and harness `{}` takes none", manifest.name));
@@ -228,7 +228,7 @@ fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
     }
     let word = adapter.word();
     let takes = |file: &&PathBuf| {
-        // What has no known name is looked at when the trial begins.
+        // A file with an unknown extension is inspected when the trial begins.
         let kind = attachment::by_name(file).map_or(Kind::Text, |(kind, _)| kind);
         adapter == Adapter::ClaudeCodeControl && matches!(kind, Kind::Image | Kind::Pdf | Kind::Text)
     };
@@ -245,7 +245,7 @@ fn not_offered(case: &Case, manifest: &Manifest) -> Option<String> {
     }
 }
 
-/// A case whose model is a script needs a harness that can be pointed at one.
+/// Returns why a case with a scripted model cannot be run: the harness cannot be pointed at a model server.
 fn no_gateway(case: &Case, manifest: &Manifest, manifests: &BTreeMap<String, Manifest>) -> Option<String> {
     let lacks = case.model_script.is_some() && manifest.gateway.is_none();
     lacks.then(|| {
@@ -260,8 +260,8 @@ fn no_gateway(case: &Case, manifest: &Manifest, manifests: &BTreeMap<String, Man
     })
 }
 
-/// The columns of a harness: one for each model asked of it, or one without a model.
-/// A model asked for twice is a further arm, so that a model can be compared with itself.
+/// Returns the columns of a harness: one for each requested model, or one without a model. A model that is
+/// requested twice is a further arm, so that a model can be compared with itself.
 fn arms(manifest: &Manifest, models: &[AskedModel]) -> Result<Vec<(String, Option<String>)>, PlanError> {
     let mut arms: Vec<(String, Option<String>)> = Vec::new();
     for asked in models {
@@ -281,7 +281,7 @@ fn arms(manifest: &Manifest, models: &[AskedModel]) -> Result<Vec<(String, Optio
     Ok(arms)
 }
 
-/// Why a case cannot be run on a harness, if it cannot.
+/// Returns why a case cannot be run on a harness, if it cannot.
 fn skip(case: &Case, manifest: &Manifest, interaction: &Interaction) -> Option<String> {
     let seen = manifest.seen();
     let lacks = |wanted: Option<bool>, has: bool, what: &str| {

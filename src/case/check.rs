@@ -1,4 +1,5 @@
-//! What the types cannot say of a case or a suite: keys that exclude each other, folders that must be there.
+//! Checks the rules for a case or a suite that the types do not express: keys that exclude each other, and
+//! required folders.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::paths;
 use crate::values::{Fraction, PathGlob};
 use crate::yaml::{self, Part, Step, YamlError, words};
 
-/// Everything that is wrong in one file by itself. Its paths are absolute already.
+/// Returns all errors in one file by itself. Its paths are already absolute.
 pub(super) fn check(source: &Source, layer: &Layer, is_suite: bool) -> Vec<YamlError> {
     let mut checks = Checks { source, errors: Vec::new() };
     if is_suite {
@@ -319,7 +320,8 @@ impl Checks<'_> {
         }
     }
 
-    /// A group that the regex does not have would be replaced by nothing.
+    /// Checks the groups of replacements: a group that the regular expression does not have would be replaced
+    /// by nothing.
     fn snapshot(&mut self, layer: &Layer) {
         let rules = layer.snapshot.as_ref().and_then(|snapshot| snapshot.normalise.as_ref());
         for (number, rule) in rules.into_iter().flatten().enumerate() {
@@ -361,17 +363,17 @@ impl Checks<'_> {
     }
 }
 
-/// A part of a replacement that stands for a group.
+/// A part of a replacement that refers to a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Reference<'a> {
-    /// As it is written, with its dollar.
+    /// The text, including its dollar sign.
     written: &'a str,
     /// The name or number of the group.
     group: &'a str,
 }
 
-/// The groups that a replacement refers to, read as the engine of regular expressions reads it: `$1`, `$name` and `${name}`;
-/// `$$` is a dollar, and so is one that nothing of this follows.
+/// Returns the groups that a replacement refers to, as the regex engine reads it: `$1`, `$name` and `${name}`;
+/// `$$` is a dollar sign, and so is a `$` followed by none of these.
 fn references(with: &str) -> Vec<Reference<'_>> {
     let mut found = Vec::new();
     let mut rest = with;
@@ -392,7 +394,7 @@ fn references(with: &str) -> Vec<Reference<'_>> {
     found
 }
 
-/// The groups of a regular expression as a replacement names them.
+/// Returns the groups of a regular expression as a replacement names them.
 fn groups(regex: &Regex) -> String {
     let mut known: Vec<String> = (1..regex.captures_len()).map(|number| format!("`${number}`")).collect();
     known.extend(regex.capture_names().flatten().map(|name| format!("`${{{name}}}`")));
@@ -400,8 +402,8 @@ fn groups(regex: &Regex) -> String {
     format!("the regex has {those}; `$0` is all that was found, `$$` a dollar")
 }
 
-/// What an agent must not see and would find in its workspace. The layer is merged; its sources go from the outermost
-/// suite to the case.
+/// Returns errors for files that an agent must not see and would find in its workspace. The layer is merged;
+/// its sources are ordered from the outermost suite to the case.
 pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer) -> Vec<YamlError> {
     let Some(copy) = layer.workspace.as_ref().and_then(|workspace| workspace.copy.as_ref()) else { return Vec::new() };
     let oracle = layer.oracle.as_ref().and_then(|oracle| oracle.copy.as_ref());
@@ -410,7 +412,7 @@ pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer) -> Vec<YamlError> {
     let mut errors = Vec::new();
     for (steps, folder) in kept {
         let Some(folder) = folder.filter(|folder| folder.starts_with(copy)) else { continue };
-        // The innermost file that says it is the one that counts.
+        // The innermost file that sets the key counts.
         let Some(source) = sources.iter().rev().find(|it| yaml::find(&it.text, steps, Part::Value).is_some()) else {
             continue;
         };
@@ -421,7 +423,7 @@ pub(super) fn leaks(sources: &[Arc<Source>], layer: &Layer) -> Vec<YamlError> {
     errors
 }
 
-/// Why a text cannot be the id of a case: folders are named after it.
+/// Returns why a text cannot be the id of a case: folders are named after it.
 pub(super) fn wrong_id(id: &str) -> Option<&'static str> {
     if id.trim().is_empty() {
         Some("is empty")

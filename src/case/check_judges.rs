@@ -1,4 +1,5 @@
-//! Judges that are no judges: harnesses that cases, graders and policies name and that nobody knows, or that cannot answer.
+//! Checks judges: harnesses that cases, graders and policies name as judges, and that are unknown or cannot
+//! answer.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +13,8 @@ use crate::interaction::{Interaction, NamedPolicy};
 use crate::model_client::{ModelName, Via};
 use crate::yaml::{self, OwnedStep, Part, Step, YamlError, words};
 
-/// Why a harness cannot answer in a model's place, and the way out, if so. Models of services are not asked here.
+/// Returns why a harness cannot answer instead of a model, and how to fix it. Models of services are not
+/// checked here.
 pub fn unfit(model: &ModelName, catalog: &Catalog) -> Option<(String, String)> {
     let name = Some(&model.model).filter(|_| model.via == Via::Harness)?;
     let short = words::short(name);
@@ -34,8 +36,8 @@ pub fn unfit(model: &ModelName, catalog: &Catalog) -> Option<(String, String)> {
     Some((format!("harness `{short}` cannot judge: it {why}"), help.to_owned()))
 }
 
-/// Refuses judges that cannot be had: those that cases name, those of the named graders that they use, and those of their
-/// policies.
+/// Refuses judges that are not available: those that cases name, those of the named graders that they use, and
+/// those of their policies.
 pub fn check_judges(cases: &[Case], context: &LoadContext, catalog: &Catalog) -> Vec<LoadError> {
     let library = context.graders.library();
     let mut errors = Vec::new();
@@ -59,7 +61,7 @@ pub fn check_judges(cases: &[Case], context: &LoadContext, catalog: &Catalog) ->
     errors.into_iter().map(LoadError::Yaml).collect()
 }
 
-/// The same of every named grader and every named policy, whether or not a case uses it.
+/// Refuses unavailable judges of every named grader and every named policy, whether or not a case uses it.
 pub fn check_named_judges(context: &LoadContext, catalog: &Catalog) -> Vec<LoadError> {
     let library = context.graders.library();
     let mut errors: Vec<YamlError> = library.iter().flat_map(|(name, _)| of_named(name, &library, catalog)).collect();
@@ -73,7 +75,7 @@ pub fn check_named_judges(context: &LoadContext, catalog: &Catalog) -> Vec<LoadE
     errors.into_iter().map(LoadError::Yaml).collect()
 }
 
-/// A named grader that is used, and those that it uses.
+/// Collects a named grader that is used, and those that it uses.
 fn take(name: &str, library: &Library, used: &mut BTreeSet<String>) {
     if !used.insert(name.to_owned()) {
         return;
@@ -88,7 +90,7 @@ fn take(name: &str, library: &Library, used: &mut BTreeSet<String>) {
 
 fn of_named(name: &str, library: &Library, catalog: &Catalog) -> Vec<YamlError> {
     let Some(named) = library.get(name) else { return Vec::new() };
-    // What else is wrong in its file is told where that is read.
+    // Other errors in the file are reported when it is read.
     let Ok(file) = named.read() else { return Vec::new() };
     let entries = file.graders.iter().enumerate();
     entries
@@ -113,7 +115,7 @@ fn written(grader: &WrittenGrader, at: &[OwnedStep], message: &str) -> YamlError
     grader.error_at(at, message.to_owned())
 }
 
-/// The innermost file that says which policy it is, or the file of the policy.
+/// Returns the error in the innermost file that sets the policy, or in the file of the policy.
 fn of_policy(case: &Case, context: &LoadContext, message: String) -> YamlError {
     if let Some(policy) = case.named_policy.as_ref().and_then(|(name, _)| context.policies.get(name)) {
         return in_policy(policy, message);

@@ -1,4 +1,4 @@
-//! The digest of a case: of everything it is made from, so that a change to any of it is noticed.
+//! The digest of a case: of everything that it is made from, so that any change is noticed.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -12,8 +12,8 @@ use crate::trace::view;
 use crate::whole_file::FileError;
 
 impl Case {
-    /// A digest of what its workspace is made from: the source and the setup commands. Of a repository only its place and
-    /// revision count.
+    /// Returns the digest of what the workspace is made from: the source and the setup commands. For a
+    /// repository, only its path and revision count.
     ///
     /// # Errors
     /// A file of the source cannot be read.
@@ -36,11 +36,11 @@ impl Case {
         Ok(parts.digest())
     }
 
-    /// A digest of everything that an agent meets in a trial of it under this policy: what it is asked, what it works in
-    /// and with, and what bounds it. How it is judged is no part of it.
+    /// Returns the digest of everything that an agent is given in a trial under this policy: its prompts,
+    /// workspace, tools and limits. How the result is judged is not part of it.
     ///
     /// # Errors
-    /// A file that it names cannot be read.
+    /// A file that the case names cannot be read.
     pub fn played_digest(&self, interaction: &Interaction) -> io::Result<String> {
         let mut parts = Parts::default();
         parts.add("workspace", self.workspace_digest()?.as_bytes());
@@ -65,12 +65,11 @@ impl Case {
         Ok(parts.digest())
     }
 
-    /// A digest of the case file, its suites, the named graders, what its folders and files hold, and
-    /// the files that its graders compare with.
-    /// Folders named `.git` are left out.
+    /// Returns the digest of the case file, its suites, the named graders, the content of its folders and
+    /// files, and the files that its graders compare with. Folders named `.git` are left out.
     ///
     /// # Errors
-    /// A file that it names cannot be read.
+    /// A file that the case names cannot be read.
     pub fn digest(&self) -> io::Result<String> {
         let mut parts = Parts::default();
         parts.add("id", self.id.as_bytes());
@@ -85,7 +84,7 @@ impl Case {
             parts.tree(what, path)?;
         }
         for named in self.files_of_graders() {
-            // It is read where it leads. That it is not there is for the grader to tell.
+            // Links are resolved. A missing file is reported by the grader.
             match named.canonicalize() {
                 Ok(file) => parts.tree("grader", &file)?,
                 Err(_) => parts.add("grader", b"absent"),
@@ -94,11 +93,11 @@ impl Case {
         Ok(parts.digest())
     }
 
-    /// The files beside it that its trials of these cells, each a harness and a model, are judged by, and which its digest
-    /// leaves out: calibrations of its graders, and what is accepted for the cells.
+    /// Returns the files that the trials of these cells (harness and model) are judged by and that the digest
+    /// leaves out: calibrations of the graders, and accepted snapshots of the cells.
     ///
     /// # Errors
-    /// A name cannot be the name of a file.
+    /// A name cannot be a file name.
     pub fn judged_by<'a>(
         &self,
         cells: impl Iterator<Item = (&'a str, Option<&'a str>)>,
@@ -111,7 +110,7 @@ impl Case {
         Ok(files)
     }
 
-    /// Returns true if a grader judges by this file of [`Self::judged_by`], and not the run alone.
+    /// Returns true if a grader depends on this file of [`Self::judged_by`], instead of only the run.
     pub fn is_graded_by(&self, file: &Path) -> bool {
         let by_snapshots = self.graders.iter().any(|grader| grader.kind.needs().snapshots);
         by_snapshots || self.calibrations().any(|calibration| calibration == file)
@@ -122,7 +121,7 @@ impl Case {
         named.map(|file| view::normalise(&self.folder().join(file)))
     }
 
-    /// Every file and folder that its trials are made from and judged by, wherever its name leads.
+    /// Returns every file and folder that the trials are made from and judged by, with links resolved.
     pub(super) fn inputs(&self) -> Vec<PathBuf> {
         let named = self.folders_and_files().into_iter().map(|(_, path)| path.to_owned());
         let of_graders = self.files_of_graders().flat_map(|path| {
@@ -132,7 +131,7 @@ impl Case {
         named.chain(of_graders).collect()
     }
 
-    /// What it names beside its graders' files, each with the word for what it is.
+    /// Returns what the case names besides its graders' files, each with a word for its role.
     fn folders_and_files(&self) -> Vec<(&'static str, &Path)> {
         let copied = match &self.workspace.source {
             WorkspaceSource::Copy(folder) => Some(folder.as_path()),
@@ -159,10 +158,10 @@ impl Case {
     }
 }
 
-/// The digest of a file that a case is judged by, or [`ABSENT`] if it is not there.
+/// Returns the digest of a file that a case is judged by, or [`ABSENT`] if the file does not exist.
 ///
 /// # Errors
-/// It cannot be read.
+/// The file cannot be read.
 pub fn file_digest(path: &Path) -> io::Result<String> {
     match content(path) {
         Ok(hash) => Ok(hash.to_hex().to_string()),
@@ -171,10 +170,10 @@ pub fn file_digest(path: &Path) -> io::Result<String> {
     }
 }
 
-/// In the place of the digest of a file that is not there.
+/// The value for a missing file.
 const ABSENT: &str = "absent";
 
-/// What a digest is made from, part by part.
+/// A hasher for the parts of a digest.
 #[derive(Default)]
 struct Parts(blake3::Hasher);
 
@@ -191,7 +190,7 @@ impl Parts {
         Ok(())
     }
 
-    /// A file, or everything below a folder in the order of its names. Links count by where they lead.
+    /// Adds a file, or everything below a folder in the order of names. Links are resolved.
     fn tree(&mut self, name: &str, path: &Path) -> io::Result<()> {
         let kind = std::fs::symlink_metadata(path)?;
         if kind.is_symlink() {

@@ -1,4 +1,4 @@
-//! One file as it was written, case or suite, and how a case is laid over its suites.
+//! One case or suite file as written, and the merging of a case with its suites.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -23,51 +23,51 @@ use crate::verdict::PassTrials;
 /// Keys that a case may hold and a `suite.yaml` may not.
 pub const CASE_ONLY: [&str; 4] = ["id", "prompt", "turns", "oracle"];
 
-/// A case or a suite, as written: what a file does not say is absent.
+/// A case or a suite, as written. Keys that the file does not contain are absent.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Layer {
-    /// The case's name; without it, the path below the cases root without extension.
+    /// The case's name. Default: the path below the root of the cases, without extension.
     pub id: Option<String>,
-    /// One line for people.
+    /// A description in one line.
     pub description: Option<String>,
-    /// What the case is for: `capability` or `regression`.
+    /// The purpose of the case: `capability` or `regression`.
     pub kind: Option<CaseKind>,
-    /// Words to choose cases by; those of suites are added.
+    /// Tags by which cases can be selected. Tags of suites are added.
     pub tags: Vec<String>,
-    /// What the user says. Either this or `turns`.
+    /// The user's prompt. A case has either `prompt` or `turns`.
     pub prompt: Option<String>,
     /// Several prompts, one after the other, in one session.
     pub turns: Option<Vec<String>>,
     /// The system prompt.
     pub system_prompt: Option<String>,
-    /// The folder the agent works in; an empty one where nothing is said.
+    /// The folder the agent works in. Default: an empty folder.
     pub workspace: Option<WorkspaceLayer>,
-    /// A folder laid over the workspace when the agent has stopped, before grading.
+    /// A folder that is copied over the workspace after the agent has stopped, before grading.
     pub hidden: Option<PathBuf>,
-    /// Names of the harnesses it is run with.
+    /// Names of the harnesses that the case is run with.
     pub harnesses: Option<Vec<String>>,
-    /// What a harness must be able to do.
+    /// Capabilities that a harness must have.
     pub requires: Option<Requires>,
     /// How permission requests are answered.
     pub interaction: Option<Interaction>,
-    /// What a trial may use up.
+    /// The limits of a trial.
     pub limits: Option<Limits>,
-    /// How long parts of a trial may take that are not the agent's.
+    /// Timeouts for the parts of a trial that are not the agent's.
     pub timeouts: Option<TimeoutsLayer>,
-    /// How often it is tried.
+    /// The number of trials.
     pub trials: Option<NonZeroU32>,
-    /// Added to the agent's environment.
+    /// Environment variables added to the agent's environment.
     pub env: Option<BTreeMap<String, String>>,
-    /// What judges the result; those of suites are added.
+    /// The graders that judge the result. Graders of suites are added.
     pub graders: Vec<GraderEntry>,
-    /// When it passes.
+    /// The condition under which the case passes.
     pub pass: Option<PassLayer>,
     /// A reference solution, for `evals check --audit`.
     pub oracle: Option<OracleLayer>,
-    /// What the model gateway plays in the model's place.
+    /// The script that the model gateway plays instead of calling a model.
     pub model: Option<ModelLayer>,
-    /// A trial whose model is not the one asked for is not judged.
+    /// If `true`, a trial is not judged if its model is not the one asked for.
     pub require_model: Option<bool>,
     /// Answers to the agent's questions.
     pub answers: Option<Vec<QuestionAnswer>>,
@@ -75,61 +75,61 @@ pub struct Layer {
     pub mcp_servers: Option<Value>,
     /// Files sent along with the first prompt.
     pub attachments: Option<Vec<PathBuf>>,
-    /// What is special about the agent's session: its mode, and how it goes on between turns.
+    /// Settings of the agent's session: its mode, and how it continues between turns.
     pub session: Option<SessionSettings>,
     /// The sandbox: `none`, `bwrap`, `command`, or a map.
     pub sandbox: Option<sandbox::Settings>,
-    /// When errored trials are tried again.
+    /// When errored trials are retried.
     pub retries: Option<RetriesLayer>,
-    /// Its failure counts more than the share of cases that pass.
+    /// If `true`, the failure of this case counts more than the share of cases that pass.
     pub critical: Option<bool>,
-    /// What of its Trace a snapshot keeps.
+    /// What a snapshot keeps of the trace.
     pub snapshot: Option<SnapshotLayer>,
 }
 
-/// The folder an agent works in, from one of `copy`, `git` and `files`.
+/// The folder an agent works in, from one of `copy`, `git` and `files`. Default: an empty folder.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct WorkspaceLayer {
-    /// A folder that is copied.
+    /// The folder to copy.
     pub copy: Option<PathBuf>,
-    /// A repository that is checked out.
+    /// The Git repository to check out.
     pub git: Option<GitLayer>,
     /// Files by path, with their text.
     pub files: Option<BTreeMap<String, String>>,
-    /// Commands run in it before the agent starts.
+    /// Commands that run in the workspace before the agent starts.
     pub setup: Option<Vec<String>>,
-    /// Paths that are left out of its change.
+    /// Globs of paths that are left out of the workspace's change.
     pub ignore: Option<Vec<String>>,
-    /// Files that are put back before grading.
+    /// Globs of files that are restored before grading.
     pub protect: Option<Vec<String>>,
-    /// A change to a protected file fails the trial.
+    /// If `true`, a change to a protected file fails the trial.
     pub protect_strict: Option<bool>,
 }
 
-/// How long parts of a trial may take that are not the agent's.
+/// Timeouts for the parts of a trial that are not the agent's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct TimeoutsLayer {
-    /// For each command of `workspace.setup`. Default: `timeouts.setup` of the manifest, else `10m`.
+    /// Timeout of each command of `workspace.setup`. Default: `timeouts.setup` of the manifest, else `10m`.
     pub setup: Option<Time>,
 }
 
-/// A repository, from one of `path` and `url`.
+/// A Git repository, given by one of `path` and `url`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct GitLayer {
-    /// A folder.
+    /// The folder of a local repository.
     pub path: Option<PathBuf>,
-    /// A repository elsewhere.
+    /// The URL of a remote repository.
     pub url: Option<String>,
-    /// Commit, branch or tag.
+    /// The commit, branch or tag to check out.
     pub rev: Option<String>,
-    /// Only this folder of it.
+    /// The folder of the repository to use. Default: all of it.
     pub subdir: Option<PathBuf>,
 }
 
-/// When a case passes.
+/// The condition under which a case passes.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct PassLayer {
@@ -140,48 +140,50 @@ pub struct PassLayer {
     pub trials: Option<PassTrials>,
 }
 
-/// A reference solution: one of `copy` and `script`.
+/// A reference solution, given by one of `copy` and `script`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct OracleLayer {
-    /// A folder laid over the workspace.
+    /// A folder that is copied over the workspace.
     pub copy: Option<PathBuf>,
     /// A script of the demo agent.
     pub script: Option<PathBuf>,
 }
 
-/// What the model gateway plays.
+/// The script that the model gateway plays.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ModelLayer {
-    /// A file with its answers.
+    /// The script file with the model's answers.
     pub script: PathBuf,
 }
 
-/// When errored trials are tried again.
+/// When errored trials are retried.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct RetriesLayer {
-    /// At most so often.
+    /// The maximum number of retries.
     pub max: Option<u32>,
-    /// Only after errors of these categories.
+    /// The error categories after which a trial is retried.
     pub on: Option<Vec<ErrorCategory>>,
 }
 
-/// What of a Trace a snapshot keeps.
+/// What a snapshot keeps of a trace.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct SnapshotLayer {
-    /// How texts are kept.
+    /// How texts are kept in snapshots.
     pub text: Option<SnapshotText>,
-    /// What differs by chance beyond what the environment shows: replaced before it is kept or compared.
+    /// Rules for values that vary by chance and are not known from the environment: they are replaced before a
+    /// trace is stored or compared.
     pub normalise: Option<Vec<Normalise>>,
-    /// What several trials come to: `set`, each of their Shapes, or `core`, what they have in common.
+    /// How the snapshot combines several trials: `set` keeps each of their shapes, `core` keeps what they have
+    /// in common.
     pub several: Option<Several>,
 }
 
 impl Layer {
-    /// Makes every path absolute, counted from the folder of the file it stands in.
+    /// Makes every path absolute, relative to the folder of the file that contains it.
     pub(super) fn rebase(&mut self, folder: &Path) {
         let rebase = |path: &mut PathBuf| *path = paths::absolute(folder, path);
         if let Some(workspace) = &mut self.workspace {
@@ -204,7 +206,8 @@ impl Layer {
         mounts.filter(|path| !path.starts_with("~")).for_each(rebase);
     }
 
-    /// Folders and files it names, in its graders counted from this folder: nothing in them is a case.
+    /// Returns the folders and files that the layer names; paths in its graders are relative to this folder.
+    /// Nothing in them is read as a case.
     pub(super) fn names(&self, folder: &Path) -> Vec<PathBuf> {
         let workspace = self.workspace.as_ref();
         let oracle = self.oracle.as_ref();
@@ -225,8 +228,8 @@ impl Layer {
         own.chain(graders.flatten().map(|file| paths::absolute(folder, file))).collect()
     }
 
-    /// This layer with another one laid over it: maps merge, scalars are overridden, lists replaced,
-    /// graders and tags appended.
+    /// Merges another layer over this one: maps are merged, scalars are overridden, lists are replaced, graders
+    /// and tags are appended.
     #[must_use]
     pub(super) fn under(self, over: Layer) -> Layer {
         let mut tags = self.tags;
@@ -303,7 +306,8 @@ impl Layer {
 }
 
 impl WorkspaceLayer {
-    /// A workspace has one source: naming another kind of it takes the place of the inherited one.
+    /// Merges two workspaces. A workspace has one source: a source in the upper layer replaces an inherited
+    /// source of another kind.
     fn under(self, over: WorkspaceLayer) -> WorkspaceLayer {
         let (copy, git, files) = if over.copy.is_some() {
             (over.copy, None, None)
@@ -334,7 +338,7 @@ impl GitLayer {
     }
 }
 
-/// Makes the commands of MCP servers that name a program beside the file count from its folder.
+/// Makes commands of MCP servers that name a program beside the file relative to the file's folder.
 fn rebase_commands(servers: &mut Value, folder: &Path) {
     let servers: Box<dyn Iterator<Item = &mut Value>> = match servers {
         Value::Array(list) => Box::new(list.iter_mut()),

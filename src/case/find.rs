@@ -1,4 +1,5 @@
-//! Which files below a path are cases and suites, which suites apply to a case, and from where its id counts.
+//! Finds the files below a path that are cases and suites, the suites that apply to a case, and the root of its
+//! id.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -6,32 +7,32 @@ use std::path::{Path, PathBuf};
 use super::load::LoadError;
 use crate::paths;
 
-/// The file that holds the defaults of a folder's cases.
+/// The name of the file with the defaults of a folder's cases.
 pub const SUITE: &str = "suite.yaml";
 
-/// A file that is a case, unless another case names the folder it lies in.
+/// A file that is a case, unless another case names its folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Candidate {
     /// The file, absolute.
     pub(super) file: PathBuf,
-    /// The folder that was asked for, or the one of the file that was.
+    /// The requested folder, or the folder of the requested file.
     pub(super) given: PathBuf,
 }
 
-/// What lies below the paths that were asked for.
+/// The files found below the requested paths.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Files that may be cases, shallow ones first.
+    /// Files that may be cases; those closest to the root come first.
     pub(super) candidates: Vec<Candidate>,
-    /// Folders with a `suite.yaml`, shallow ones first.
+    /// Folders with a `suite.yaml`; those closest to the root come first.
     pub(super) suites: Vec<PathBuf>,
-    /// What could not be looked at.
+    /// Paths that could not be read.
     pub(super) errors: Vec<LoadError>,
-    /// YAML files that are no cases and do not belong to one by their names, each with the reason.
+    /// YAML files that are neither cases nor belong to one by their names, each with the reason.
     pub(super) strays: Vec<(PathBuf, String)>,
 }
 
-/// Looks for cases. Nothing is read but folders.
+/// Finds cases. Only folders are read.
 pub(super) fn find(asked: &[PathBuf]) -> Found {
     let mut found = Found::default();
     let mut visited = HashSet::new();
@@ -62,7 +63,7 @@ pub(super) fn find(asked: &[PathBuf]) -> Found {
     found
 }
 
-/// A file that was asked for by its own path.
+/// Adds a file that was requested by its own path.
 fn file(asked: &Path, absolute: &Path, found: &mut Found) {
     let name = absolute.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let refuse = |why: &str, help: &str| LoadError::path(format!("`{}` is not a case: {why}", asked.display()), help);
@@ -139,17 +140,17 @@ fn walk(folder: &Path, given: &Path, visited: &mut HashSet<PathBuf>, found: &mut
 enum Class {
     Case,
     Suite,
-    /// A file that belongs to the case beside it by its name.
+    /// The file belongs to the case beside it by its name.
     Companion,
     /// A companion whose case, named here, is missing.
     Orphan(String),
-    /// A file that begins like the case beside it, named here, and is no companion that is known.
+    /// A file whose name begins like that of the case beside it, named here, but that is no known companion.
     Unknown(String),
     Yml,
     Other,
 }
 
-/// The last parts of the names of files that belong to the case beside them: `x.demo.yaml` belongs to `x.yaml`.
+/// The last parts of the names of companion files: `x.demo.yaml` belongs to `x.yaml`.
 const COMPANIONS: [&str; 3] = ["demo", "model", "calibration"];
 
 fn class(name: &str, folder: &Path) -> Class {
@@ -163,7 +164,7 @@ fn class(name: &str, folder: &Path) -> Class {
         let is_yaml = ["yaml", "yml"].iter().any(|known| extension.eq_ignore_ascii_case(known));
         return if is_yaml { Class::Yml } else { Class::Other };
     }
-    // A case's own name may have points in it, and so may what follows it: `x.wrong.demo.yaml` belongs to `x.yaml`.
+    // A case's own name may contain points, and so may the rest: `x.wrong.demo.yaml` belongs to `x.yaml`.
     let mut beside = stem.match_indices('.').rev().map(|(at, _)| format!("{}.yaml", &stem[..at]));
     let case = beside.clone().find(|case| case != SUITE && folder.join(case).is_file());
     let is_companion = stem.rsplit_once('.').is_some_and(|(_, last)| COMPANIONS.contains(&last));
@@ -175,22 +176,23 @@ fn class(name: &str, folder: &Path) -> Class {
     }
 }
 
-/// The folder from which a case's id counts: the nearest ancestor that holds a `suite.yaml` or is named `cases`,
-/// else the folder that was asked for.
+/// Returns the folder that a case's id is relative to: the nearest ancestor that contains a `suite.yaml` or is
+/// named `cases`, else the requested folder.
 pub(super) fn root(file: &Path, given: &Path) -> PathBuf {
     let mut above = file.ancestors().skip(1);
     above.find(|folder| is_named_cases(folder) || holds_suite(folder)).unwrap_or(given).to_path_buf()
 }
 
-/// The outermost folder of the cases a file belongs to: the nearest one named `cases`, else the outermost with a
-/// `suite.yaml`, else the folder that was asked for.
+/// Returns the outermost folder of the cases that a file belongs to: the nearest one named `cases`, else the
+/// outermost with a `suite.yaml`, else the requested folder.
 pub(super) fn outermost(file: &Path, given: &Path) -> PathBuf {
     let above = || file.ancestors().skip(1);
     let named = above().find(|folder| is_named_cases(folder));
     named.or_else(|| above().filter(|folder| holds_suite(folder)).last()).unwrap_or(given).to_path_buf()
 }
 
-/// The folders whose `suite.yaml` applies to a case, outermost first. None above a folder named `cases` does.
+/// Returns the folders whose `suite.yaml` applies to a case, outermost first. None above a folder named `cases`
+/// does.
 pub(super) fn suites(file: &Path) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for folder in file.ancestors().skip(1) {
@@ -213,7 +215,7 @@ fn holds_suite(folder: &Path) -> bool {
     folder.join(SUITE).is_file()
 }
 
-/// The id of a case that does not write one: its path below a root, without extension.
+/// Returns the default id of a case: its path below a root, without extension.
 pub(super) fn id(file: &Path, root: &Path) -> Result<String, String> {
     let below = file.strip_prefix(root).unwrap_or(file).with_extension("");
     let mut parts = Vec::new();
@@ -223,7 +225,8 @@ pub(super) fn id(file: &Path, root: &Path) -> Result<String, String> {
     Ok(parts.join("/"))
 }
 
-/// The scripts of the demo agent beside a case file, by variant: `x.demo.yaml` has none, `x.wrong.demo.yaml` is `wrong`.
+/// Returns the scripts of the demo agent beside a case file, by variant: `x.demo.yaml` has none,
+/// `x.wrong.demo.yaml` is `wrong`.
 pub fn demo_scripts(case: &Path) -> BTreeMap<String, PathBuf> {
     let (Some(folder), Some(stem)) = (case.parent(), case.file_stem().and_then(|stem| stem.to_str())) else {
         return BTreeMap::new();

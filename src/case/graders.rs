@@ -1,4 +1,4 @@
-//! Graders as cases name them: those written in a case, with their place, and those that stand in `graders/`.
+//! Graders of cases: those written in a case, with their place, and those in `graders/`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,32 +15,32 @@ use crate::paths;
 use crate::yaml::wrong_part::WrongPart;
 use crate::yaml::{self, OwnedStep, Part, Step, YamlError};
 
-/// A grader of a case, and where it is written: in the case itself or in one of its suites.
+/// A grader of a case, and the place where it is written: in the case itself or in one of its suites.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrittenGrader {
-    /// What is written.
+    /// The grader as written.
     pub entry: GraderEntry,
-    /// The file it is written in.
+    /// The file in which it is written.
     pub source: Arc<Source>,
     /// Its position among the graders of that file.
     pub number: usize,
-    /// How many judges it came to: one, or those of the named grader that it takes.
+    /// The number of graders it expands to: one, or those of the named grader that it uses.
     pub judges: usize,
 }
 
-/// Where a grader of a case stands, by the name it goes by in results.
+/// The place of a grader of a case, by its name in results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GraderPlace {
     /// Its name.
     pub name: String,
-    /// The case, or the suite, that it is written in.
+    /// The case or suite in which it is written.
     pub file: PathBuf,
     /// The line, from 1.
     pub line: usize,
 }
 
 impl Case {
-    /// Where each of its judges is written; those of a named grader stand where it is used.
+    /// Returns the place of each grader; those of a named grader have the place of its use.
     pub fn grader_places(&self) -> Vec<GraderPlace> {
         let names = unique_names(self.graders.iter().map(AsRef::as_ref));
         let written = self.written_graders.iter().flat_map(|grader| {
@@ -52,12 +52,12 @@ impl Case {
 }
 
 impl WrittenGrader {
-    /// The folder from which paths in it count.
+    /// Returns the folder that its paths are relative to.
     pub fn folder(&self) -> &Path {
         self.source.file.parent().unwrap_or(&self.source.file)
     }
 
-    /// The name of the grader in `graders/` that it takes, if it takes one.
+    /// Returns the name of the grader in `graders/` that it uses, if it uses one.
     pub fn named(&self) -> Option<&str> {
         match &self.entry.what {
             What::Use(named) => Some(&named.grader),
@@ -65,7 +65,7 @@ impl WrittenGrader {
         }
     }
 
-    /// What is wrong with an expression in it, shown by the line and column within the expression.
+    /// Returns the error of an invalid expression in it, at the line and column within the expression.
     pub fn wrong_expression(&self) -> Option<YamlError> {
         let found = self.entry.wrong_expression()?;
         let steps = [Step::Key("graders"), Step::Item(self.number), Step::Key(self.entry.word()), Step::Key(found.key)];
@@ -73,26 +73,26 @@ impl WrittenGrader {
         Some(span::error(shown, text, &steps, found.text, found.wrong))
     }
 
-    /// What is wrong with a part of it, shown at that part.
+    /// Returns the error of an invalid part, at that part.
     pub fn wrong_part(&self) -> Option<YamlError> {
         let WrongPart { at, why } = self.entry.wrong_part(Some(self.folder()))?;
         Some(self.error_at(&at, format!("the grader `{}` {why}", self.entry.word())))
     }
 
-    /// A file in it that does not exist, shown where it is named.
+    /// Returns the error of a missing file, at the place where it is named.
     pub fn missing_file(&self) -> Option<YamlError> {
         let WrongPart { at, why } = self.entry.missing_file(self.folder())?;
         Some(self.error_at(&at, format!("the grader `{}` {why}", self.entry.word())))
     }
 
-    /// Something wrong at a place of its body.
+    /// Returns an error at a place in its body.
     pub fn error_at(&self, at: &[OwnedStep], message: String) -> YamlError {
         let front = [Step::Key("graders"), Step::Item(self.number), Step::Key(self.entry.word())];
         let steps: Vec<Step<'_>> = front.into_iter().chain(at.iter().map(OwnedStep::step)).collect();
         YamlError::at_steps(&self.source.shown, &self.source.text, &steps, Part::Key, message)
     }
 
-    /// The line it begins in, from 1.
+    /// Returns its first line, from 1.
     fn line(&self) -> usize {
         let steps = [Step::Key("graders"), Step::Item(self.number)];
         let text = &self.source.text;
@@ -100,24 +100,24 @@ impl WrittenGrader {
         text.as_bytes().iter().take(start).filter(|byte| **byte == b'\n').count() + 1
     }
 
-    /// Something wrong with it, shown where it is written.
+    /// Returns an error at the place where it is written.
     pub fn error(&self, message: impl Into<String>) -> YamlError {
         let steps = [Step::Key("graders"), Step::Item(self.number)];
         YamlError::at_steps(&self.source.shown, &self.source.text, &steps, Part::Value, message)
     }
 }
 
-/// The named graders: those of a folder over those that are built in.
+/// The named graders: those of a folder override built-in ones.
 #[derive(Debug, Clone, Default)]
 pub struct GraderFolder {
     texts: BTreeMap<String, (String, String)>,
 }
 
 impl GraderFolder {
-    /// The graders that are built in, and those of a folder, which need not be there.
+    /// Reads the built-in graders, and those of a folder, which may be missing.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// A file cannot be read.
     pub fn load(folder: &Path) -> Result<Self, Vec<YamlError>> {
         let built_in = embedded::graders().into_iter();
         let mut texts: BTreeMap<_, _> =
@@ -135,17 +135,17 @@ impl GraderFolder {
         if errors.is_empty() { Ok(Self { texts }) } else { Err(errors) }
     }
 
-    /// Origin and text of a grader: `built in` or a path, and YAML.
+    /// Returns origin and text of a grader: `built in` or a path, and YAML.
     pub fn get(&self, name: &str) -> Option<(&str, &str)> {
         self.texts.get(name).map(|(origin, text)| (origin.as_str(), text.as_str()))
     }
 
-    /// The names of all of them, sorted.
+    /// Returns all names, sorted.
     pub fn names(&self) -> Vec<&str> {
         self.texts.keys().map(String::as_str).collect()
     }
 
-    /// All of them, as graders resolve each other by name.
+    /// Returns all graders as a library, for resolving names.
     pub fn library(&self) -> Library {
         let mut library = Library::default();
         for (name, (origin, text)) in &self.texts {
@@ -156,7 +156,7 @@ impl GraderFolder {
         library
     }
 
-    /// Name, origin and text of all of them, by name.
+    /// Iterates over name, origin and text of all graders, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.texts.iter().map(|(name, (origin, text))| (name.as_str(), origin.as_str(), text.as_str()))
     }

@@ -1,4 +1,4 @@
-//! Reads the cases below some paths: every file's errors at once, or all of the cases.
+//! Reads the cases below some paths: returns all of the cases, or the errors of every file at once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -21,38 +21,38 @@ use crate::values::Fraction;
 use crate::workspace::git_source::{GitRepository, GitSource};
 use crate::yaml::{self, LeftOut, Parsed, Part, Step, YamlError, words};
 
-/// What cases are read with.
+/// The context for reading cases.
 #[derive(Debug, Clone, Default)]
 pub struct LoadContext {
-    /// The graders that cases take by name.
+    /// The named graders.
     pub graders: GraderFolder,
-    /// The policies that cases take by name.
+    /// The named policies.
     pub policies: PolicyFolder,
 }
 
-/// Cases, and what a person should know though it is no error.
+/// Cases, and notes for the user.
 #[derive(Debug, Clone, Default)]
 pub struct Loaded {
     /// The cases, by id.
     pub cases: Vec<Case>,
-    /// Files that were passed over, for example.
+    /// Notes, such as files that are not read.
     pub notices: Vec<String>,
 }
 
-/// Why a case could not be read.
+/// The reason why a case could not be read.
 #[derive(Debug, Clone, thiserror::Error, Diagnostic)]
 pub enum LoadError {
-    /// Something in a file.
+    /// An error in a file.
     #[error(transparent)]
     #[diagnostic(transparent)]
     Yaml(#[from] YamlError),
-    /// Something about a path.
+    /// An error about a path.
     #[error("{message}")]
     #[diagnostic(help("{help}"))]
     Path {
-        /// What is wrong.
+        /// The error.
         message: String,
-        /// The way out.
+        /// How to fix it.
         help: String,
     },
 }
@@ -66,12 +66,12 @@ impl LoadError {
 /// Reads the cases below these paths, sorted by id.
 ///
 /// # Errors
-/// Everything that is wrong in any file; of a file that is not YAML at all, the first place.
+/// All errors in any file; for a file that is not YAML, only the first.
 pub fn load(asked: &[PathBuf], context: &LoadContext) -> Result<Vec<Case>, Vec<LoadError>> {
     load_all(asked, context).map(|loaded| loaded.cases)
 }
 
-/// The same, with notices.
+/// Reads the cases below these paths, with notes.
 ///
 /// # Errors
 /// As [`load`].
@@ -79,7 +79,7 @@ pub fn load_all(asked: &[PathBuf], context: &LoadContext) -> Result<Loaded, Vec<
     load_found(find::find(asked), asked, context)
 }
 
-/// Reads cases whose ids are known: a file alone does not tell from which folder its id counts.
+/// Reads cases with known ids: a file alone does not show which folder its id is relative to.
 ///
 /// # Errors
 /// As [`load`].
@@ -97,7 +97,7 @@ pub fn load_known(known: &[(PathBuf, String)], context: &LoadContext) -> Result<
     load_found(found, &files, context)
 }
 
-/// The case files below these paths, whether or not they can be read.
+/// Returns the case files below these paths, whether or not they can be read.
 pub fn case_files(asked: &[PathBuf]) -> Vec<PathBuf> {
     let find::Found { candidates, suites, .. } = find::find(asked);
     Files::default().choose(candidates, suites).into_iter().map(|candidate| candidate.file).collect()
@@ -133,12 +133,12 @@ fn load_found(found: find::Found, asked: &[PathBuf], context: &LoadContext) -> R
     Ok(Loaded { cases: loaded, notices })
 }
 
-/// Refuses harnesses that cases name and no manifest describes.
+/// Refuses harnesses that cases name and that have no manifest.
 pub fn check_harnesses(cases: &[Case], catalog: &Catalog) -> Vec<LoadError> {
     let mut errors: Vec<YamlError> = Vec::new();
     for case in cases {
         for name in case.harnesses.iter().filter(|name| catalog.get(name).is_err()) {
-            // The innermost file that says `harnesses` is the one that counts.
+            // The innermost file that sets `harnesses` counts.
             let places = case.sources.iter().rev();
             let place =
                 places.filter(|source| yaml::find(&source.text, &[Step::Key("harnesses")], Part::Key).is_some());
@@ -156,7 +156,7 @@ pub fn check_harnesses(cases: &[Case], catalog: &Catalog) -> Vec<LoadError> {
     errors.into_iter().map(LoadError::Yaml).collect()
 }
 
-/// The graders of a case with every named one in its place; refused where they assert nothing.
+/// Returns the graders of a case with every named grader resolved. They are refused if they assert nothing.
 fn judges(
     written: &mut [WrittenGrader],
     folder: &GraderFolder,
@@ -167,7 +167,7 @@ fn judges(
     let mut judges = Vec::new();
     let mut whole = !written.is_empty();
     for grader in written {
-        // An unknown name has been reported already, with its place.
+        // An unknown name was already reported with its place.
         if grader.named().is_some_and(|name| library.get(name).is_none()) {
             whole = false;
             continue;
@@ -194,14 +194,14 @@ fn judges(
             }
         }
     }
-    // Of a case whose graders could not all be read nobody can say that it asserts nothing.
+    // If not all graders of a case could be read, it is unknown whether the case asserts nothing.
     if whole && let Err(message) = grader::refuse_empty(&judges) {
         wrong.push(YamlError::at_steps(&own.shown, &own.text, &[Step::Key("graders")], Part::Key, message));
     }
     judges
 }
 
-/// A file that was read, with everything that is wrong in it.
+/// A file that was read, with all of its errors.
 #[derive(Debug, Clone)]
 struct Read {
     source: Arc<Source>,
@@ -219,7 +219,7 @@ struct Files {
 }
 
 impl Files {
-    /// Reads what was found, and leaves out what lies in a folder that a case or suite names.
+    /// Reads the found files, and leaves out those in a folder that a case or suite names.
     fn choose(&mut self, candidates: Vec<find::Candidate>, suites: Vec<PathBuf>) -> Vec<find::Candidate> {
         let mut excluded: Vec<(PathBuf, PathBuf)> = Vec::new();
         let mut waiting: Vec<(PathBuf, Option<find::Candidate>)> = suites
@@ -242,7 +242,7 @@ impl Files {
                 Some(layer) => layer.names(file.parent().unwrap_or(&file)),
                 None => guessed_names(&read.source),
             };
-            // A folder that holds the file itself leaves nothing to be found.
+            // A folder that contains the file itself would leave nothing.
             excluded.extend(named.into_iter().filter(|n| !file.starts_with(n)).map(|n| (n, file.clone())));
             kept.push((file, candidate));
         }
@@ -252,7 +252,7 @@ impl Files {
         kept.into_iter().filter_map(|(_, candidate)| candidate).collect()
     }
 
-    /// Whether a case or suite names a file, or a folder that the file lies in.
+    /// Returns true if a case or suite names a file, or a folder that contains the file.
     fn is_named(&self, file: &Path) -> bool {
         self.named.iter().any(|(named, _)| file.starts_with(named))
     }
@@ -285,7 +285,7 @@ impl Files {
         read
     }
 
-    /// The case of a file, unless something in it or in its suites is wrong.
+    /// Returns the case of a file, unless there are errors in it or in its suites.
     fn case(&mut self, candidate: &find::Candidate, context: &LoadContext) -> Option<Case> {
         let mut layers = Vec::new();
         for folder in find::suites(&candidate.file) {
@@ -296,7 +296,7 @@ impl Files {
         let mut merged = Layer::default();
         let mut sources = Vec::new();
         for read in layers {
-            // A layer that cannot be read has said so; without it nothing can be said of the case.
+            // A layer that cannot be read has reported its errors; without it, the case cannot be checked.
             let layer = read.layer?;
             for (number, entry) in layer.graders.iter().cloned().enumerate() {
                 let number = written_number(&read.source, number);
@@ -318,7 +318,7 @@ impl Files {
         }
         let judges = judges(&mut graders, &context.graders, &own, &mut wrong);
         let named_policy = named_policy(&mut merged, &sources, &context.policies, &mut wrong);
-        // What one file of the case lacks may make another look wrong.
+        // Something missing in one file of the case may make another look wrong.
         wrong.retain(|error| !sources.iter().any(|source| error.doubted(&source.left_out)));
         let whole = wrong.is_empty() && sources.iter().all(|source| source.left_out.is_empty());
         for error in wrong {
@@ -356,7 +356,7 @@ impl Files {
         }
     }
 
-    /// Keeps an error with the file it is in, once.
+    /// Records an error with its file, once.
     fn note(&mut self, error: YamlError) {
         let read = self.read.values_mut().find(|read| read.source.shown == error.path());
         if let Some(read) = read
@@ -366,7 +366,7 @@ impl Files {
         }
     }
 
-    /// All errors, by file.
+    /// Returns all errors, by file.
     fn errors(&self) -> Vec<LoadError> {
         let mut files: Vec<&PathBuf> = self.order.iter().collect();
         files.sort();
@@ -380,7 +380,7 @@ impl Files {
     }
 }
 
-/// Puts the policy that a case names in its place. Gives its name and text.
+/// Replaces a policy name by the policy. Returns its name and text.
 fn named_policy(
     layer: &mut Layer,
     sources: &[Arc<Source>],
@@ -393,7 +393,7 @@ fn named_policy(
         layer.interaction = Some(found.policy.clone());
         return Some((name, found.text.clone()));
     }
-    // The innermost file that says it is the one that counts.
+    // The innermost file that sets the key counts.
     let steps = [Step::Key("interaction"), Step::Key("use")];
     let source = sources.iter().rev().find(|source| yaml::find(&source.text, &steps, Part::Value).is_some());
     if let Some(Source { shown, text, .. }) = source.or(sources.last()).map(Arc::as_ref) {
@@ -403,7 +403,7 @@ fn named_policy(
     None
 }
 
-/// The position of a grader in the file it is written in: those before it that are wrong count too.
+/// Returns the position of a grader in its file: invalid graders before it count too.
 fn written_number(source: &Source, number: usize) -> usize {
     match source.left_out.written(&[Step::Key("graders"), Step::Item(number)]).as_slice() {
         [_, Step::Item(written)] => *written,
@@ -411,7 +411,7 @@ fn written_number(source: &Source, number: usize) -> usize {
     }
 }
 
-/// The texts of the named graders that are used; an unknown name is an error.
+/// Returns the texts of the named graders that are used; an unknown name is an error.
 fn named(graders: &[WrittenGrader], folder: &GraderFolder, wrong: &mut Vec<YamlError>) -> BTreeMap<String, String> {
     let mut texts = BTreeMap::new();
     for grader in graders {
@@ -438,7 +438,7 @@ fn named(graders: &[WrittenGrader], folder: &GraderFolder, wrong: &mut Vec<YamlE
     texts
 }
 
-/// A case from its merged layer: defaults take the place of what nobody wrote.
+/// Makes a case from its merged layer, with defaults for missing keys.
 fn ready(
     layer: Layer,
     id: String,
@@ -508,7 +508,7 @@ fn ready(
     }
 }
 
-/// MCP servers as a list: a map's keys become names.
+/// Returns MCP servers as a list: the keys of a map become names.
 fn servers(written: Option<Value>) -> Vec<Value> {
     match written {
         Some(Value::Array(list)) => list,
@@ -525,7 +525,7 @@ fn servers(written: Option<Value>) -> Vec<Value> {
     }
 }
 
-/// Folders that a file which cannot be read seems to name, so that what lies in them is not taken for cases.
+/// Returns the folders that an unreadable file seems to name, so that files in them are not taken for cases.
 fn guessed_names(source: &Source) -> Vec<PathBuf> {
     let folder = source.file.parent().unwrap_or(&source.file);
     let pieces = source.text.split(['\n', '{', ',']).filter_map(|piece| {
@@ -537,7 +537,7 @@ fn guessed_names(source: &Source) -> Vec<PathBuf> {
     pieces.collect()
 }
 
-/// Cases that share an id, told at each but the first.
+/// Returns errors for cases that share an id, one for each except the first.
 fn same_ids(cases: &[Case]) -> Vec<LoadError> {
     let mut first: HashMap<&str, &Case> = HashMap::new();
     let mut errors = Vec::new();

@@ -1,7 +1,7 @@
-//! The seal of a case: whether the files that it is made from are what they were when the run began.
+//! Detects changes to the files of a case since the run began.
 //!
-//! Content is held to a digest. That no file was changed between the look and the use follows from its status change
-//! time, which nobody sets back as modification times are set back.
+//! The content is compared with a digest. That no file was changed between the check and its use follows from
+//! the status change times, which cannot be set back as modification times can.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -14,44 +14,45 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::Case;
 use super::digest::file_digest;
 
-/// File systems keep times no finer than this: a file that was changed so recently may be changed again unnoticed.
+/// The resolution of file times: a file changed this recently may be changed again without a visible
+/// difference.
 const GRAIN: Duration = Duration::from_millis(100);
 
-/// What a case is made from, held to a digest.
+/// The files of a case with their expected digest.
 #[derive(Debug)]
 pub struct Seal {
     case: Arc<Case>,
     digests: Digests,
     begun: Look,
-    /// The last look at which the content was what the digest says.
+    /// The last state of the files that matched the digest.
     sound: Mutex<Option<Look>>,
 }
 
-/// The digests that the files of a case are held to.
+/// The expected digests of the files of a case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Digests {
-    /// Of the case itself.
+    /// The digest of the case itself.
     pub case: String,
-    /// Of each file that its trials are judged by and that the digest of the case leaves out.
+    /// The digest of each file that the trials are judged by and that the digest of the case leaves out.
     pub judged_by: BTreeMap<PathBuf, String>,
 }
 
 impl Digests {
-    /// The files that are judged by, with where their names lead.
+    /// Returns the files that trials are judged by, and the targets of links.
     fn files(&self) -> impl Iterator<Item = PathBuf> {
         self.judged_by.keys().flat_map(|path| [Some(path.clone()), path.canonicalize().ok()].into_iter().flatten())
     }
 }
 
-/// How every file and folder of a case looked at a moment.
+/// The state of every file and folder of a case at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
     files: BTreeMap<PathBuf, Stat>,
-    /// Nothing was changed so recently that a further change would look the same.
+    /// Whether no file was changed so recently that a further change would be invisible.
     settled: bool,
 }
 
-/// What the file system says of a file. A link is not followed.
+/// The file system's metadata of a file. Links are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
     place: (u64, u64),
@@ -74,7 +75,7 @@ impl From<&Metadata> for Stat {
 }
 
 impl Seal {
-    /// Seals a case whose digest is known.
+    /// Makes a seal for a case with a known digest.
     ///
     /// # Errors
     /// A file of the case cannot be read.
@@ -83,10 +84,10 @@ impl Seal {
         Ok(Self { case, digests, begun, sound: Mutex::new(None) })
     }
 
-    /// Makes sure that the files hold what they held when the run began. Returns how they look.
+    /// Checks that the files have the content they had when the run began. Returns their state.
     ///
     /// # Errors
-    /// Which file is another one.
+    /// The file that has changed.
     pub fn hold(&self) -> Result<Look, String> {
         let unreadable = |error: io::Error| format!("an input of case `{}` cannot be read: {error}", self.case.id);
         let now = look(&self.case, &self.digests).map_err(unreadable)?;
@@ -108,10 +109,10 @@ impl Seal {
         Ok(now)
     }
 
-    /// Makes sure that nothing was changed since a look, not even for a moment.
+    /// Checks that nothing was changed since a state, not even temporarily.
     ///
     /// # Errors
-    /// Which file was.
+    /// The file that was changed.
     pub fn still(&self, since: &Look) -> Result<(), String> {
         let now = look(&self.case, &self.digests)
             .map_err(|error| format!("an input of case `{}` cannot be read any more: {error}", self.case.id))?;
@@ -123,7 +124,7 @@ impl Seal {
         all.sort();
         all.dedup();
         let differs = |path: &&&PathBuf| before.files.get(**path) != now.files.get(**path);
-        // A folder differs with what is in it, which is what the user wants to know.
+        // A folder changes with its content, and the user needs to know the content.
         let changed: Vec<&PathBuf> = all.iter().filter(differs).copied().collect();
         let file = changed.iter().find(|path| !path.is_dir()).or(changed.first());
         let shown = file.map_or_else(|| "a file".to_owned(), |path| path.display().to_string());

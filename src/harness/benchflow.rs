@@ -1,5 +1,5 @@
-//! BenchFlow's declarative manifests (`manifest.toml`, contract 1): read with every error at its place, and told in
-//! the fields of a manifest of ours. What has no counterpart is told beside it.
+//! Imports BenchFlow's declarative manifests (`manifest.toml`, contract 1): parses them with every error at its
+//! place, and translates them into our manifests. Fields without a counterpart are listed in notes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,10 +14,10 @@ use crate::harness::Adapter;
 use crate::secrets::looks_secret;
 use crate::yaml::{YamlError, words};
 
-/// The major version of the contract that is read.
+/// The major version of the contract that is supported.
 const CONTRACT: u64 = 1;
 
-/// Every field that such a manifest may have.
+/// The fields that a BenchFlow manifest may have.
 const FIELDS: [&str; 16] = [
     "contract_version",
     "name",
@@ -37,25 +37,25 @@ const FIELDS: [&str; 16] = [
     "aliases",
 ];
 
-/// What ends a line of YAML, and so a comment in it.
+/// The characters that end a line of YAML, and therefore a comment.
 const LINE_BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// What stands in front of the canonical names of a provider's variables.
+/// The prefix of the canonical names of a provider's variables.
 const PROVIDER: &str = "BENCHFLOW_PROVIDER_";
 
-/// A manifest that was taken over.
+/// An imported manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
     /// The manifest in our fields.
     pub manifest: Manifest,
-    /// What has no counterpart, or needs a look, a line for each.
+    /// Fields that have no counterpart or need review, one per line.
     pub notes: Vec<String>,
 }
 
-/// Reads a manifest of BenchFlow's.
+/// Reads a BenchFlow manifest.
 ///
 /// # Errors
-/// Everything that is wrong in it, with its place.
+/// All errors in the manifest, with their places.
 pub fn import(path: &Path, text: &str) -> Result<Imported, Vec<YamlError>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
@@ -71,12 +71,12 @@ pub fn import(path: &Path, text: &str) -> Result<Imported, Vec<YamlError>> {
     Err(fields.wrong)
 }
 
-/// Writes a manifest that was taken over as YAML: what stands at its default is left out, and what could not be taken
-/// over stands in comments.
+/// Writes an imported manifest as YAML: fields with their default values are left out, and fields that could
+/// not be imported are listed in comments.
 pub fn write(imported: &Imported) -> String {
     let mut text = String::from("# Taken over from a manifest.toml of BenchFlow's by `evals harness import`.\n");
     for line in imported.notes.iter().flat_map(|note| note.split(LINE_BREAKS)).filter(|line| !line.is_empty()) {
-        // Signs that no file of YAML may hold are written out.
+        // Characters that YAML does not allow are escaped.
         let shown: String =
             line.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect();
         text.push_str(&format!("# {shown}\n"));
@@ -91,7 +91,7 @@ pub fn write(imported: &Imported) -> String {
     text
 }
 
-/// What such a manifest declares, with its defaults in their places.
+/// The declarations of a BenchFlow manifest, with defaults filled in.
 #[derive(Debug, Default)]
 struct Declared {
     version: String,
@@ -164,7 +164,7 @@ impl Fields<'_> {
         self.table.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
     }
 
-    /// A field of some type; an error where it is of another one.
+    /// Reads a field of a type, and records an error if the field has another type.
     fn typed<T>(&mut self, key: &str, wanted: &str, read: impl FnOnce(&DeValue<'_>) -> Option<T>) -> Option<T> {
         let value = self.get(key)?;
         let (span, found) = (value.span(), value.get_ref().type_str());
@@ -200,7 +200,7 @@ impl Fields<'_> {
         self.typed(key, "`true` or `false`", |value| value.as_bool())
     }
 
-    /// A whole number from 1; a float without a fraction is one.
+    /// Reads a whole number from 1; a float without a fraction is accepted.
     fn seconds(&mut self, key: &str) -> Option<u64> {
         self.typed(key, "a whole number of seconds from 1", |value| {
             let whole = match (value.as_integer(), value.as_float()) {
@@ -297,10 +297,10 @@ impl Fields<'_> {
         }
     }
 
-    /// What is a name in a manifest of ours must be able to be one.
+    /// Checks that values which become names in our manifest are valid names.
     fn check_names(&mut self, declared: &Declared) {
         let mut wrong = Vec::new();
-        // An empty name is told where it is read.
+        // An empty name is reported when it is read.
         if no_name(&declared.name) && !declared.name.trim().is_empty() {
             wrong.push(("name", &declared.name));
         }
@@ -357,7 +357,8 @@ fn taken_over(declared: Declared) -> Imported {
     Imported { manifest, notes }
 }
 
-/// A command line becomes a program and its arguments where it is nothing but words; else a shell runs it.
+/// Splits a command line that consists of plain words into a program and its arguments. Any other command line
+/// is run by a shell.
 fn launch(line: &str, manifest: &mut Manifest, notes: &mut Vec<String>) {
     let plain = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./=:,@%+".contains(&byte));
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -385,7 +386,8 @@ fn launch(line: &str, manifest: &mut Manifest, notes: &mut Vec<String>) {
     notes.push("launch_cmd is more than a program and its arguments, so bash runs it.".to_owned());
 }
 
-/// The variables it reads: those that its mapping renames to, those it requires, and what its launch reads by itself.
+/// Collects the environment variables that the agent reads: the targets of the mapping, the required ones, and
+/// those that its launch command reads.
 fn environment(declared: &Declared, manifest: &mut Manifest) {
     let model = model_variable(declared);
     let renamed = declared.env_mapping.values().filter(|name| Some(name.as_str()) != model);
@@ -401,12 +403,13 @@ fn environment(declared: &Declared, manifest: &mut Manifest) {
     manifest.env.pass = pass;
 }
 
-/// The variable that takes the model, where the mapping names one.
+/// Returns the variable that sets the model, if the mapping names one.
 fn model_variable(declared: &Declared) -> Option<&str> {
     declared.env_mapping.get(&format!("{PROVIDER}MODEL")).map(String::as_str)
 }
 
-/// How the model is chosen: over the protocol where it says that this works, else by the variable it renames to.
+/// Returns how the model is chosen: over the protocol if the manifest states that this works, else by the
+/// variable that the mapping names.
 fn route(declared: &Declared, notes: &mut Vec<String>) -> ModelRoute {
     let default = declared.default_model.clone();
     let route =

@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 use super::Manifest;
 use crate::{embedded, yaml};
 
-/// The manifests that are built in, read.
+/// Returns the built-in manifests.
 pub fn built_in() -> &'static [Manifest] {
     static MANIFESTS: LazyLock<Vec<Manifest>> = LazyLock::new(|| {
-        // The files are part of the program, and a test reads each.
+        // The files are part of the program, and a test parses each of them.
         embedded::harnesses().into_iter().filter_map(|(name, text)| yaml::parse(Path::new(name), text).ok()).collect()
     });
     &MANIFESTS

@@ -1,4 +1,4 @@
-//! The harnesses that can be asked for by name: built in, from a folder, from a file. The last one wins.
+//! The catalog of harnesses by name: built in, from a folder, or from a file. The last definition wins.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,19 +19,19 @@ pub struct Catalog {
     warnings: Vec<String>,
 }
 
-/// A manifest, and where it comes from.
+/// A manifest and its origin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The manifest.
     pub manifest: Manifest,
-    /// Where it comes from.
+    /// The origin of the manifest.
     pub origin: Origin,
 }
 
-/// Where a manifest comes from.
+/// The origin of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// It is part of the program.
+    /// Built into the program.
     BuiltIn,
     /// A file.
     File(PathBuf),
@@ -46,25 +46,25 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What stands before an id of the protocol's own registry where a harness is named.
+/// The prefix of an id of the protocol's own registry.
 pub const REGISTRY: &str = "acp:";
 
-/// A name that no harness has.
+/// An error: no harness has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, miette::Diagnostic)]
 #[error("no harness is named `{name}`")]
 #[diagnostic(help("{help}"))]
 pub struct UnknownHarness {
-    /// What was asked for.
+    /// The name.
     pub name: String,
-    /// What was likely meant, and the way out.
+    /// Similar names, or how to list all names.
     pub help: String,
 }
 
 impl Catalog {
-    /// Reads manifests: those built in, those of a folder, which need not be there, and those of single files.
+    /// Reads the built-in manifests, those of a folder, which may be missing, and those of single files.
     ///
     /// # Errors
-    /// Everything that is wrong in any of them.
+    /// All errors in any of the manifests.
     pub fn load(built_in: &[(&str, &str)], folder: &Path, extra: &[PathBuf]) -> Result<Self, Vec<YamlError>> {
         let mut catalog = Self::default();
         let mut errors = Vec::new();
@@ -85,10 +85,11 @@ impl Catalog {
         if errors.is_empty() { Ok(catalog) } else { Err(errors) }
     }
 
-    /// Reads the manifests for a command: what `--harness` names by path is read too. Gives the names asked for.
+    /// Reads the manifests for a command, including files that `--harness` names by path. Returns the names of
+    /// the requested harnesses.
     ///
     /// # Errors
-    /// As [`Catalog::load`].
+    /// As for [`Catalog::load`].
     pub fn for_command(folder: &Path, asked: &[String]) -> Result<(Self, Vec<String>), Vec<YamlError>> {
         let files: Vec<PathBuf> = asked.iter().filter(|text| is_path(text)).map(PathBuf::from).collect();
         let catalog = Self::load(&embedded::harnesses(), folder, &files)?;
@@ -106,7 +107,7 @@ impl Catalog {
         let left_out = parsed.left_out.clone();
         let mut manifest = match parsed.checked(|manifest| {
             let mut wrong = check(shown, &text, manifest, &left_out);
-            // Those of the program itself are held to this by a test, and not at every start.
+            // Built-in manifests are checked by a test instead of at every start.
             if origin != Origin::BuiltIn {
                 wrong.extend(rules::check(shown, &text, manifest, &left_out));
             }
@@ -115,14 +116,15 @@ impl Catalog {
             Ok(manifest) => manifest,
             Err(wrong) => return errors.extend(wrong),
         };
-        // Like the paths in a case, a recording's counts from the file that names it; else from where the command runs.
+        // Like the paths in a case, the path of a recording is relative to the file that names it; otherwise to
+        // the current directory.
         if let (Some(recording), Origin::File(file)) = (&mut manifest.recording, &origin) {
             let beside = file.parent().unwrap_or(Path::new("")).join(&*recording);
             if beside.exists() {
                 *recording = beside;
             }
         }
-        // Of several places the last one wins; two files of one folder are a mistake.
+        // A manifest from a later source wins; the same name in two files of one folder is an error.
         let beside = |other: &Path| matches!(&origin, Origin::File(file) if other.parent() == file.parent());
         if let Some(Entry { origin: Origin::File(other), .. }) = self.entries.get(&manifest.name)
             && beside(other)
@@ -137,7 +139,7 @@ impl Catalog {
         self.entries.insert(manifest.name.clone(), Entry { manifest, origin });
     }
 
-    /// The manifest of a name: its own, another one it goes by, or `acp:ID` for its id in the protocol's registry.
+    /// Returns the manifest with this name or alias, or with this id in the protocol's registry (`acp:ID`).
     ///
     /// # Errors
     /// No harness has this name.
@@ -156,7 +158,7 @@ impl Catalog {
             Some(id) => {
                 let mut found: Vec<&Entry> =
                     self.entries().filter(|entry| entry.manifest.registry_id.as_deref() == Some(id)).collect();
-                // One of the user's own wins, as it does by name.
+                // A manifest of the user's own wins, as it does by name.
                 found.sort_by_key(|entry| entry.origin == Origin::BuiltIn);
                 found.first().copied()
             }
@@ -164,7 +166,7 @@ impl Catalog {
         }
     }
 
-    /// The harness that also goes by this name; one of the user's own wins.
+    /// Returns the harness with this alias; a manifest of the user's own wins.
     fn aliased(&self, name: &str) -> Option<&Entry> {
         let mut found: Vec<&Entry> =
             self.entries().filter(|entry| entry.manifest.aliases.iter().any(|alias| alias == name)).collect();
@@ -177,10 +179,10 @@ impl Catalog {
         self.find(name).map_or_else(|| name.to_owned(), |entry| entry.manifest.name.clone())
     }
 
-    /// Help for an unknown name: the names that may have been meant.
+    /// Returns help for an unknown name: similar names.
     pub fn known(&self, name: &str) -> String {
         let Some(id) = name.strip_prefix(REGISTRY) else { return words::known_words(name, &self.names(), "harnesses") };
-        // Somebody who knows the harness by its own name gets the id that belongs to it.
+        // If the text after `acp:` is the harness's own name, the help shows its registry id.
         let own = self.entries.get(id).or_else(|| self.aliased(id));
         if let Some(own) = own.and_then(|entry| entry.manifest.registry_id.as_deref()) {
             return format!("did you mean `{REGISTRY}{own}`?");
@@ -194,36 +196,37 @@ impl Catalog {
         words::known_words(name, &ids, "ids")
     }
 
-    /// The names of all, sorted.
+    /// Returns all names, sorted.
     pub fn names(&self) -> Vec<&str> {
         self.entries.keys().map(String::as_str).collect()
     }
 
-    /// All of them, by name.
+    /// Returns all entries, by name.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.values()
     }
 
-    /// What a person should know though it is no error.
+    /// Returns the warnings about manifests.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 }
 
 impl Manifest {
-    /// A digest of what the manifest says, however it is written.
+    /// Returns a digest of the manifest's content, independent of its formatting.
     pub fn digest(&self) -> String {
         let value = serde_json::to_value(self).unwrap_or_default();
         blake3::hash(view::canonical(&value).as_bytes()).to_hex().to_string()
     }
 }
 
-/// Whether `--harness` names a file.
+/// Returns true if `--harness` names a file.
 pub fn is_path(text: &str) -> bool {
     text.ends_with(".yaml") || text.contains('/')
 }
 
-/// Whether a word cannot name a harness: it would mean something else, or nothing, where a harness is named.
+/// Returns true if a word cannot be the name of a harness, because it would be ambiguous or empty on the
+/// command line.
 pub(super) fn no_name(name: &str) -> bool {
     name.trim().is_empty()
         || is_path(name)
@@ -232,10 +235,10 @@ pub(super) fn no_name(name: &str) -> bool {
         || name.chars().any(char::is_control)
 }
 
-/// What can name one.
+/// The rule for names of harnesses.
 pub(super) const NAMES: &str = "a name is a word without `/`, does not end in .yaml and does not begin with `acp:`";
 
-/// What the types cannot say of a manifest.
+/// Checks the rules for a manifest that its types do not express.
 fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Vec<YamlError> {
     use Step::{Item, Key};
     let mut errors = Vec::new();
@@ -345,7 +348,7 @@ fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Ve
     errors
 }
 
-/// What is odd in a manifest, and may still be meant.
+/// Returns warnings about a manifest: settings that look like mistakes but may be intended.
 fn warnings(manifest: &Manifest, stem: &str) -> Vec<String> {
     let mut warnings = Vec::new();
     if manifest.name != stem {
@@ -380,7 +383,7 @@ fn warnings(manifest: &Manifest, stem: &str) -> Vec<String> {
     warnings
 }
 
-/// Returns true if an argument is one by which agents are commonly told to ask for nothing.
+/// Returns true if an argument is one that commonly switches an agent's permission requests off.
 fn asks_nothing(argument: &str) -> bool {
     const WORDS: [&str; 8] = [
         "--yolo",
@@ -395,7 +398,7 @@ fn asks_nothing(argument: &str) -> bool {
     WORDS.contains(&argument.split('=').next().unwrap_or_default())
 }
 
-/// Whether a command is a package runner that fetches what is not there.
+/// Returns true if a command is a package runner that downloads missing packages.
 fn may_download(command: &[String]) -> bool {
     let mut words = command.iter().map(String::as_str);
     let program = words.next().and_then(|program| program.rsplit('/').next()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How an agent is pointed at a model server on loopback, and what then is left of its manifest.
+//! How an agent is pointed at a model server on loopback, and the manifest that results.
 
 use std::collections::BTreeMap;
 
@@ -10,37 +10,37 @@ use crate::gateway::Api;
 use crate::secrets::looks_secret;
 use crate::values::Pattern;
 
-/// What a manifest says of a model server on loopback.
+/// How an agent is pointed at a model server on loopback.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct GatewayRoute {
-    /// The API that the agent then speaks.
+    /// The API that the agent speaks to the server.
     pub api: Api,
-    /// The model asked for where nobody asks for one.
+    /// The model if none is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Variables that point it there; `{gateway}` is the server's address, without a slash at its end.
+    /// Environment variables for the agent; `{gateway}` is the server's address, without a trailing slash.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Files written into the private home, in the place of those with the same name; `{gateway}` and `{model}` are
-    /// replaced.
+    /// Files written into the private home, by path; they replace the manifest's files of the same name.
+    /// `{gateway}` and `{model}` are replaced.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
-    /// Arguments after those of the command.
+    /// Arguments appended to the command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// A command in the place of the manifest's.
+    /// A command that replaces the manifest's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Requests that the agent makes beside its conversation though they offer tools: what is found in their
-    /// instructions, or in what the user said last.
+    /// Patterns of requests that the agent makes outside its conversation although they offer tools: a pattern
+    /// is searched in a request's instructions and in the last user message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aside: Vec<Pattern>,
 }
 
 impl Manifest {
-    /// The manifest of an agent whose model is a server on loopback: the user's keys and logins have no part in it.
-    /// Nothing where it does not say how the agent is pointed there.
+    /// Returns the manifest of an agent whose model is a server on loopback, without the user's keys and
+    /// logins. Returns `None` if the manifest does not define how the agent is pointed there.
     pub fn at_gateway(&self) -> Option<Manifest> {
         let route = self.gateway.clone()?;
         let mut manifest = self.clone();
@@ -54,10 +54,11 @@ impl Manifest {
         if !route.command.is_empty() {
             manifest.command = route.command;
         }
-        // Before what is no flag any more.
+        // Arguments are inserted before `--`, which ends the flags.
         let end = manifest.command.iter().position(|word| word == "--").unwrap_or(manifest.command.len());
         manifest.command.splice(end..end, route.args);
-        // Over a protocol a model is chosen when one is asked for; what is written into files is chosen already.
+        // Over a protocol, a model is chosen only if one is asked for; a model written into files is chosen
+        // already.
         if matches!(manifest.model.via, ModelVia::Flag | ModelVia::Env) && route.model.is_some() {
             manifest.model.default = route.model;
         }

@@ -1,5 +1,5 @@
-//! How an agent logs in without a person: variables, files of the user's home, and methods of its protocol. Pure data,
-//! and what of it is there.
+//! How an agent logs in without a person: variables, files in the user's home, and methods of its protocol; and
+//! which of them are available. Pure data.
 
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -17,18 +17,18 @@ use crate::values::Pattern;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Method {
-    /// The id of the method, as the agent lists it in `authMethods`.
+    /// The id of the method in the agent's `authMethods`.
     pub method: String,
-    /// The method is called only if all of these variables are set.
+    /// Environment variables that must be set for the method to be called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
-    /// The method is called only if all of these files are in the agent's home.
+    /// Files that must exist in the agent's home for the method to be called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<PathBuf>,
 }
 
 impl Method {
-    /// Returns true if the variables and files that the method needs are there.
+    /// Returns true if the variables and files that the method needs are available.
     pub fn is_usable(&self, env: &BTreeMap<String, String>, home: Option<&Path>) -> bool {
         let has_file = |file: &PathBuf| home.is_some_and(|home| home.join(file).exists());
         self.env.iter().all(|name| env.get(name).is_some_and(|value| !value.is_empty()))
@@ -36,22 +36,22 @@ impl Method {
     }
 }
 
-/// What the variables, files and methods that a manifest names for the login were verified by.
+/// How the variables, files and methods that a manifest names for the login were verified.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Evidence {
-    /// How they were verified. An empty list means that they were not.
+    /// The methods of verification. An empty list means that the login was not verified.
     pub by: Vec<VerifiedBy>,
-    /// The version that was looked at.
+    /// The verified version of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What else a user needs to know of the login, and for an unverified one why it is not verified.
+    /// A note for users; for an unverified login, the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
 impl Evidence {
-    /// How the login was verified, in words: `source code, started (1.0.41)`, or `unverified`.
+    /// Returns the verification as text: `source code, started (1.0.41)`, or `unverified`.
     pub fn told(&self) -> String {
         if self.by.is_empty() {
             return "unverified".to_owned();
@@ -62,20 +62,20 @@ impl Evidence {
     }
 }
 
-/// A way to verify what a manifest says of a login.
+/// A method of verifying the login entries of a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VerifiedBy {
-    /// The agent was started, and its answers show it.
+    /// The agent was started, and its answers confirm the entries.
     Started,
-    /// The agent's published code, or the program itself, has it.
+    /// The agent's published code, or the program itself, confirms the entries.
     Source,
-    /// The documentation of the agent's maker says it.
+    /// The documentation of the agent's maker confirms the entries.
     Documentation,
 }
 
 impl VerifiedBy {
-    /// The way in words.
+    /// Returns the method as text.
     pub fn words(self) -> &'static str {
         match self {
             Self::Started => "started",
@@ -85,8 +85,8 @@ impl VerifiedBy {
     }
 }
 
-/// Variables whose names stand in a file of the user's home, such as the `env_key` of Codex's configuration. They are
-/// passed on, and their values are masked.
+/// Variables whose names are in a file in the user's home, such as the `env_key` of Codex's configuration. They
+/// are passed on, and their values are redacted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NamedIn {
@@ -96,10 +96,10 @@ pub struct NamedIn {
     pub regex: Pattern,
 }
 
-/// Bytes of a file in which names are looked for.
+/// The maximum number of bytes of a file that are searched.
 const MOST: u64 = 1 << 20;
 
-/// The names of the variables that files of the user's home name.
+/// Returns the names of the variables that files in the user's home name.
 pub fn named_in_files(manifest: &Manifest, user_home: Option<&Path>) -> Vec<String> {
     let Some(user_home) = user_home else { return Vec::new() };
     let mut names: Vec<String> = Vec::new();
@@ -137,16 +137,16 @@ pub fn if_there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Returns true if a text can be the name of a variable.
+/// Returns true if a text can be the name of an environment variable.
 pub fn is_variable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// What an agent needs to log in, and what of it is there.
+/// What an agent needs to log in, and what is available.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Login {
-    /// The variables that hold keys and tokens.
+    /// The environment variables that hold keys and tokens.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<Variable>,
     /// The files that are copied from the user's home.
@@ -155,32 +155,32 @@ pub struct Login {
     /// The methods of the protocol that need no person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<Offered>,
-    /// The ids of the methods that the agent listed; absent if it was not asked.
+    /// The ids of the methods that the agent listed. Absent if the agent was not asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<Vec<String>>,
-    /// What the manifest's entries for the login were verified by; absent if the manifest does not say.
+    /// How the manifest's login entries were verified. Absent if the manifest does not state it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
 
-/// A variable of the user's environment.
+/// An environment variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Variable {
     /// Its name.
     pub name: String,
-    /// Whether it is set.
+    /// Whether the variable is set.
     pub set: bool,
-    /// Whether the agent does not work without it.
+    /// Whether the agent requires the variable.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
 }
 
-/// A file or a folder of the user's home.
+/// A file or a folder in the user's home.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct File {
     /// Its path, relative to the home.
     pub path: String,
-    /// Whether it is there.
+    /// Whether the file exists.
     pub present: bool,
 }
 
@@ -189,12 +189,12 @@ pub struct File {
 pub struct Offered {
     /// Its id.
     pub method: String,
-    /// Whether the variables and files that it needs are there.
+    /// Whether the variables and files that the method needs are available.
     pub usable: bool,
 }
 
 impl Login {
-    /// What a manifest says of the login, held against the user's environment and home.
+    /// Compares the login entries of a manifest with the user's environment and home.
     pub fn of(manifest: &Manifest, env: &BTreeMap<String, String>) -> Self {
         let home = env.get("HOME").map(PathBuf::from);
         let home = home.as_deref();
@@ -227,7 +227,7 @@ impl Login {
         }
     }
 
-    /// Returns true if the manifest says nothing of a login.
+    /// Returns true if the manifest has no login entries.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

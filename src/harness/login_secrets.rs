@@ -1,4 +1,5 @@
-//! Secrets in the login files that an agent's private home gets a copy of: they are masked like those of variables.
+//! Secrets in the login files that are copied to an agent's private home: they are redacted like the values of
+//! variables.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,11 +12,11 @@ use super::login::{if_there, text_of};
 use super::{Home, Manifest};
 use crate::secrets::looks_secret;
 
-/// A shorter value in a file may be a setting.
+/// The minimum length of a secret: a shorter value in a file may be a setting.
 const SHORTEST: usize = 16;
-/// Files of a folder that are looked at, and how deep they may lie.
+/// The maximum number of files of a folder that are searched, and their maximum depth.
 const MOST: (usize, u32) = (200, 3);
-/// Keys whose values are tokens though their names do not say so.
+/// Keys whose values are tokens although their names do not say so.
 const KEYS: [&str; 5] = ["access", "refresh", "bearer", "jwt", "session"];
 
 /// A login file that cannot be read.
@@ -86,7 +87,7 @@ fn in_json(value: &Value, found: &mut Vec<(String, String)>) {
     }
 }
 
-/// Lines such as `key = "value"`, `KEY=value` and `key: value`.
+/// Finds secrets in lines such as `key = "value"`, `KEY=value` and `key: value`.
 fn in_lines(text: &str, found: &mut Vec<(String, String)>) {
     for line in LINE.captures_iter(text) {
         if let (Some(key), Some(value)) = (line.get(1), line.get(2)) {

@@ -1,22 +1,22 @@
-//! The protocols that this program speaks, and what sessions over each can show.
+//! The protocols that this program speaks, and the capabilities of sessions over each.
 
 use serde::{Deserialize, Serialize};
 
-/// The protocols this program speaks.
+/// A protocol that this program speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adapter {
     /// The Agent Client Protocol over stdio.
     Acp,
-    /// Claude Code's `--output-format stream-json`, one way.
+    /// Claude Code's `--output-format stream-json`, in one direction.
     ClaudeCodeStream,
-    /// Claude Code both ways: its stream, and its control protocol on standard input.
+    /// Claude Code in both directions: its stream, and its control protocol on standard input.
     ClaudeCodeControl,
-    /// A stream of JSON lines, whose meaning the manifest tells.
+    /// A stream of JSON lines, whose meaning the manifest defines.
     JsonStream,
     /// Any command: its standard output is the final message.
     OutputOnly,
-    /// A stored wire log or Trace in the place of an agent.
+    /// A stored wire log or trace instead of an agent.
     Replay,
 }
 
@@ -31,7 +31,7 @@ impl Adapter {
         Adapter::Replay,
     ];
 
-    /// The adapter's name, as it stands in manifests and traces.
+    /// Returns the adapter's name, as used in manifests and traces.
     pub fn word(self) -> &'static str {
         match self {
             Adapter::Acp => "acp",
@@ -43,7 +43,7 @@ impl Adapter {
         }
     }
 
-    /// What sessions over this adapter can show, where the manifest does not say otherwise.
+    /// Returns the capabilities of sessions over this adapter, unless the manifest overrides them.
     pub fn can(self) -> AdapterCan {
         match self {
             Adapter::Acp => AdapterCan { tracing: true, interaction: true, multi_turn: true },
@@ -56,13 +56,13 @@ impl Adapter {
     }
 }
 
-/// What an adapter can do by itself.
+/// The capabilities of an adapter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdapterCan {
-    /// It shows calls.
+    /// Whether it shows tool calls.
     pub tracing: bool,
-    /// It passes permission requests on.
+    /// Whether it passes permission requests on.
     pub interaction: bool,
-    /// It takes several prompts in one session.
+    /// Whether it takes several prompts in one session.
     pub multi_turn: bool,
 }

@@ -1,4 +1,4 @@
-//! How the calls of a session are read: what its header, or the manifest of its agent, says of their titles.
+//! How the tool calls of a session are read, as its header or the manifest of its agent states.
 
 use regex::Regex;
 
@@ -6,14 +6,14 @@ use super::Manifest;
 use crate::trace::Header;
 use crate::trace::facts::Reading;
 
-/// Returns how the calls of a session are read: by its header, and by the built-in manifest of its harness or of the
-/// agent that introduced itself, if the header does not say how.
+/// Returns how the tool calls of a session are read: as its header states, else as the built-in manifest of its
+/// harness, or of the agent that introduced itself, states.
 pub fn reading(header: &Header) -> Reading {
     let of_header = || header.command_title.as_deref().and_then(|form| Regex::new(form).ok());
     let of_manifest = || {
         let agent = header.agent.as_ref().map(|agent| agent.name.as_str());
         let is_it = |manifest: &&Manifest| {
-            // A recording that is played is of the agent that introduced itself in it.
+            // A replayed recording belongs to the agent that introduced itself in it.
             let is_agent = agent.is_some() && manifest.agent_info.as_deref() == agent;
             let is_harness = header.harness.as_deref() == Some(manifest.name.as_str());
             is_agent || is_harness && manifest.adapter.word() == header.adapter

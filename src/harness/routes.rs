@@ -1,4 +1,4 @@
-//! How a case's system prompt and its MCP servers reach an agent, each in the agent's own form.
+//! How a case's system prompt and its MCP servers reach an agent, in the agent's own form.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,18 +10,18 @@ use crate::harness::Adapter;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SystemPromptRoute {
-    /// The way.
+    /// The method.
     pub via: SystemPromptVia,
-    /// The flag that takes it, for `flag`.
+    /// The flag that takes the system prompt, for `flag`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flag: Option<String>,
 }
 
-/// A way for a system prompt.
+/// A method of passing a system prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SystemPromptVia {
-    /// Before the first prompt, with a warning: the agent takes it for the user's words.
+    /// Before the first prompt, with a warning: the agent takes the text for the user's words.
     #[default]
     Prompt,
     /// A flag on the command line.
@@ -34,34 +34,35 @@ pub enum SystemPromptVia {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ServersRoute {
-    /// The way.
+    /// The method.
     pub via: ServersVia,
     /// The flag that takes the path of a file `{"mcpServers": {…}}`, for `flag`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flag: Option<String>,
 }
 
-/// A way for MCP servers.
+/// A method of passing MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServersVia {
     /// ACP: `session/new`.
     Session,
-    /// A flag on the command line, and a file that it names.
+    /// A flag on the command line with the path of a file.
     Flag,
-    /// It takes none; cases that offer some are skipped.
+    /// The agent takes no MCP servers; cases that offer some are skipped.
     None,
 }
 
 impl SystemPromptRoute {
-    /// Whether nothing else was said.
+    /// Returns true if nothing differs from the default.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl Manifest {
-    /// How MCP servers reach the agent: as it says, else over its protocol where that has a place for them.
+    /// Returns how MCP servers reach the agent: as the manifest states, else over the protocol if it supports
+    /// them.
     pub fn servers_via(&self) -> ServersVia {
         let by_protocol = match self.adapter {
             Adapter::Acp | Adapter::Replay => ServersVia::Session,
@@ -70,7 +71,7 @@ impl Manifest {
         self.mcp_servers.as_ref().map_or(by_protocol, |route| route.via)
     }
 
-    /// What is wrong with a route of the manifest: its key, what is wrong, and the way out.
+    /// Returns the errors in the manifest's routes: the key, the error, and how to fix it.
     pub(super) fn lost_routes(&self) -> Vec<(&'static str, String, &'static str)> {
         let mut lost = Vec::new();
         let adapter = self.adapter.word();

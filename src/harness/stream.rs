@@ -1,4 +1,4 @@
-//! The `stream` of a manifest: rules that say what each line of an agent's JSON stream is, as people write them.
+//! The `stream` of a manifest: rules that give each line of an agent's JSON stream its meaning, as written.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,36 +11,36 @@ use serde::{Deserialize, Serialize, Serializer};
 
 pub mod compile;
 
-/// One rule. Of the rules for a line the first one whose `when` holds takes it.
+/// One rule. The first rule whose `when` is true handles the line.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Rule {
-    /// What the rule is called in notices and in `import --explain`; its number otherwise.
+    /// The name of the rule in notices and in `import --explain`. Default: its number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it looks at: a `line` of JSON, a `text` that is no JSON, or the `end` of a stream that did not say how it
-    /// ended.
+    /// The input of the rule: a `line` of JSON, a `text` that is not JSON, or the `end` of a stream that did
+    /// not report how it ended.
     #[serde(default, skip_serializing_if = "On::is_line")]
     pub on: On,
-    /// Whether it takes the line; without it, always. What asks for a key that is not there does not hold.
+    /// The condition of the rule. Default: always. A condition that reads a missing key is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Formula>,
-    /// A list: the rule is carried out once for each of its elements, `it`.
+    /// A list: the rule is applied once to each of its elements, as `it`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub for_each: Option<Formula>,
-    /// Variables kept for later lines, as `kept.NAME`; one that comes out absent is forgotten.
+    /// Variables kept for later lines, as `kept.NAME`. A variable whose expression is absent is removed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub keep: BTreeMap<String, Formula>,
-    /// What it makes of the line: one event or several, in this order.
+    /// The events that the rule emits: one event, or several in this order.
     #[serde(default, skip_serializing_if = "Events::is_empty")]
     pub emit: Events,
-    /// Rules for what this one has taken, each element by itself: the first that holds takes it.
+    /// Rules for the input of this rule, for each element separately. The first matching rule handles it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
-    /// The line says nothing that is an event.
+    /// If `true`, the line produces no event.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ignore: bool,
-    /// Rules below may take the line, too.
+    /// If `true`, the rules below may handle the line, too.
     #[serde(default, skip_serializing_if = "is_false")]
     pub go_on: bool,
 }
@@ -49,16 +49,17 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// What a rule looks at.
+/// The input of a rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum On {
-    /// A line that holds a JSON object, as `line`.
+    /// A line that contains a JSON object, as `line`.
     #[default]
     Line,
-    /// A line that holds none, as `text`.
+    /// A line that does not contain a JSON object, as `text`.
     Text,
-    /// The end of a stream that did not say how it ended; `exit` is the process' own, or null where nobody saw it.
+    /// The end of a stream that did not report how it ended; `exit` is the exit code of the process, or null if
+    /// unknown.
     End,
 }
 
@@ -68,7 +69,7 @@ impl On {
     }
 }
 
-/// An expression in CEL. A text within it stands in quotes.
+/// An expression in CEL. Texts within the expression are quoted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Formula(pub String);
 
@@ -130,7 +131,7 @@ impl JsonSchema for Formula {
 pub struct Events(pub Vec<Emit>);
 
 impl Events {
-    /// Whether there are none.
+    /// Returns true if there are no events.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -186,7 +187,7 @@ impl JsonSchema for Events {
     }
 }
 
-/// Declares the events and their fields: what people write, and a list of it for the compiler.
+/// Declares the events and their fields: their written form, and a list of them for the compiler.
 macro_rules! events {
     ($(
         $(#[$doc:meta])*
@@ -194,11 +195,11 @@ macro_rules! events {
             $( $(#[$field_doc:meta])* $field:ident $name:literal ),* $(,)?
         }
     )*) => {
-        /// An event that a rule makes. Exactly one key.
+        /// An event that a rule emits. Exactly one event key is required.
         #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, rename_all = "kebab-case")]
         pub struct Emit {
-            /// It is made only where this holds.
+            /// The condition under which the event is emitted.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub when: Option<Formula>,
             $(
@@ -208,7 +209,7 @@ macro_rules! events {
             )*
         }
 
-        /// Which event it is.
+        /// The kind of an event.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Kind {
             $( $(#[$doc])* $variant, )*
@@ -218,14 +219,14 @@ macro_rules! events {
             /// Every kind.
             pub const ALL: &'static [Kind] = &[$(Kind::$variant),*];
 
-            /// Its key.
+            /// Returns the key of the event.
             pub fn word(self) -> &'static str {
                 match self { $( Kind::$variant => $word, )* }
             }
         }
 
         impl Emit {
-            /// Its events, with the fields that were written.
+            /// Returns the events with the fields that were written.
             pub fn events(&self) -> Vec<(Kind, Vec<(&'static str, &Formula)>)> {
                 let mut events = Vec::new();
                 $(
@@ -255,156 +256,157 @@ macro_rules! events {
 }
 
 events! {
-    /// What the session tells of itself, for the Trace's header.
+    /// Facts about the session, for the trace's header.
     Header header "header" {
         /// The agent's name.
         agent "agent",
-        /// Its version.
+        /// The agent's version.
         version "version",
         /// The model that answers.
         model "model",
-        /// The folder it works in.
+        /// The working directory of the agent.
         cwd "cwd",
     }
     /// A message: exactly one of `text`, `delta` and `snapshot`.
     Message message "message" {
         /// `agent` (the default) or `user`.
         role "role",
-        /// All of a block. What was told in pieces under the same id is not said again.
+        /// The complete text of a block. Text that was already sent in pieces under this id is not repeated.
         text "text",
-        /// A piece that goes on where the last one ended.
+        /// A piece of text that continues the previous piece.
         delta "delta",
-        /// All of a block so far: what is new in it is said.
+        /// The complete text of a block so far. Only the new part is added.
         snapshot "snapshot",
-        /// The message or block it is part of.
+        /// The id of the message or block.
         id "id",
-        /// The call that started the sub-agent which speaks.
+        /// The call that started the sub-agent which sends the message.
         parent "parent",
     }
     /// A thought: exactly one of `text`, `delta` and `snapshot`, as in a message.
     Thought thought "thought" {
-        /// All of a block.
+        /// The complete text of a block.
         text "text",
-        /// A piece.
+        /// A piece of text.
         delta "delta",
-        /// All of a block so far.
+        /// The complete text of a block so far.
         snapshot "snapshot",
-        /// The thought it is part of.
+        /// The id of the thought.
         id "id",
         /// The call that started the sub-agent which thinks.
         parent "parent",
     }
-    /// The agent's plan, which replaces the one before.
+    /// The agent's plan, which replaces the previous one.
     Plan plan "plan" {
-        /// A list of maps of `text`, `status`, `priority`.
+        /// A list of maps with `text`, `status`, `priority`.
         entries "entries",
-        /// The call that started the sub-agent whose plan it is.
+        /// The call that started the sub-agent which made the plan.
         parent "parent",
     }
-    /// A call is announced, or more is told of one that is open.
+    /// A new tool call, or further details of an open one.
     ToolCall tool_call "tool-call" {
         /// The agent's id of the call.
         id "id",
-        /// What the agent calls the tool; `tool-kinds` gives its kind.
+        /// The agent's name of the tool; `tool-kinds` gives its kind.
         name "name",
-        /// The kind, where the name does not tell it.
+        /// The kind, if it does not follow from the name.
         kind "kind",
-        /// The agent's line for people.
+        /// The agent's title of the call.
         title "title",
-        /// Its arguments: a value, or a text that holds one as JSON.
+        /// The arguments: a value, or a text with a value as JSON.
         input "input",
-        /// A piece of its arguments, as JSON that is complete when the pieces are joined.
+        /// A piece of the arguments. The joined pieces are complete JSON.
         input_delta "input-delta",
-        /// Files it touches: a path, a list of paths, or of maps of `path`, `line`.
+        /// The files that the call touches: a path, a list of paths, or a list of maps with `path`, `line`.
         locations "locations",
-        /// The agent's message that it is part of: calls of one message share a step.
+        /// The id of the agent's message that contains the call: calls of one message share a step.
         group "group",
-        /// The call that started the sub-agent which makes it.
+        /// The call that started the sub-agent which makes this call.
         parent "parent",
     }
-    /// A call ends.
+    /// The end of a tool call.
     ToolResult tool_result "tool-result" {
         /// The agent's id of the call.
         id "id",
         /// `ok` (the default), `error`, `denied` or `cancelled`.
         status "status",
-        /// What it said, as text.
+        /// The result as text.
         output "output",
         /// The exit code of a command.
         exit_code "exit-code",
-        /// A list of maps of `path`, `old`, `new`.
+        /// A list of maps with `path`, `old`, `new`.
         diffs "diffs",
-        /// Whether the agent says that the output was cut.
+        /// Whether the agent reports that the output was truncated.
         truncated "truncated",
     }
-    /// A call was refused: it ends as denied, whatever its result says.
+    /// A refused tool call: it ends as denied, whatever its result says.
     Denied denied "denied" {
         /// The agent's id of the call.
         id "id",
     }
-    /// The agent asks for permission.
+    /// A permission request of the agent.
     PermissionRequest permission_request "permission-request" {
         /// The agent's id of the request.
         request "request",
         /// The agent's id of the call.
         id "id",
-        /// A list of maps of `option`, `kind`, `label`.
+        /// A list of maps with `option`, `kind`, `label`.
         options "options",
     }
-    /// A request for permission was answered.
+    /// The answer to a permission request.
     PermissionResponse permission_response "permission-response" {
         /// The agent's id of the request.
         request "request",
         /// `allowed`, `rejected` or `cancelled`.
         outcome "outcome",
-        /// The agent's id of the option.
+        /// The agent's id of the chosen option.
         option "option",
-        /// Why.
+        /// The reason for the answer.
         reason "reason",
     }
-    /// What was spent. Which tokens are part of which is said by the manifest's `usage`.
+    /// Token usage and cost. The manifest's `usage` states which token counts include others.
     Usage usage "usage" {
-        /// `call`, `turn` or `session`; the manifest's `usage.scope` otherwise, else `turn`.
+        /// `call`, `turn` or `session`. Default: the manifest's `usage.scope`, else `turn`.
         scope "scope",
-        /// Tokens sent.
+        /// Input tokens.
         input "input",
-        /// Tokens received.
+        /// Output tokens.
         output "output",
         /// Tokens read from the cache.
         cache_read "cache-read",
         /// Tokens written to the cache.
         cache_write "cache-write",
-        /// Tokens of thought.
+        /// Tokens of thoughts.
         thought "thought",
-        /// All tokens, as the agent adds them up.
+        /// All tokens, as summed by the agent.
         total "total",
-        /// Money, in US dollars.
+        /// Cost in US dollars.
         cost_usd "cost-usd",
-        /// Tokens now in the model's context.
+        /// Tokens that are currently in the model's context.
         context_used "context-used",
-        /// Size of that context.
+        /// Size of the model's context.
         context_size "context-size",
-        /// The model they were spent on.
+        /// The model that used the tokens.
         model "model",
     }
-    /// Something a reader should know that is no other event.
+    /// Something that a reader should know and that is no other event.
     Notice notice "notice" {
-        /// A word for its kind.
+        /// A code for the kind of notice.
         code "code",
-        /// What it says.
+        /// The text of the notice.
         text "text",
     }
-    /// The agent says how its turn ended.
+    /// The agent's report of how its turn ended.
     Stop stop "stop" {
-        /// Why: a word of the Trace such as `end_turn` or `error`; another word is `other`, with the word as detail.
+        /// The reason: a stop reason of the trace such as `end_turn` or `error`. Any other word becomes
+        /// `other`, with the word as detail.
         reason "reason",
-        /// Its own word, or the error's text.
+        /// The agent's own word, or the text of the error.
         detail "detail",
-        /// What kind of error; told by `http` or by the text otherwise.
+        /// The category of the error. Default: derived from `http` or from the text.
         category "category",
         /// The HTTP status of an error.
         http "http",
-        /// The final answer, said only where no message came through.
+        /// The final answer, added only if the session has no message.
         output "output",
     }
 }

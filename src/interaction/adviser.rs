@@ -1,4 +1,4 @@
-//! A model that answers permission requests: what the policy `llm` is told, and of whom it asks.
+//! The policy `llm`: its settings, and the trait for asking a model about permission requests.
 
 use std::sync::atomic::AtomicBool;
 
@@ -12,33 +12,33 @@ use crate::model_client::ModelName;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Llm {
-    /// Who answers: `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`; EVALS_JUDGE where nothing is said.
+    /// The model: `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`. Default: EVALS_JUDGE.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
-    /// What the user would have answered by.
+    /// Instructions for the model's decisions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// Where the model gives no answer; rejected where this is not said.
+    /// The answer if the model gives none. Default: `reject`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<DefaultAnswer>,
 }
 
-/// What a model answers to a request.
+/// A model's answer to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
     /// The answer.
     pub answer: Answer,
-    /// Who gave it, and why.
+    /// The model, and its reason.
     pub reason: String,
-    /// The rule that decided in the model's place, if no model was asked.
+    /// The rule that decided instead, if no model was asked.
     pub rule: Option<&'static str>,
 }
 
-/// Who asks a model.
+/// Asks a model.
 pub trait Adviser: std::fmt::Debug + Send + Sync {
     /// Asks, and waits for the answer. May block.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is no answer.
     fn advise(&self, llm: &Llm, question: &Question, withdrawn: &AtomicBool) -> Result<Advice, String>;
 }

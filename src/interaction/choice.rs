@@ -1,21 +1,21 @@
-//! Which of the options an agent offers stands for an answer: chosen by the option's kind, never by its label.
+//! Chooses one of the options that an agent offers: by the option's kind, never by its label.
 
 use super::Answer;
 use crate::trace::{PermissionOption, PermissionOutcome};
 
-/// What is sent back to the agent.
+/// The response to the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chosen {
     /// The option's id; without one the request is answered `cancelled`.
     pub option: Option<String>,
-    /// What that means for the call.
+    /// The outcome for the call.
     pub outcome: PermissionOutcome,
-    /// What the trace should note: no option fitted, or only the nearest did.
+    /// A notice for the trace: no option was suitable, or only a similar one.
     pub notice: Option<String>,
 }
 
-/// Chooses an option. Where none is of the answer's kind, the nearest of the same polarity is taken;
-/// where there is none, the request is cancelled. The other polarity is never taken.
+/// Chooses an option. If none has the answer's kind, the nearest of the same polarity is taken; if there is
+/// none, the request is cancelled. The opposite polarity is never taken.
 pub fn choose(answer: Answer, options: &[PermissionOption]) -> Chosen {
     let (kinds, outcome) = match answer {
         Answer::AllowOnce => (["allow_once", "allow_always"], PermissionOutcome::Allowed),

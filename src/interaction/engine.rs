@@ -1,4 +1,4 @@
-//! Which answer a policy gives to a request. Pure: the same requests in the same order get the same answers.
+//! Decides requests by a policy. Pure: the same requests in the same order get the same answers.
 
 use serde_json::{Map, Value};
 
@@ -9,14 +9,14 @@ use crate::trace::facts::{Command, Fact, Reading, Told, is_cut};
 use crate::trace::{ToolKind, view};
 use crate::values::Below;
 
-/// What is known of the call that permission is asked for. What the agent did not show is absent.
+/// The known facts about the call that permission is requested for. What the agent did not show is absent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Asked {
-    /// What the tool does.
+    /// The kind of the tool.
     pub kind: Option<ToolKind>,
-    /// What the agent calls it.
+    /// The agent's name of the tool.
     pub name: Option<String>,
-    /// The agent's line for people.
+    /// The agent's title of the call.
     pub title: Option<String>,
     /// The paths it touches, relative to the workspace.
     pub paths: Fact<Vec<String>>,
@@ -27,7 +27,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// What a call is asked about, with paths and command taken from its input, locations, diffs and title.
+    /// Makes the facts about a call, with paths and command from its input, locations, diffs and title.
     pub fn new(name: Option<String>, told: &Told<'_>, reading: &Reading) -> Self {
         Self {
             kind: told.kind,
@@ -39,8 +39,8 @@ impl Asked {
         }
     }
 
-    /// What is asked for, where a request says more of the announced call, or something else: what the request shows
-    /// counts, and the rest stays as it was announced.
+    /// Merges the details in a request with those of the announced call: what the request shows counts, and the
+    /// rest is as announced.
     #[must_use]
     pub fn with_request(self, name: Option<String>, told: &Told<'_>, reading: &Reading) -> Self {
         let kind = told.kind.or(self.kind);
@@ -63,32 +63,33 @@ impl Asked {
     }
 }
 
-/// For each rule, how many requests its other conditions matched so far, and how many more they may have matched:
-/// what `nth` counts.
+/// For each rule, how many requests matched its other conditions so far, and how many more may have matched:
+/// the count for `nth`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counters(Vec<(u32, u32)>);
 
-/// What a policy decided, and why.
+/// The decision of a policy, and the reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// The answer.
     pub answer: Answer,
-    /// The policy's word.
+    /// The policy's name.
     pub policy: &'static str,
     /// The rule that matched: its name, or `rules[n]`.
     pub rule: Option<String>,
-    /// Why, for people.
+    /// The reason, as text.
     pub reason: String,
-    /// Keys of the call's input that shall be others, where the rule changes some.
+    /// Keys of the call's input that the rule replaces.
     pub updated_input: Option<Map<String, Value>>,
-    /// What the trace should note.
+    /// A notice for the trace.
     pub notice: Option<String>,
 }
 
-/// Decides a request. Where a policy has nobody to ask here (`manual`, `llm`) the request is rejected:
-/// those who can ask do so before they come here.
+/// Decides a request. If a policy needs a person or a model (`manual`, `llm`), the request is rejected: callers
+/// that can ask do so before.
 ///
-/// A rule's `nth` counts every request that the rest of its `when` matches, also those that an earlier rule answered.
+/// A rule's `nth` counts every request that the rest of its `when` matches, including those that an earlier
+/// rule answered.
 pub fn decide(policy: &Interaction, asked: &Asked, counters: &mut Counters) -> Decision {
     let plain = |answer, reason: &str| Decision {
         answer,
@@ -109,8 +110,8 @@ pub fn decide(policy: &Interaction, asked: &Asked, counters: &mut Counters) -> D
     }
 }
 
-/// Decides a request by a rule; where none matches nothing is decided. A rule that would decide, and whose condition
-/// rests on what the agent did not show, rejects the request.
+/// Decides a request by a rule, or returns `None` if none matches. If a rule depends on what the agent did not
+/// show, the request is rejected.
 pub fn decide_by_rule(policy: &Interaction, asked: &Asked, counters: &mut Counters) -> Option<Decision> {
     let Interaction::Scripted(scripted) = policy else { return None };
     let (number, rule, matches) = first_match(&scripted.rules, asked, counters)?;
@@ -127,13 +128,13 @@ pub fn decide_by_rule(policy: &Interaction, asked: &Asked, counters: &mut Counte
     Some(Decision { answer: rule.answer, policy: policy.word(), rule: Some(name), reason, updated_input, notice: None })
 }
 
-/// The first rule that matches, or may match.
+/// Returns the first rule that matches, or may match.
 fn first_match<'a>(rules: &'a [Rule], asked: &Asked, counters: &mut Counters) -> Option<(usize, &'a Rule, Judgement)> {
     counters.0.resize(rules.len(), (0, 0));
     let mut first = None;
     for (number, (rule, (surely, perhaps))) in rules.iter().zip(&mut counters.0).enumerate() {
         let matched = matches(&rule.when, asked);
-        // Which of its requests this is: from so many to so many.
+        // The range of the number that this request may have.
         let (least, most) = (surely.saturating_add(1), surely.saturating_add(*perhaps).saturating_add(1));
         match matched {
             Judgement::False => continue,
@@ -153,12 +154,12 @@ fn first_match<'a>(rules: &'a [Rule], asked: &Asked, counters: &mut Counters) ->
     first
 }
 
-/// Whether everything but `nth` holds. A condition about what was not shown is unknown.
+/// Returns whether all conditions except `nth` hold. A condition about what was not shown is unknown.
 fn matches(when: &When, asked: &Asked) -> Judgement {
     Judgement::all(conditions(when, asked).into_iter().map(|(_, holds)| holds))
 }
 
-/// Each condition of a rule but `nth`, with what it is about.
+/// Returns the conditions of a rule except `nth`, each with its subject.
 fn conditions(when: &When, asked: &Asked) -> Vec<(&'static str, Judgement)> {
     let When { kind, name, title, path, input, command, nth: _ } = when;
     let mut found = Vec::new();
@@ -197,7 +198,7 @@ fn conditions(when: &When, asked: &Asked) -> Vec<(&'static str, Judgement)> {
     found
 }
 
-/// What of a call was not shown that a rule asks for.
+/// Returns what a rule needs and the agent did not show.
 fn missing(when: &When, asked: &Asked) -> String {
     let unknown = conditions(when, asked).into_iter().filter(|(_, holds)| holds.is_unknown());
     let names: Vec<&str> = unknown.map(|(name, _)| name).collect();

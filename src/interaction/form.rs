@@ -1,4 +1,4 @@
-//! Forms that an agent wants filled in: which of the case's answers fills which field, and as what. Pure.
+//! Fills in the forms of an agent with the case's answers. Pure.
 
 use regex::Regex;
 use serde_json::{Map, Number, Value};
@@ -9,9 +9,9 @@ use super::{Answer, Decision, Policy};
 /// A form.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Form {
-    /// What the agent says.
+    /// The agent's message.
     pub message: String,
-    /// What it wants to know, in the order in which it says it.
+    /// The fields, in the agent's order.
     pub fields: Vec<Field>,
 }
 
@@ -20,14 +20,14 @@ pub struct Form {
 pub struct Field {
     /// Its name.
     pub name: String,
-    /// The form cannot be sent without it.
+    /// Whether the field is required.
     pub required: bool,
-    /// What may stand in it, as JSON Schema.
+    /// The JSON Schema of its value.
     pub schema: Value,
 }
 
 impl Form {
-    /// Reads a request of ACP, `{message, requestedSchema}`, or of MCP, which is the same.
+    /// Reads a request of ACP, `{message, requestedSchema}`, or of MCP, which has the same form.
     pub fn read(request: &Value) -> Self {
         let schema = request.get("requestedSchema").unwrap_or(&Value::Null);
         let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -51,9 +51,9 @@ impl Field {
 }
 
 impl Policy {
-    /// Fills in a form from the case's answers, or says why it is declined. An answer that matches a field's own texts
-    /// counts before one that matches the message, which is for what is required, or else for one field. What is
-    /// required must be answered; the rest may be left out.
+    /// Fills in a form with the case's answers, or returns why it is declined. An answer that matches a field's
+    /// own texts is preferred to one that matches the message, which applies to required fields, or else to a
+    /// single field. Required fields must be answered; others may be left out.
     pub fn answer_form(&self, form: &Form) -> (Option<Map<String, Value>>, Decision) {
         let mut filled = Map::new();
         let mut rule = None;
@@ -84,7 +84,7 @@ impl Policy {
                     filled.insert(field.name.clone(), value);
                     rule.get_or_insert(this);
                 }
-                // What was meant for another field says nothing of one that nobody has to fill in.
+                // An answer for another field does not apply to an optional one.
                 Err(_) if own.is_none() && !field.required => {}
                 Err(why) => {
                     let reason = format!("{this} does not fit the field `{}`: {why}", field.name);
@@ -100,7 +100,7 @@ impl Policy {
         }
     }
 
-    /// A form without fields is a question of yes or no.
+    /// Answers a form without fields, which is a question of yes or no.
     fn confirm(&self, found: Option<(usize, &super::QuestionAnswer)>) -> (Option<Map<String, Value>>, Decision) {
         let Some((number, found)) = found else { return (None, self.declines("a question")) };
         let rule = Some(format!("answers[{number}]"));
@@ -116,7 +116,7 @@ fn decided(answer: Answer, rule: Option<String>, reason: String) -> Decision {
     Decision { answer, policy: ANSWERS, rule, reason, updated_input: None, notice: None }
 }
 
-/// An answer as the value of a field.
+/// Converts an answer to the value of a field.
 fn value(schema: &Value, answer: &str) -> Result<Value, String> {
     let kind = schema.get("type").and_then(Value::as_str).unwrap_or("string");
     let text = answer.trim();
@@ -149,7 +149,7 @@ fn value(schema: &Value, answer: &str) -> Result<Value, String> {
     }
 }
 
-/// A text, or one of the values that may be chosen, by itself or by its title.
+/// Converts an answer to a text, or to one of the allowed values, by the value or its title.
 fn string(schema: &Value, answer: &str) -> Result<Value, String> {
     let text = answer.trim();
     let choices = choices(schema);
@@ -175,7 +175,7 @@ fn string(schema: &Value, answer: &str) -> Result<Value, String> {
     Ok(Value::String(answer.to_owned()))
 }
 
-/// Values that may be chosen, with their titles.
+/// Returns the allowed values, with their titles.
 fn choices(schema: &Value) -> Vec<(String, Option<String>)> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let list = |key: &str| schema.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();

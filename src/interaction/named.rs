@@ -1,4 +1,4 @@
-//! Named policies from `policies/`: those of a folder over those that are built in.
+//! Named policies from `policies/`: those of a folder override built-in ones.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,9 +17,9 @@ pub struct PolicyFolder(BTreeMap<String, NamedPolicy>);
 /// A policy that cases take by its name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedPolicy {
-    /// One line for people.
+    /// A description in one line.
     pub description: Option<String>,
-    /// What it answers.
+    /// The policy.
     pub policy: Interaction,
     /// Its file, or `built in`.
     pub origin: String,
@@ -37,10 +37,10 @@ struct File {
 }
 
 impl PolicyFolder {
-    /// The policies that are built in, and those of a folder, which need not be there.
+    /// Reads the built-in policies, and those of a folder, which may be missing.
     ///
     /// # Errors
-    /// Everything that is wrong in any of them.
+    /// All errors in any of the files.
     pub fn load(folder: &Path) -> Result<Self, Vec<YamlError>> {
         let mut policies = Self::default();
         let mut errors = Vec::new();
@@ -74,17 +74,17 @@ impl PolicyFolder {
         }
     }
 
-    /// The policy of a name.
+    /// Returns the policy with this name.
     pub fn get(&self, name: &str) -> Option<&NamedPolicy> {
         self.0.get(name)
     }
 
-    /// All of them, by name.
+    /// Returns all policies, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &NamedPolicy)> {
         self.0.iter().map(|(name, policy)| (name.as_str(), policy))
     }
 
-    /// Help for an unknown name.
+    /// Returns help for an unknown name.
     pub fn known(&self, name: &str) -> String {
         let mut known: Vec<&str> = vec!["auto-approve", "auto-reject", "manual"];
         known.extend(self.0.keys().map(String::as_str));

@@ -1,4 +1,4 @@
-//! A person who answers permission requests: what `manual` asks, and of whom.
+//! The policy `manual`: its question, and the trait for asking a person.
 
 use std::sync::atomic::AtomicBool;
 
@@ -8,19 +8,19 @@ use crate::trace::{FileDiff, PermissionOption};
 /// A request, as a person is shown it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// Whose trial it is: case, harness, arm and number.
+    /// The trial: case, harness, arm and number.
     pub trial: String,
-    /// What the call does.
+    /// The call.
     pub asked: Asked,
-    /// What it would change, where the agent shows that.
+    /// The changes that it would make, if the agent shows them.
     pub diffs: Vec<FileDiff>,
-    /// What may be answered.
+    /// The possible answers.
     pub options: Vec<PermissionOption>,
 }
 
-/// Someone who can be asked. Questions of several trials come one at a time.
+/// A person who can be asked. Questions of several trials come one at a time.
 pub trait Person: std::fmt::Debug + Send + Sync {
-    /// Asks, and waits for the answer; nothing where nobody is there any more, or once the question is withdrawn.
-    /// May block.
+    /// Asks, and waits for the answer; `None` if the person is gone, or once the question is withdrawn. May
+    /// block.
     fn ask(&self, question: &Question, withdrawn: &AtomicBool) -> Option<Answer>;
 }

@@ -1,4 +1,5 @@
-//! A policy at work in one trial: it remembers what it was asked before, and chooses among what the agent offers.
+//! An active policy of one trial: it remembers earlier requests, and chooses among the options that the agent
+//! offers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,8 @@ use super::{
 use crate::trace::{FileDiff, PermissionOption, ToolKind};
 use crate::values::Time;
 
-/// How long an answer of a person or of a model is waited for: the agent's clocks stand still meanwhile, and no trial for ever.
+/// The timeout for the answer of a person or of a model: the agent's time limits are paused meanwhile, but not
+/// for ever.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
 
 /// The rule of the policy `llm` that decides if no model answered.
@@ -25,59 +27,59 @@ pub struct Policy {
     interaction: Interaction,
     answers: Vec<QuestionAnswer>,
     counters: Counters,
-    /// Who answers `manual`, and as whose trial it is shown.
+    /// The person who answers `manual`, and the trial's name for the person.
     person: Option<(Arc<dyn Person>, String)>,
-    /// Who asks a model for `llm`.
+    /// The model caller for `llm`.
     adviser: Option<Arc<dyn Adviser>>,
     patience: Duration,
 }
 
-/// What is answered, and what is recorded of it.
+/// The answer to a request, and what is recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The option's id; without one the request is answered `cancelled`.
     pub option: Option<String>,
-    /// The policy's word.
+    /// The policy's name.
     pub policy: String,
     /// The rule that matched.
     pub rule: Option<String>,
-    /// Why.
+    /// The reason.
     pub reason: Option<String>,
-    /// What the trace should note.
+    /// A notice for the trace.
     pub notice: Option<String>,
-    /// Keys of the call's input that shall be others, where a rule changes some.
+    /// Keys of the call's input that a rule replaces.
     pub updated_input: Option<Map<String, Value>>,
 }
 
-/// What is recorded as the policy where the case's `answers` decided.
+/// The recorded policy if the case's `answers` decided.
 pub(super) const ANSWERS: &str = "answers";
 
 impl Policy {
-    /// A policy that was asked nothing yet, and the case's answers to questions.
+    /// Makes a policy without earlier requests, and with the case's answers to questions.
     pub fn new(interaction: Interaction, answers: Vec<QuestionAnswer>) -> Self {
         let counters = Counters::default();
         Self { interaction, answers, counters, person: None, adviser: None, patience: PATIENCE }
     }
 
-    /// The policy's word, as it stands in traces.
+    /// Returns the policy's name, as used in traces.
     pub fn word(&self) -> &'static str {
         self.interaction.word()
     }
 
-    /// The same with someone who answers what `manual` asks.
+    /// Adds a person who answers `manual`.
     #[must_use]
     pub fn asking(self, person: Option<Arc<dyn Person>>, trial: String) -> Self {
         Self { person: person.map(|person| (person, trial)), ..self }
     }
 
-    /// The same with someone who asks a model for `llm`.
+    /// Adds a model caller for `llm`.
     #[must_use]
     pub fn advised_by(self, adviser: Arc<dyn Adviser>) -> Self {
         Self { adviser: Some(adviser), ..self }
     }
 
-    /// Answers a request, by a person where the policy is `manual` and one is there, by a model where it is `llm`. Others are
-    /// served meanwhile. Who stops waiting for the answer withdraws the question.
+    /// Answers a request: by a person if the policy is `manual` and one is available, by a model if it is
+    /// `llm`. Does not block other trials. Dropping the future withdraws the question.
     pub async fn decide(&mut self, asked: &Asked, diffs: &[FileDiff], options: &[PermissionOption]) -> Reply {
         if let Some(reply) = self.advised(asked, diffs, options).await {
             return reply;
@@ -107,7 +109,7 @@ impl Policy {
         }
     }
 
-    /// What a model answers; nothing where none is asked. The approval of a plan is no permission.
+    /// Returns a model's answer, or `None` if no model is asked. The approval of a plan is no permission.
     async fn advised(&self, asked: &Asked, diffs: &[FileDiff], options: &[PermissionOption]) -> Option<Reply> {
         let Interaction::Llm(llm) = &self.interaction else { return None };
         let adviser = self.adviser.clone().filter(|_| asked.kind != Some(ToolKind::SwitchMode))?;
@@ -138,7 +140,7 @@ impl Policy {
         })
     }
 
-    /// What is answered where the session or the turn ended while somebody was asked.
+    /// Returns the reply if the session or the turn ended while the question was open.
     pub fn unanswered(&self) -> Reply {
         let who = if matches!(self.interaction, Interaction::Llm(_)) { "a model" } else { "a person" };
         Reply {
@@ -151,8 +153,8 @@ impl Policy {
         }
     }
 
-    /// Answers a request without anybody. The approval of a plan is no permission: a rule that matches it decides, or the case's
-    /// `answers`; no default does.
+    /// Answers a request without a person or model. The approval of a plan is no permission: it is decided by a
+    /// matching rule or the case's `answers`, never by a default.
     pub fn decide_alone(&mut self, asked: &Asked, options: &[PermissionOption]) -> Reply {
         let decision = if asked.kind == Some(ToolKind::SwitchMode) {
             let ruled = decide_by_rule(&self.interaction, asked, &mut self.counters);
@@ -171,7 +173,7 @@ impl Policy {
         }
     }
 
-    /// Answers questions of the agent: each one's answer, or why they are declined. They are answered all or none.
+    /// Answers questions of the agent: returns all answers, or why they are declined.
     pub fn answer(&self, questions: &[String]) -> (Option<Vec<String>>, Decision) {
         let found: Vec<Option<(usize, &QuestionAnswer)>> = questions.iter().map(|text| self.answer_to(text)).collect();
         let rule = found.iter().flatten().next().map(|(number, _)| format!("answers[{number}]"));
@@ -186,7 +188,7 @@ impl Policy {
         }
     }
 
-    /// The first of the case's answers that matches, with its number.
+    /// Returns the first matching answer of the case, with its number.
     pub(super) fn answer_to(&self, question: &str) -> Option<(usize, &QuestionAnswer)> {
         self.answers.iter().enumerate().find(|(_, answer)| answer.question.is_match(question))
     }
@@ -205,7 +207,7 @@ impl Policy {
         })
     }
 
-    /// No answer of the case's is there for it.
+    /// Returns the decision if the case has no answer.
     pub(super) fn declines(&self, what: &str) -> Decision {
         let policy = self.interaction.word();
         let reason = format!("{what} is no permission, and neither a rule nor `answers` of the case answers it");
@@ -213,7 +215,7 @@ impl Policy {
     }
 }
 
-/// Somebody waits for a person's answer; where that ends, the question is withdrawn.
+/// Waits for a person's answer; when dropped, the question is withdrawn.
 struct Waiting(Arc<AtomicBool>);
 
 impl Drop for Waiting {
@@ -222,7 +224,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Whether an answer agrees.
+/// Returns true if an answer agrees.
 pub(super) fn is_yes(answer: &str) -> bool {
     let word = answer.trim().to_lowercase();
     ["yes", "ok", "allow", "approve"].iter().any(|yes| word.starts_with(yes))

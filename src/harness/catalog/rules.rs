@@ -1,4 +1,4 @@
-//! What is wrong in the `stream` rules of a manifest, pointed at where it stands in the file.
+//! Errors in the `stream` rules of a manifest, with their places in the file.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::harness::Manifest;
 use crate::harness::stream::compile::{At, Fault, compile};
 use crate::yaml::{LeftOut, Part, Step, YamlError, find};
 
-/// Checks the rules of a manifest, and that it has them where its adapter needs them.
+/// Checks the rules of a manifest, and that they exist if its adapter needs them.
 pub(super) fn check(path: &Path, text: &str, manifest: &Manifest, left_out: &LeftOut) -> Vec<YamlError> {
     let at_key = |key: &'static str, part, message: &str, help: &str| {
         YamlError::at_steps(path, text, &[Step::Key(key)], part, message).with_help(help)
@@ -48,7 +48,7 @@ fn error(path: &Path, text: &str, fault: &Fault, left_out: &LeftOut) -> YamlErro
     }
 }
 
-/// The steps as they were written: what may stand alone or in a list is looked for both ways.
+/// Returns the steps to a place as written: a value that may be single or in a list is searched in both forms.
 fn steps<'a>(text: &str, at: &'a [At], left_out: &LeftOut) -> Vec<Step<'a>> {
     let listed: Vec<Step<'a>> = at
         .iter()

@@ -1,4 +1,4 @@
-//! From the rules of a manifest to compiled ones, with everything that is wrong in them and where.
+//! Compiles the rules of a manifest, and reports all errors in them with their places.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub struct Mapping {
     pub(crate) lines: Vec<Rule>,
     pub(crate) texts: Vec<Rule>,
     pub(crate) ends: Vec<Rule>,
-    /// Holds for the line by which the agent says that it has started.
+    /// The condition for the line by which the agent reports that it has started.
     pub(crate) started: Option<Expression>,
 }
 
@@ -38,29 +38,30 @@ pub(crate) struct Event {
     pub(crate) fields: Vec<(&'static str, Expression)>,
 }
 
-/// One step from the top of a manifest to what is wrong in it.
+/// One step on the way from the top of a manifest to the place of an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
-    /// Into a map.
+    /// A key of a map.
     Key(String),
-    /// Into a list.
+    /// An item of a list.
     Item(usize),
-    /// Into a list, which need not be written where it holds one thing.
+    /// An item of a list that may be written without the list if it is the only item.
     Only(usize),
 }
 
-/// Something that is wrong in the rules.
+/// An error in the rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Where.
+    /// The place of the error.
     pub at: Vec<At>,
-    /// The expression it is in, and where in it; otherwise it is about the place as a whole.
+    /// The expression with the error, and the position in it. Absent if the error concerns the place as a
+    /// whole.
     pub expression: Option<String>,
-    /// What is wrong.
+    /// The error.
     pub wrong: Wrong,
 }
 
-/// Compiles the rules of a manifest. What is wrong is left out of the mapping.
+/// Compiles the rules of a manifest. Invalid rules are left out of the mapping.
 pub fn compile(manifest: &Manifest) -> (Mapping, Vec<Fault>) {
     let mut kept = BTreeSet::new();
     collect_kept(&manifest.stream, &mut kept);
@@ -77,7 +78,7 @@ pub fn compile(manifest: &Manifest) -> (Mapping, Vec<Fault>) {
         }
     }
     if let Some(formula) = &manifest.known_by {
-        // It is used by itself, before there is a session; here it is only checked.
+        // This expression is used separately, before there is a session; here it is only checked.
         compiler.formula(formula, vec![At::Key("known-by".into())], &["line"]);
     }
     if let Some(formula) = &manifest.started_by {
@@ -93,7 +94,7 @@ fn collect_kept<'a>(rules: &'a [stream::Rule], kept: &mut BTreeSet<&'a str>) {
     }
 }
 
-/// What the expressions of a rule can see.
+/// What the expressions of a rule can access.
 #[derive(Clone, Copy)]
 struct Within {
     on: On,
@@ -146,7 +147,7 @@ impl Compiler<'_> {
         Rule { rules: rules.collect(), label, when, for_each, keep, emit, go_on: rule.go_on }
     }
 
-    /// What a rule must and must not hold beside its expressions.
+    /// Checks which keys a rule must and must not have besides its expressions.
     fn shape(&mut self, rule: &stream::Rule, at: &[At], outside: Within) {
         let key = |key: &str| [at, &[At::Key(key.into())]].concat();
         let empty = rule.emit.is_empty() && rule.rules.is_empty();
@@ -231,7 +232,7 @@ impl Compiler<'_> {
     }
 }
 
-/// What an event lacks.
+/// Returns the required fields that an event lacks.
 fn missing(kind: Kind, written: &[(&'static str, &Formula)]) -> Option<(String, String)> {
     let has = |name: &str| written.iter().any(|(known, _)| *known == name);
     let required: &[&str] = match kind {
@@ -260,7 +261,7 @@ fn missing(kind: Kind, written: &[(&'static str, &Formula)]) -> Option<(String, 
     }
 }
 
-/// Words of the Trace that stand for themselves in a field.
+/// Words of the trace that a field may hold without quotes.
 pub(crate) fn words_of(kind: Kind, field: &str) -> &'static [&'static str] {
     match (kind, field) {
         (Kind::Message, "role") => &["agent", "user"],
@@ -280,7 +281,7 @@ const KINDS: [&str; 10] =
     ["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"];
 const CATEGORIES: [&str; 4] = ["auth", "rate_limit", "provider", "protocol"];
 
-/// The kind of error that a word names.
+/// Returns the error category with this name.
 pub(crate) fn category_of(word: &str) -> Option<ErrorCategory> {
     [ErrorCategory::Auth, ErrorCategory::RateLimit, ErrorCategory::Provider, ErrorCategory::Protocol]
         .into_iter()
