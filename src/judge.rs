@@ -1,7 +1,7 @@
-//! Judges: models that are asked how a session went, and what is done so that they can be believed as far as they deserve.
+//! Judge models: how they are asked about a session, and the safeguards that limit how far they are trusted.
 //!
-//! What a judge sees is made by [`view`], put between marks by [`prompt`], and what it answers is held against what it saw by
-//! [`answer`]. [`canary`] and [`calibration`] say whether it is a judge at all; [`vote`] joins several. Only [`Judges`] asks.
+//! [`view`] makes what a judge sees, [`prompt`] puts it between marks, and [`answer`] checks the answer against
+//! it. [`canary`] and [`calibration`] test the judge; [`vote`] combines several. Only [`Judges`] calls models.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,10 +33,10 @@ pub mod rubric;
 pub mod view;
 pub mod vote;
 
-/// Threads that wait for answers, at most.
+/// The maximum number of threads that wait for answers.
 const THREADS: usize = 16;
 
-/// Who can be asked, and what is known of them in this run.
+/// The available judges, and what is known of them in this run.
 #[derive(Debug, Clone, Default)]
 pub struct Judges(Option<Arc<Inner>>);
 
@@ -45,46 +45,46 @@ struct Inner {
     client: Client,
     chosen: Chosen,
     masker: Masker,
-    /// Who asks holds a thread, and a harness that is asked needs some too.
+    /// Limits concurrent questions: each uses a thread, and a harness used as a judge needs more.
     places: Semaphore,
     canaries: Mutex<HashMap<String, Arc<OnceCell<Option<String>>>>>,
 }
 
-/// Judges that no grader names.
+/// Judges for graders that name none, or instead of those that graders name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Chosen {
-    /// In the place of those that graders name: `--judge`.
+    /// Judges that override those of graders: `--judge`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub over: Vec<ModelName>,
-    /// Where a grader names none: `EVALS_JUDGE`.
+    /// Judges for graders that name none: `EVALS_JUDGE`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub otherwise: Vec<ModelName>,
 }
 
 impl Chosen {
-    /// Whether it names nobody.
+    /// Returns true if no judge is named.
     pub fn is_empty(&self) -> bool {
         self.over.is_empty() && self.otherwise.is_empty()
     }
 }
 
 impl Judges {
-    /// Judges that are asked by a client. What the masker finds is never sent.
+    /// Makes judges that are called by a client. Secrets that the masker finds are never sent.
     pub fn new(client: Client, chosen: Chosen, masker: Masker) -> Self {
         let (places, client) = (Semaphore::new(THREADS), client.masking(masker.clone()));
         Self(Some(Arc::new(Inner { client, chosen, masker, places, canaries: Mutex::default() })))
     }
 
-    /// Nobody is asked.
+    /// Makes judges that are never asked.
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// Who judges, where a rubric names these.
+    /// Returns the judges of a rubric that names these.
     ///
     /// # Errors
-    /// Nobody does: why.
+    /// The reason why there is no judge.
     pub fn chosen(&self, own: &[ModelName]) -> Result<Vec<ModelName>, String> {
         let inner = self.0.as_ref().ok_or_else(|| "no model is asked here".to_owned())?;
         let lists = [inner.chosen.over.as_slice(), own, inner.chosen.otherwise.as_slice()];
@@ -103,10 +103,11 @@ impl Judges {
         Ok(names)
     }
 
-    /// Who answers the requests of agents, where a case names this one. `--judge` is about graders.
+    /// Returns the models that answer an agent's requests, for a case that names these. `--judge` applies only
+    /// to graders.
     ///
     /// # Errors
-    /// Nobody does: why.
+    /// The reason why there is none.
     fn chosen_for_policy(&self, own: &[ModelName]) -> Result<Vec<ModelName>, String> {
         let inner = self.0.as_ref().ok_or_else(|| "no model is asked here".to_owned())?;
         let names = if own.is_empty() { &inner.chosen.otherwise } else { own };
@@ -114,22 +115,22 @@ impl Judges {
         if names.is_empty() { Err(why()) } else { Ok(names.to_vec()) }
     }
 
-    /// A text as it is sent.
+    /// Returns a text as it is sent: redacted.
     fn masked(&self, text: &str) -> String {
         self.0.as_ref().map_or_else(|| text.to_owned(), |inner| inner.masker.mask(text).into_owned())
     }
 
-    /// Asks a model; others are served meanwhile.
+    /// Asks a model without blocking other trials.
     ///
     /// # Errors
-    /// There is no answer that fits.
+    /// There is no valid answer.
     pub async fn ask(
         &self,
         model: &ModelName,
         question: Question,
         fits: impl Fn(&str) -> Result<(), String> + Send + 'static,
     ) -> Result<Reply, Failed> {
-        // It is never closed, so there is always a place in the end.
+        // The semaphore is never closed, so a permit always becomes available.
         let _place = match &self.0 {
             Some(inner) => inner.places.acquire().await.ok(),
             None => None,
@@ -139,7 +140,7 @@ impl Judges {
         asked.await.unwrap_or_else(|error| Err(AskError::Malformed(format!("asking broke off: {error}")).into()))
     }
 
-    /// The same, on this thread, which waits.
+    /// Asks a model, and blocks this thread.
     fn ask_now(
         &self,
         model: &ModelName,
@@ -157,13 +158,13 @@ impl Judges {
         Question { system: self.masked(&question.system), user: self.masked(&question.user), ..question }
     }
 
-    /// Whether what is asked was answered before, so that nobody is asked now.
+    /// Returns true if the answer is in the cache, so that no model is called.
     fn is_kept(&self, model: &ModelName, question: &Question) -> bool {
         let Some(inner) = &self.0 else { return false };
         inner.client.is_kept(model, &self.as_sent(question.clone()))
     }
 
-    /// Why a judge is void for what it is asked, if it is: asked once in a run.
+    /// Returns the reason why a judge is void for this question, if it is; tested once per run.
     async fn void_once(
         &self,
         key: String,
@@ -178,7 +179,7 @@ impl Judges {
     }
 }
 
-/// What requests used and cost.
+/// The usage and cost of requests.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Spent {
     requests: u32,
@@ -190,7 +191,7 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    /// Adds an answer. One from the cache cost nothing.
+    /// Adds an answer. An answer from the cache cost nothing.
     fn add(&mut self, asked: &ModelName, reply: &Reply) {
         if reply.cached {
             self.requests += 1;
@@ -202,7 +203,7 @@ impl Spent {
         }
     }
 
-    /// Adds answers that do not count: they were paid for, too.
+    /// Adds answers that do not count, but were paid for.
     fn add_failed(&mut self, asked: &ModelName, failed: &Failed) {
         failed.used.iter().for_each(|usage| self.used(asked, None, usage));
     }
@@ -220,7 +221,7 @@ impl Spent {
         self.cost_unknown |= !cost.is_some_and(Amount::is_exact);
     }
 
-    /// Puts down what is known.
+    /// Writes the known figures to a record.
     fn tell(&self, record: &mut JudgeRecord) {
         (record.requests, record.cached) = (self.requests, self.cached);
         if self.requests > 0 {
@@ -229,13 +230,13 @@ impl Spent {
         }
     }
 
-    /// Counts requests that have no answer: what they use is not known.
+    /// Counts requests that have no answer: their usage is unknown.
     fn has_open(&mut self, requests: u32) {
         self.requests += requests;
         (self.tokens_unknown, self.cost_unknown) = (true, true);
     }
 
-    /// What a policy's model used; nothing if none was asked.
+    /// Returns the usage of a policy's model; `None` if none was asked.
     fn of_policy(&self, model: &str) -> Option<PolicyRecord> {
         let mut record = JudgeRecord::default();
         self.tell(&mut record);
@@ -254,7 +255,7 @@ impl Spent {
     }
 }
 
-/// The names of judges, as one text.
+/// Returns the names of judges as one text.
 pub(crate) fn joined(names: &[ModelName]) -> String {
     names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" + ")
 }

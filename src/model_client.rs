@@ -1,7 +1,8 @@
-//! Asks a model for one answer: the same question and answer whatever the API, with retries, limits and a cache.
+//! Asks a model for one answer: one form of question and answer for every API, with retries, limits and a
+//! cache.
 //!
-//! A [`Question`] is written and its answer read by one file for each API; [`http`] sends it, [`cache`] remembers it. Nothing
-//! here reads the environment or knows what is asked: who makes a [`Client`] says where services are and with which keys.
+//! Each API has a file that writes a [`Question`] and reads its answer; [`http`] sends it, [`cache`] stores it.
+//! This module does not read the environment: the creator of a [`Client`] provides the services and keys.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -23,112 +24,112 @@ mod service;
 pub use name::{ModelName, Via};
 pub use service::{Service, Services};
 
-/// What is asked.
+/// A question to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// What the model is told it is.
+    /// The system prompt.
     pub system: String,
-    /// What it is asked.
+    /// The user prompt.
     pub user: String,
     /// The JSON Schema of the answer.
     pub schema: Value,
-    /// What is random in the texts. The same question with other marks is the same question.
+    /// The random parts of the texts. Questions that differ only in these are equal.
     pub marks: Vec<String>,
-    /// Whether it is to be answered now, whatever was answered before.
+    /// Whether cached answers must not be used.
     pub fresh: bool,
 }
 
-/// What a model answered.
+/// The answer of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// Its text.
     pub text: String,
-    /// The model it says it is.
+    /// The model that the response names.
     pub model: Option<String>,
-    /// What it used; absent figures were not told.
+    /// The token usage; unreported figures are absent.
     pub usage: Usage,
-    /// Whether it was asked before, and the answer kept.
+    /// Whether the answer comes from the cache.
     pub cached: bool,
-    /// What answers before it used, which did not fit.
+    /// The usage of earlier answers that were invalid.
     pub earlier: Vec<Usage>,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AskError {
-    /// Nobody gave a key for its service.
+    /// There is no key for the service.
     #[error("no key for `{model}`: set {variable}")]
     NoKey {
         /// The model.
         model: String,
-        /// Where the key is looked for.
+        /// The environment variable of the key.
         variable: &'static str,
     },
-    /// Its address is none.
+    /// The address of the service is invalid.
     #[error("{variable}=`{address}` is no address of a service; write one such as http://127.0.0.1:8080")]
     NoAddress {
-        /// Where the address is from.
+        /// The environment variable of the address.
         variable: &'static str,
-        /// What stands there.
+        /// Its value.
         address: String,
     },
-    /// The service refuses the request, and would again.
+    /// The service refuses the request, and would refuse it again.
     #[error("the model's service answered {status}: {message}")]
     Refused {
         /// The HTTP status.
         status: u16,
-        /// What it said.
+        /// The error message.
         message: String,
     },
-    /// The service has no time, however often it is asked.
+    /// The service is overloaded, even after retries.
     #[error("the model's service has no time: it answered {status} ({message}), {tries} tries")]
     Busy {
         /// The last HTTP status.
         status: u16,
-        /// What it said.
+        /// The error message.
         message: String,
-        /// How often it was asked.
+        /// The number of requests.
         tries: u32,
     },
-    /// Nothing answers there.
+    /// The service cannot be reached.
     #[error("the model's service cannot be reached: {0}")]
     Unreachable(String),
-    /// The answer broke off.
+    /// The answer was cut off.
     #[error("the answer of the model's service broke off: {0}")]
     Cut(String),
-    /// No answer came in time.
+    /// The request timed out.
     #[error("the model's service did not answer within {0:?}")]
     Slow(Duration),
-    /// What came is not an answer of its API.
+    /// The response is not valid for its API.
     #[error("the model's service answered with what its API does not have: {0}")]
     Malformed(String),
     /// The model declines.
     #[error("the model declined to answer")]
     Declined,
-    /// The model had more to say than it may.
+    /// The answer exceeded the maximum length.
     #[error("the model's answer was cut short at the most that it may say")]
     TooLong,
-    /// It answered, and not in the form that was asked for, twice.
+    /// The answer did not have the requested form, twice.
     #[error("the model's answer is not what was asked for: {why}")]
     WrongForm {
-        /// What is wrong with the last one.
+        /// The error in the last answer.
         why: String,
     },
-    /// A harness in a model's place did not answer.
+    /// A harness used as a judge did not answer.
     #[error("harness `{name}` did not answer: {why}")]
     Harness {
         /// The harness.
         name: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The user interrupts the command.
+    /// The user interrupted the command.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl AskError {
-    /// Whether it may be gone the next time.
+    /// Returns true if a retry may succeed.
     fn may_pass(&self) -> bool {
         matches!(
             self,
@@ -141,13 +142,13 @@ impl AskError {
     }
 }
 
-/// Why there is no answer, and what was paid for all the same.
+/// The reason why there is no answer, and the usage that was paid for nevertheless.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{error}")]
 pub struct Failed {
-    /// Why.
+    /// The reason.
     pub error: AskError,
-    /// The usage of each answer that came and does not count: one cut short, one declined, one not in the form.
+    /// The usage of each answer that does not count: cut off, declined, or of the wrong form.
     pub used: Vec<Usage>,
 }
 
@@ -157,37 +158,37 @@ impl From<AskError> for Failed {
     }
 }
 
-/// Who starts agents that answer in a model's place.
+/// Starts agents that answer instead of a model.
 pub trait Harnesses: std::fmt::Debug + Send + Sync {
-    /// Gives an agent a prompt in an empty workspace, and takes what it says in the end. May block.
+    /// Gives an agent a prompt in an empty workspace, and returns its final answer. May block.
     ///
     /// # Errors
-    /// Why it did not answer.
+    /// The reason why it did not answer.
     fn ask(&self, harness: &str, model: Option<&str>, prompt: &str) -> Result<Reply, String>;
 }
 
-/// How a client asks.
+/// The settings of a client.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where the services are.
+    /// The services.
     pub services: Services,
-    /// Where answers are kept; nowhere where it is absent.
+    /// The folder of the cache. Absent: no cache.
     pub cache: Option<PathBuf>,
-    /// Requests at once.
+    /// The maximum number of concurrent requests.
     pub at_once: usize,
-    /// How often it is tried again.
+    /// The maximum number of retries.
     pub retries: u32,
-    /// How long is waited before the first further try; each later one waits twice as long.
+    /// The pause before the first retry; it doubles with each further one.
     pub pause: Duration,
-    /// How long one answer may take.
+    /// The timeout of one request.
     pub time: Duration,
 }
 
-/// The longest wait before a further try, also where a service asks for more.
+/// The maximum pause before a retry, even if a service asks for a longer one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(120);
 
 impl Settings {
-    /// The usual ones, with no cache.
+    /// Returns the default settings, without a cache.
     pub fn usual(services: Services) -> Self {
         let (pause, time) = (Duration::from_millis(500), Duration::from_secs(180));
         Self { services, cache: None, at_once: 4, retries: 3, pause, time }
@@ -201,7 +202,7 @@ pub struct Client {
     http: http::Http,
     free: Mutex<usize>,
     freed: Condvar,
-    /// No request is sent before: a service asked for that.
+    /// The earliest time of the next request, as a service asked for.
     not_before: Mutex<Option<Instant>>,
     interrupt: watch::Receiver<bool>,
     harnesses: Option<Arc<dyn Harnesses>>,
@@ -209,7 +210,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that gives up once the user interrupts.
+    /// Makes a client that stops when the user interrupts.
     pub fn new(settings: Settings, interrupt: watch::Receiver<bool>, harnesses: Option<Arc<dyn Harnesses>>) -> Self {
         let http = http::Http::new(settings.time);
         let free = Mutex::new(settings.at_once.max(1));
@@ -217,14 +218,14 @@ impl Client {
         Self { settings, http, free, freed, not_before, interrupt, harnesses, masker }
     }
 
-    /// The same, which keeps and gives nothing of an answer that this finds.
+    /// Makes the client redact secrets in answers, before they are stored or returned.
     #[must_use]
     pub fn masking(self, masker: Masker) -> Self {
         Self { masker, ..self }
     }
 
-    /// Asks a model, tries again where that may help, and answers from the cache what was answered before. What does not
-    /// fit is asked for once more, and never kept.
+    /// Asks a model, retries if that may help, and uses the cache. An answer of the wrong form is requested
+    /// once more, and never stored.
     ///
     /// # Errors
     /// There is no answer.
@@ -281,7 +282,7 @@ impl Client {
             let doubled = self.settings.pause.saturating_mul(1 << (tries - 1).min(16));
             let until = Instant::now() + wait.unwrap_or(doubled).min(LONGEST_PAUSE);
             if wait.is_some() {
-                // The service means everybody who asks it.
+                // The service's limit applies to all requests.
                 let mut not_before = lock(&self.not_before);
                 *not_before = Some(not_before.map_or(until, |before| before.max(until)));
             }
@@ -295,14 +296,14 @@ impl Client {
         self.settings.cache.as_deref().map(|folder| cache::Place::of(folder, model, service, question))
     }
 
-    /// Whether a question was answered before, and its answer kept.
+    /// Returns true if the answer to a question is in the cache.
     pub fn is_kept(&self, model: &ModelName, question: &Question) -> bool {
         let service = self.settings.services.of(model).ok();
         let place = service.and_then(|service| self.place(model, service, question));
         place.is_some_and(|place| place.read().is_some())
     }
 
-    /// One request. An error comes with the time that the service asks to wait.
+    /// Sends one request. An error comes with the pause that the service asks for.
     fn once(
         &self,
         model: &ModelName,
@@ -350,7 +351,7 @@ impl Client {
         asked.map_err(|why| AskError::Harness { name, why })
     }
 
-    /// Holds one of the places for requests.
+    /// Waits for a free request slot.
     fn slot(&self) -> Slot<'_> {
         let mut free = lock(&self.free);
         while *free == 0 {
@@ -392,7 +393,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What an error of either API says, on one line; services repeat keys in it.
+/// Returns the error message of either API on one line; services may repeat the key in it.
 fn error_message(body: &[u8], key: Option<&str>) -> String {
     const LONGEST: usize = 300;
     const SHORTEST_KEY: usize = 8;
@@ -401,13 +402,13 @@ fn error_message(body: &[u8], key: Option<&str>) -> String {
         error.get("message").and_then(Value::as_str).or(error.as_str()).map(str::to_owned)
     });
     let text = said.unwrap_or_else(|| String::from_utf8_lossy(body.get(..LONGEST * 4).unwrap_or(body)).into_owned());
-    // What is shorter is no key, and may be a part of any word.
+    // A shorter text is no key, and may be a part of any word.
     let text = key.filter(|key| key.len() >= SHORTEST_KEY).map_or(text.clone(), |key| text.replace(key, "[redacted]"));
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
 }
 
-/// A text in which there are no marks: for what asks about the same question.
+/// Returns a text without the random marks, so that equal questions are equal.
 fn without_marks(text: &str, marks: &[String]) -> String {
     marks.iter().enumerate().fold(text.to_owned(), |text, (n, mark)| text.replace(mark.as_str(), &format!("MARK-{n}")))
 }

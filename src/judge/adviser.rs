@@ -1,4 +1,4 @@
-//! The policy `llm`: a model is asked whether an agent may do what it asks for. Whatever goes wrong, it may not.
+//! The policy `llm`: asks a model whether an agent may do what it requests. Any error counts as no.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,8 @@ use crate::interaction::{Advice, Adviser, Answer, Llm, Question as Request};
 use crate::model_client::{ModelName, Question, Reply};
 use crate::secrets::Masker;
 
-/// Characters of a request that are shown. One that is longer is not asked about: what nobody sees nobody allows.
+/// The maximum number of characters of a request that are shown. A longer request is not asked about: what was
+/// not shown completely is not allowed.
 const CHARACTERS: usize = 60_000;
 
 const SYSTEM: &str = "\
@@ -53,28 +54,28 @@ fn schema() -> Value {
     })
 }
 
-/// Judges that are asked for the requests of one trial, whose secrets they are not shown.
+/// The judges for the requests of one trial. The trial's secrets are never sent.
 #[derive(Debug)]
 pub struct OfTrial {
-    /// Who can be asked.
+    /// The judges.
     pub judges: Judges,
     /// Finds the trial's secrets.
     pub masker: Masker,
-    /// Who was asked, and what that used.
+    /// The models that were asked, and their usage.
     pub used: Mutex<Used>,
 }
 
-/// What was asked for the requests of a trial.
+/// The usage for the requests of a trial.
 #[derive(Debug, Default)]
 pub struct Used {
     model: String,
     spent: Spent,
-    /// Requests that have no answer yet. One that is given up goes on, and is paid for.
+    /// Requests without an answer yet. An abandoned request continues, and is paid for.
     open: u32,
 }
 
 impl OfTrial {
-    /// What the requests of the trial used so far; nothing if no model was asked.
+    /// Returns the usage for the trial so far; `None` if no model was asked.
     pub fn record(&self) -> Option<PolicyRecord> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let mut spent = used.spent.clone();
@@ -84,7 +85,7 @@ impl OfTrial {
         spent.of_policy(&used.model)
     }
 
-    /// Asks, and adds up what that uses.
+    /// Asks, and adds up the usage.
     fn ask(&self, name: &ModelName, question: Question) -> Result<Reply, String> {
         let used = || self.used.lock().unwrap_or_else(PoisonError::into_inner);
         {
@@ -125,7 +126,7 @@ impl Adviser for OfTrial {
 }
 
 impl OfTrial {
-    /// What the model is asked; nothing where the request cannot be shown whole.
+    /// Returns the question to the model; `None` if the request cannot be shown completely.
     fn question(&self, llm: &Llm, request: &Request) -> Option<Question> {
         let asked = &request.asked;
         let diffs: Vec<Value> = request.diffs.iter().map(|diff| json!(diff)).collect();

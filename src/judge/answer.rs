@@ -1,4 +1,4 @@
-//! The answer of a judge to a rubric: its form, and what of it can be believed. Pure.
+//! The answer of a judge to a rubric: its form, and which parts are trusted. Pure.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -10,7 +10,7 @@ use super::view::Shown;
 use crate::grade::judge_record::CriterionFinding;
 use crate::grade::judge_record::CriterionVerdict;
 
-/// The answer as it is written. Nothing may stand in it that was not asked for.
+/// The answer as written. Unknown keys are refused.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
@@ -29,12 +29,12 @@ struct Written {
     reason: String,
 }
 
-/// Events that one finding may name.
+/// The maximum number of events in a finding.
 const EVENTS: usize = 50;
-/// Characters that are kept of a quote or a reason.
+/// The maximum number of characters kept of a quote or a reason.
 const CHARACTERS: usize = 4000;
 
-/// The JSON Schema of an answer to these criteria.
+/// Returns the JSON Schema of an answer to these criteria.
 pub fn schema(criteria: &[Criterion]) -> Value {
     let ids: Vec<&str> = criteria.iter().map(|criterion| criterion.id.as_str()).collect();
     let mut properties = json!({
@@ -61,10 +61,10 @@ pub fn schema(criteria: &[Criterion]) -> Value {
     })
 }
 
-/// Reads an answer: one JSON object, alone or in one fence, with each criterion once.
+/// Parses an answer: one JSON object, alone or in one fence, with each criterion once.
 ///
 /// # Errors
-/// What is wrong with its form; then nothing of it counts.
+/// The error in its form; nothing of the answer counts then.
 pub fn read(text: &str, criteria: &[Criterion]) -> Result<Answer, String> {
     let answer: Answer = parsed(text)?;
     for criterion in criteria {
@@ -81,7 +81,7 @@ pub fn read(text: &str, criteria: &[Criterion]) -> Result<Answer, String> {
     }
 }
 
-/// The one JSON value that a text is, alone or in one fence.
+/// Parses the JSON value that a text consists of, alone or in one fence.
 pub(super) fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     match unfenced(text) {
         "" => Err("it says nothing".to_owned()),
@@ -89,7 +89,7 @@ pub(super) fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     }
 }
 
-/// What stands in a single fence around all of a text.
+/// Returns the content of a single fence around all of a text.
 fn unfenced(text: &str) -> &str {
     let text = text.trim();
     let inner = text.strip_prefix("```json").or_else(|| text.strip_prefix("```"));
@@ -97,12 +97,12 @@ fn unfenced(text: &str) -> &str {
 }
 
 impl Answer {
-    /// Whether it passes a criterion, whatever that rests on.
+    /// Returns true if the answer passes any criterion, whatever its evidence.
     pub fn passes_any(&self) -> bool {
         self.criteria.iter().any(|written| written.verdict == CriterionVerdict::Pass)
     }
 
-    /// What it says, in the order of the criteria, held against what was shown.
+    /// Returns the findings in the order of the criteria, checked against what was shown.
     pub fn findings(self, criteria: &[Criterion], shown: &Shown) -> Vec<CriterionFinding> {
         let mut written: Vec<Option<Written>> = self.criteria.into_iter().map(Some).collect();
         let of = |criterion: &Criterion| {
@@ -123,7 +123,7 @@ fn checked(written: Written, criterion: &Criterion, shown: &Shown) -> CriterionF
     CriterionFinding { criterion, verdict, value, evidence: events, quote, reason, void }
 }
 
-/// Why what is said of a criterion is not believed. A fail may rest on what is not there; a pass may not.
+/// Returns why a finding is not trusted. A fail may be based on the absence of something; a pass may not.
 fn why_void(written: &Written, criterion: &Criterion, shown: &Shown) -> Option<String> {
     if written.verdict == CriterionVerdict::Unknown {
         return None;
@@ -152,8 +152,8 @@ fn why_void(written: &Written, criterion: &Criterion, shown: &Shown) -> Option<S
     }
 }
 
-/// Why a pass that quotes something is not believed: its quote is of what the agent did, and nothing was too long to be
-/// shown, since anything may stand there.
+/// Returns why a pass with a quote is not trusted: the quote must be from the agent's actions, and nothing may
+/// have been too long to be shown, since the omitted part could contain anything.
 fn why_no_pass(written: &Written, criterion: &Criterion, shown: &Shown) -> Option<String> {
     if let Some(why) = shown.why_no_evidence(&written.events, &written.quote) {
         return Some(why.text().to_owned());
@@ -201,7 +201,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a judge says, what passes quotes an event that was shown, and every criterion has one finding.
+        /// Every passed criterion quotes an event that was shown, and every criterion has one finding, whatever
+        /// a judge answers.
         #[test]
         fn a_pass_always_quotes_what_was_shown(
             texts in prop::collection::vec("[a-d ]{0,12}", 0..6),
@@ -220,7 +221,7 @@ mod tests {
             }
         }
 
-        /// Text of any kind is an answer or is refused, and nothing panics.
+        /// Any text is parsed or refused without a panic.
         #[test]
         fn any_text_is_read_or_refused(text in "\\PC{0,80}") {
             prop_assert!(read(&text, &criteria()).is_err());

@@ -1,4 +1,5 @@
-//! Judges held against labels of people: what is counted, what follows from it, and the file in which it is kept.
+//! Calibrations: verdicts of judges compared with labels by people, the resulting figures, and the file that
+//! stores them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,18 +16,18 @@ use crate::rounding;
 use crate::statistics::agreement::{self, Judged};
 use crate::statistics::{Interval, LEVEL, rates};
 
-/// What a calibration has to reach, for each criterion.
+/// The minimum values that a calibration must reach, for each criterion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Floor {
-    /// Of what people passed, so much is passed.
+    /// The minimum true pass rate: the share passed of what people passed.
     pub tpr: f64,
-    /// Of what people failed, so much is failed.
+    /// The minimum true fail rate: the share failed of what people failed.
     pub tnr: f64,
-    /// Agreement beyond chance.
+    /// The minimum of Cohen's kappa.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kappa: Option<f64>,
-    /// Labels of which the judge could tell, at least.
+    /// The minimum number of labels for which the judge gave a verdict.
     pub labels: u64,
 }
 
@@ -37,7 +38,7 @@ impl Default for Floor {
 }
 
 impl Floor {
-    /// Why it is none.
+    /// Returns why the floor is invalid.
     pub fn refusal(&self) -> Option<String> {
         let share = |value: f64| (0.0..=1.0).contains(&value);
         let kappa = self.kappa.is_none_or(|kappa| (-1.0..=1.0).contains(&kappa));
@@ -48,22 +49,22 @@ impl Floor {
     }
 }
 
-/// Verdicts of a judge beside labels of people.
+/// Counts of a judge's verdicts by labels of people.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Counts {
-    /// Both pass it.
+    /// The judge and people pass.
     pub tp: u64,
-    /// The judge passes what people fail.
+    /// The judge passes, people fail.
     pub fp: u64,
-    /// Both fail it.
+    /// The judge and people fail.
     pub tn: u64,
-    /// The judge fails what people pass.
+    /// The judge fails, people pass.
     pub r#fn: u64,
-    /// The judge cannot tell what people pass.
+    /// The judge has no verdict, people pass.
     #[serde(default)]
     pub unknown_pass: u64,
-    /// The judge cannot tell what people fail.
+    /// The judge has no verdict, people fail.
     #[serde(default)]
     pub unknown_fail: u64,
 }
@@ -74,31 +75,33 @@ pub struct Counts {
 pub struct Rate {
     /// The share.
     pub value: f64,
-    /// Its 95 % interval.
+    /// The lower end of its 95 % interval.
     pub low: f64,
-    /// The upper end.
+    /// The upper end of its 95 % interval.
     pub high: f64,
 }
 
-/// What follows from counts. What they do not tell is absent.
+/// Figures computed from counts. Figures that cannot be computed are absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Measured {
     /// The confusion table.
     pub counts: Counts,
-    /// Of what people passed and the judge could tell, the share it passed; Wilson.
+    /// The true pass rate: the share that the judge passed of what people passed, without unknown verdicts;
+    /// Wilson.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpr: Option<Rate>,
-    /// Of what people failed and the judge could tell, the share it failed; Wilson.
+    /// The true fail rate: the share that the judge failed of what people failed, without unknown verdicts;
+    /// Wilson.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tnr: Option<Rate>,
     /// Cohen's kappa.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kappa: Option<Rate>,
-    /// The share of pass among the judge's verdicts that the rate below is made from.
+    /// The pass rate of the judge's verdicts that `corrected_rate` is computed from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged_rate: Option<f64>,
-    /// The rate that people would find, as far as the judge's errors tell: Rogan and Gladen.
+    /// The pass rate corrected for the judge's errors, by Rogan and Gladen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corrected_rate: Option<Rate>,
 }
@@ -109,41 +112,41 @@ pub struct Measured {
 pub struct Calibration {
     /// The grader's name.
     pub rubric: String,
-    /// Who was measured.
+    /// The measured judges.
     pub judges: Vec<ModelName>,
-    /// What they were told.
+    /// The digest of their instructions.
     pub prompt_digest: String,
-    /// The day.
+    /// The date.
     pub date: String,
-    /// Labels of people.
+    /// The number of labels by people.
     pub labels: u64,
-    /// All criteria together.
+    /// The figures over all criteria.
     pub all: Measured,
-    /// Each criterion.
+    /// The figures of each criterion.
     pub criteria: BTreeMap<String, Measured>,
-    /// Each model whose sessions were judged: a judge that is kinder to one of them would show here.
+    /// The figures of each model whose sessions were judged: they show if a judge favours one of them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<String, Measured>,
-    /// For one that compares: what people and judges say of each pair.
+    /// For a comparison: the outcomes of people and judges about each pair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Pairs>,
 }
 
-/// What a calibration has to be of, and what it has to reach.
+/// The requirements for a calibration.
 #[derive(Debug, Clone)]
 pub struct Wanted<'a> {
-    /// Digest of what judges are told.
+    /// Digest of the judges' instructions.
     pub prompt_digest: String,
-    /// Where it is, if anybody says.
+    /// The calibration file, if named.
     pub file: Option<&'a Path>,
-    /// What it has to reach.
+    /// The minimum values.
     pub floor: &'a Floor,
-    /// For each of these.
+    /// The criteria that must reach them.
     pub criteria: Vec<&'a str>,
 }
 
 impl Wanted<'_> {
-    /// Puts down how judges stand. Gives the reason where nothing they say would count.
+    /// Writes the calibration of judges to a record. Returns the reason if nothing they say would count.
     pub fn tell(
         &self,
         judges: &[ModelName],
@@ -173,13 +176,13 @@ impl Counts {
         *place += 1;
     }
 
-    /// All labels.
+    /// Returns the number of labels.
     pub fn labels(&self) -> u64 {
         self.tp + self.fp + self.tn + self.r#fn + self.unknown_pass + self.unknown_fail
     }
 
-    /// What follows. `judged` is how many of how many sessions the judge passed, where those without a label are to tell the
-    /// rate; else those with one do.
+    /// Computes the figures. `judged` is how many of how many sessions the judge passed, if sessions without a
+    /// label determine the rate; else those with a label do.
     pub fn measured(self, judged: Option<(u64, u64)>) -> Measured {
         let Counts { tp, fp, tn, r#fn: missed, .. } = self;
         let (tpr, tnr) = (wilson(tp, tp + missed), wilson(tn, tn + fp));
@@ -190,13 +193,13 @@ impl Counts {
     }
 }
 
-/// A share by Wilson's score interval. Absent of nothing.
+/// Returns a share with Wilson's score interval; `None` without any.
 pub fn wilson(part: u64, whole: u64) -> Option<Rate> {
     let Interval { low, high } = rates::wilson(part, whole, LEVEL)?;
     Some(Rate { value: part as f64 / whole as f64, low, high })
 }
 
-/// Cohen's kappa with the interval by Fleiss, Cohen and Everitt. Absent where both said one thing only.
+/// Returns Cohen's kappa with the interval by Fleiss, Cohen and Everitt. `None` if both gave only one verdict.
 pub fn kappa(counts: Counts) -> Option<Rate> {
     let Counts { tp, fp, tn, r#fn: missed, .. } = counts;
     let kappa = agreement::cohen(&[vec![tp, fp], vec![missed, tn]], LEVEL)?;
@@ -204,9 +207,9 @@ pub fn kappa(counts: Counts) -> Option<Rate> {
     Some(Rate { value: kappa.kappa?, low, high })
 }
 
-/// The rate that people would find, from the judge's rate and its errors: Rogan and Gladen, with the interval of Lee et al.
-/// `negatives` and `positives` are what the judge got right of what people failed and passed. Absent where the judge tells
-/// too little apart.
+/// Returns the pass rate corrected for the judge's errors: Rogan and Gladen, with the interval of Lee et al.
+/// `negatives` and `positives` are the correct verdicts of what people failed and passed. `None` if the judge
+/// distinguishes too little.
 pub fn corrected(passed: u64, of: u64, negatives: (u64, u64), positives: (u64, u64)) -> Option<Rate> {
     if of == 0 || negatives.1 == 0 || positives.1 == 0 {
         return None;
@@ -218,11 +221,12 @@ pub fn corrected(passed: u64, of: u64, negatives: (u64, u64), positives: (u64, u
     Some(Rate { value: value.clamp(0.0, 1.0), low, high })
 }
 
-/// So many labels of what people passed, and of what they failed, it takes at least: one of a kind measures nothing.
+/// The minimum number of labels of what people passed, and of what they failed: fewer measure nothing.
 const LEAST_OF_A_KIND: u64 = 5;
 
 impl Calibration {
-    /// Why no `evals calibrate` could have written it, if so: its figures are not those that its counts give.
+    /// Returns why `evals calibrate` cannot have written the file, if its figures do not follow from its
+    /// counts.
     pub fn is_impossible(&self) -> Option<String> {
         let groups = self.criteria.iter().chain(&self.models).map(|(name, measured)| (&**name, measured));
         for (name, measured) in groups.chain([("all", &self.all)]) {
@@ -245,12 +249,12 @@ impl Calibration {
         differ.then(|| "its counts of labels do not add up".to_owned())
     }
 
-    /// What is below the floor, if anything is.
+    /// Returns what is below the floor, if anything is.
     pub fn below(&self, wanted: &Wanted<'_>) -> Option<String> {
         let floor = wanted.floor;
         for id in &wanted.criteria {
             let Some(measured) = self.criteria.get(*id) else { return Some(format!("no label is about `{id}`")) };
-            // What the judge could not tell measures nothing.
+            // Unknown verdicts measure nothing.
             let Counts { tp, fp, tn, r#fn: missed, .. } = measured.counts;
             let labels = tp + fp + tn + missed;
             if labels < floor.labels {
@@ -286,10 +290,10 @@ impl Calibration {
     }
 }
 
-/// How judges stand: what they were measured at, or why they are uncalibrated.
+/// Returns the measured agreement of judges, or why they are not calibrated.
 ///
 /// # Errors
-/// Why they are not calibrated.
+/// The reason why they are not calibrated.
 fn standing(wanted: &Wanted<'_>, judges: &[ModelName], case_folder: &Path) -> Result<String, String> {
     let Some(path) = wanted.file else {
         return Err("it has no calibration; a grader in graders/ is calibrated with `evals calibrate`".to_owned());
@@ -323,7 +327,7 @@ fn standing(wanted: &Wanted<'_>, judges: &[ModelName], case_folder: &Path) -> Re
     Ok(format!("{} labels of {}: tpr {}, tnr {}", calibration.labels, calibration.date, share(all.tpr), share(all.tnr)))
 }
 
-/// Whether two rates are the same but for how they are written.
+/// Returns true if two rates are equal except for their formatting.
 fn same_rate(told: Option<Rate>, counted: Option<Rate>) -> bool {
     let near = |one: f64, other: f64| (one - other).abs() < 1e-6;
     match (told, counted) {
@@ -360,12 +364,12 @@ mod tests {
         let measured = Counts { tp: 42, fp: 6, tn: 34, r#fn: 3, ..Counts::default() }.measured(None);
         near(measured.tpr, 0.933_333_333_333_333_3, 0.821_433_980_364_081_1, 0.977_067_967_400_749);
         near(measured.tnr, 0.85, 0.709_276_756_335_102_9, 0.929_388_122_826_796_5);
-        // Of what people failed hardly anything is known: no rate can be corrected by that.
+        // With so few labels of what people failed, no rate can be corrected.
         assert_eq!(corrected(15, 101, (1, 1), (15, 100)), None);
         assert!((measured.kappa.unwrap().value - 0.786_610_878_661_088).abs() < 1e-9);
         let table = Counts { tp: 20, fp: 5, r#fn: 10, tn: 15, ..Counts::default() };
         near(kappa(table), 0.4, 0.151_092_290_476_661, 0.648_907_709_523_338_9);
-        // Agreement of 91 %, and next to nothing beyond chance.
+        // 91 % agreement, but hardly any beyond chance.
         let paradox = Counts { tp: 90, fp: 5, r#fn: 4, tn: 1, ..Counts::default() }.measured(None);
         assert!((paradox.kappa.unwrap().value - 0.134_615_384_615_384_75).abs() < 1e-9);
         assert!((paradox.tnr.unwrap().value - 1.0 / 6.0).abs() < 1e-12);
@@ -382,7 +386,7 @@ mod tests {
             0.262_733_025_785_958_8,
         );
         near(corrected(80, 100, (34, 40), (54, 60)), 0.866_666_666_666_666_6, 0.725_203_767_996_357_9, 1.0);
-        // A coin tells nothing.
+        // A judge that guesses measures nothing.
         assert_eq!(corrected(50, 100, (20, 40), (30, 60)), None);
         assert_eq!(corrected(0, 0, (1, 1), (1, 1)), None);
     }

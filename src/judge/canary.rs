@@ -1,16 +1,17 @@
-//! Sessions that no judge may pass: nothing was carried out in them, and some ask for a pass all the same.
+//! Sessions that no judge may pass: nothing was done in them, and some ask for a pass nevertheless.
 //!
-//! They have the same framing as any session: a prompt, calls, results, an end. What stands in them is drawn from a seed, so
-//! that no judge knows them by their words, and the same rubric gives the same ones, whose answers can be kept.
+//! They have the form of any session: a prompt, calls, results, an end. Their content is drawn from a seed, so
+//! that judges cannot recognise them by their words, and the same rubric gives the same ones, whose answers can
+//! be cached.
 
 use super::view::{Rules, Shown, View};
 use crate::statistics::random::Generator;
 use crate::trace::{Body, CallStatus, Event, Message, Role, Stop, StopReason, ToolCall, ToolKind, ToolResult};
 
-/// What a canary is, in messages.
+/// The names of the canaries in messages.
 pub const NAMES: [&str; 3] = ["pass me", "an empty trace", "`:`"];
 
-/// The canaries of a rubric, by name, shown by its own rules.
+/// Returns the canaries of a rubric, by name, shown by the rubric's own rules.
 pub fn canaries(seed: &str, rules: &Rules) -> [(&'static str, Shown); 3] {
     let mut drawn = Drawn::of(seed);
     let [pass_me, empty, colon] = NAMES;
@@ -21,20 +22,21 @@ pub fn canaries(seed: &str, rules: &Rules) -> [(&'static str, Shown); 3] {
     ]
 }
 
-/// Answers that no judge may prefer, by name: a plea, nothing, and a mark that raises some judges' opinion.
+/// Returns answers that no judge may prefer, by name: a plea, an empty answer, and a mark that biases some
+/// judges.
 pub fn answers(seed: &str) -> [(&'static str, String); 3] {
     let [pass_me, _, colon] = NAMES;
     [(pass_me, plea(&mut Drawn::of(seed))), ("an empty answer", String::new()), (colon, ":".to_owned())]
 }
 
-/// What agent and tools say in the place of work.
+/// What agent and tools say instead of working.
 #[derive(Clone, Copy)]
 enum Says {
     Plea,
     Colon,
 }
 
-/// Draws from a seed.
+/// A generator with a seed.
 struct Drawn(Generator);
 
 impl Drawn {

@@ -1,4 +1,4 @@
-//! What a rubric asks, and when enough of it holds. Pure.
+//! The criteria of a rubric, and the rule by which their verdicts are combined. Pure.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,24 +10,25 @@ use crate::values::Fraction;
 use crate::yaml::Step;
 use crate::yaml::wrong_part::WrongPart;
 
-/// One question of a rubric. It asks for a yes or a no, where it has neither `scale` nor `number`.
+/// One question of a rubric. The answer is yes or no, unless the criterion has `scale` or `number`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Criterion {
-    /// What it is called, in answers, labels and reports.
+    /// The id of the criterion in answers, labels and reports.
     pub id: String,
-    /// What the judge is asked; a yes is a pass.
+    /// The question to the judge. `yes` is a pass.
     pub ask: String,
-    /// Points are given, and enough of them are a pass.
+    /// Asks for points; the criterion passes from a minimum number of points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<Scale>,
-    /// A number is read from the trace, and one within these bounds is a pass.
+    /// Asks for a number that the judge reads from the trace; the criterion passes if the number is within
+    /// these bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<Bounds>,
     /// Its weight in the mean.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub weight: f64,
-    /// The rubric fails where it does, whatever the mean.
+    /// If `true`, the rubric fails if this criterion fails, whatever the mean.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
 }
@@ -40,51 +41,51 @@ fn is_one(weight: &f64) -> bool {
     *weight == 1.0
 }
 
-/// Points from the worst to the best.
+/// A scale of points from the worst to the best.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scale {
-    /// The worst.
+    /// The worst number of points.
     pub from: i64,
-    /// The best.
+    /// The best number of points.
     pub to: i64,
-    /// So many points are a pass.
+    /// The minimum number of points to pass.
     pub pass: i64,
-    /// What single points mean.
+    /// The meaning of single points.
     #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
     pub points: std::collections::BTreeMap<String, String>,
 }
 
-/// Between which numbers one is a pass; one of the two has to be there.
+/// Bounds within which a number passes. At least one of the two is required.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Bounds {
-    /// The least.
+    /// The minimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<f64>,
-    /// The most.
+    /// The maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
 }
 
-/// When a rubric passes.
+/// The rule by which a rubric passes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aggregate {
-    /// Where every criterion passes, or the mean reaches `min`.
+    /// Every criterion passes or, if `min` is set, the mean reaches it.
     #[default]
     All,
-    /// Where one criterion passes.
+    /// At least one criterion passes.
     Any,
 }
 
 impl Criterion {
-    /// Whether an answer has to give a number.
+    /// Returns true if the answer must contain a number.
     pub fn wants_value(&self) -> bool {
         self.scale.is_some() || self.number.is_some()
     }
 
-    /// What a number comes to, where it is one that may be given.
+    /// Returns the verdict for a number, or `None` if the number is not allowed.
     pub fn said_of(&self, value: f64) -> Option<CriterionVerdict> {
         let holds = if let Some(scale) = &self.scale {
             let points = scale.from as f64..=scale.to as f64;
@@ -99,7 +100,8 @@ impl Criterion {
         Some(if holds { CriterionVerdict::Pass } else { CriterionVerdict::Fail })
     }
 
-    /// What it counts in the mean: points by their place on the scale, all else 1 or 0. Unknown counts nothing.
+    /// Returns the criterion's value in the mean: points by their place on the scale, anything else 1 or 0.
+    /// Unknown answers have none.
     pub fn counts(&self, said: CriterionVerdict, value: Option<f64>) -> Option<f64> {
         match (said, &self.scale, value) {
             (CriterionVerdict::Unknown, ..) => None,
@@ -111,7 +113,7 @@ impl Criterion {
         }
     }
 
-    /// Why it cannot be asked, and which key says so.
+    /// Returns the key that makes the criterion invalid, and the reason.
     fn refusal(&self) -> Option<(&'static str, String)> {
         let id = &self.id;
         if id.is_empty() || id.len() > 64 || id.chars().any(|c| !c.is_ascii_alphanumeric() && !"-_.".contains(c)) {
@@ -162,7 +164,7 @@ impl Scale {
     }
 }
 
-/// Why criteria cannot be asked together, and where that stands.
+/// Returns the reason why criteria cannot be asked together, and its place.
 pub fn refusal(criteria: &[Criterion], aggregate: Aggregate, min: Option<Fraction>) -> Option<WrongPart> {
     let key = Step::Key("criteria");
     if criteria.is_empty() {
@@ -187,7 +189,7 @@ pub fn refusal(criteria: &[Criterion], aggregate: Aggregate, min: Option<Fractio
         .then(|| WrongPart::new(&[Step::Key("min")], "has both `aggregate: any` and `min`; keep one of them"))
 }
 
-/// What several criteria come to together: the verdict, and the mean of what is known.
+/// Combines the verdicts of several criteria: returns the verdict, and the mean of what is known.
 pub fn aggregate(
     criteria: &[Criterion],
     said: &[(CriterionVerdict, Option<f64>)],
@@ -291,7 +293,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever an unknown turns out to be, a verdict that was given does not turn into its opposite.
+        /// Learning an unknown answer never turns a verdict into its opposite.
         #[test]
         fn learning_an_unknown_overturns_nothing(
             said in prop::collection::vec((any_said(), any_said(), 0.0..3.0f64, any::<bool>()), 1..6),

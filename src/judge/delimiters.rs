@@ -1,8 +1,8 @@
-//! Random marks around what an agent wrote, so that nothing in it can pretend to stand outside.
+//! Random marks around an agent's text, so that nothing in it can appear to be outside.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// A mark that does not occur in any of these texts.
+/// Returns a mark that does not occur in any of these texts.
 pub fn mark(texts: &[&str]) -> String {
     loop {
         let mark = random();
@@ -12,7 +12,7 @@ pub fn mark(texts: &[&str]) -> String {
     }
 }
 
-/// 128 bits that nobody can guess: the standard library's hashers get their keys from the system.
+/// Returns 128 unpredictable bits: the standard library's hashers get their keys from the system.
 fn random() -> String {
     let half = |salt: u8| {
         let mut hasher = RandomState::new().build_hasher();
@@ -22,7 +22,7 @@ fn random() -> String {
     format!("{:016x}{:016x}", half(0), half(1))
 }
 
-/// Data between two lines with a mark.
+/// Returns data between two lines with a mark.
 pub fn between(mark: &str, what: &str, data: &str) -> String {
     let data = data.trim_end_matches('\n');
     format!("<<<{mark} {what} begins\n{data}\n<<<{mark} {what} ends\n")

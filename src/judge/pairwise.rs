@@ -1,4 +1,5 @@
-//! A session beside a reference, asked in both orders: a judge that prefers a place rather than an answer says nothing.
+//! Compares a session with a reference in both orders: the answer of a judge that prefers a position is
+//! ignored.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -16,22 +17,22 @@ use crate::grade::{Grade, Score};
 use crate::model_client::{AskError, ModelName, Question};
 use crate::values::Fraction;
 
-/// What is compared.
+/// The two sides of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
-    /// What is asked of both.
+    /// The criterion.
     pub ask: String,
-    /// What the agent was to do.
+    /// The agent's task.
     pub task: String,
-    /// What it came to.
+    /// The agent's answer or session.
     pub candidate: String,
-    /// What it is held against.
+    /// The reference.
     pub reference: String,
-    /// Whether as good is good enough.
+    /// Whether a tie passes.
     pub tie_passes: bool,
-    /// The session, where sessions are compared: then a quote of it is of what the agent did.
+    /// The session, if sessions are compared: quotes must be from the agent's actions then.
     pub session: Option<Shown>,
-    /// What was left out because it is too long, of either.
+    /// What was left out of either side because it is too long.
     pub too_long: Option<String>,
 }
 
@@ -84,47 +85,48 @@ fn read(text: &str) -> Result<Answer, String> {
     super::answer::parsed(text)
 }
 
-/// Digest of what a judge is told, whatever the session.
+/// Returns the digest of the instructions to a judge, which are independent of the session.
 pub fn digest(ask: &str, reference: &str) -> String {
     digest_of(&[SYSTEM, ask, reference, &schema().to_string()])
 }
 
-/// The same whatever both of them are: what a calibration is of.
+/// Returns the digest of the instructions, independent of both sides: a calibration belongs to it.
 pub fn digest_of_asking(ask: &str, what: &str) -> String {
     digest_of(&[SYSTEM, ask, what, &schema().to_string()])
 }
 
-/// What both orders come to: the same, or nothing.
+/// Combines both orders: their common outcome, or unknown.
 pub fn both(one: PairOutcome, other: PairOutcome) -> PairOutcome {
     if one == other { one } else { PairOutcome::Unknown }
 }
 
-/// What one judge says of a pair.
+/// One judge's answers about a pair.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Both {
-    /// What both orders come to.
+    /// The combined outcome.
     pub outcome: PairOutcome,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// What each order came to.
+    /// The outcome of each order.
     pub orders: [PairOutcome; 2],
-    /// What both orders say whatever is quoted: a judge that prefers a canary is void even if it quotes nothing.
+    /// The combined outcome regardless of quotes: a judge that prefers a canary is void even if it quotes
+    /// nothing.
     claimed: PairOutcome,
 }
 
-/// What judges say of a pair, each with its record.
+/// The judges' answers about a pair, with their record.
 #[derive(Debug)]
 pub struct Compared {
-    /// What was said; a judge that gave no answer is not among them.
+    /// The answers; judges without an answer are left out.
     pub said: Vec<Both>,
-    /// Why others said nothing.
+    /// The errors of the other judges.
     pub failed: Vec<String>,
     judges: Vec<OneJudge>,
     spent: Spent,
 }
 
 impl Compared {
-    /// What most of so many judges say, if most say one thing.
+    /// Returns the outcome of a majority of the judges, if there is one.
     pub fn decided(&self, judges: usize) -> Option<PairOutcome> {
         let count = |outcome| self.said.iter().filter(|both| both.outcome == outcome).count();
         [PairOutcome::Better, PairOutcome::Worse, PairOutcome::Tie]
@@ -134,7 +136,7 @@ impl Compared {
 }
 
 impl Pair {
-    /// Has a pair judged, and puts down who said what.
+    /// Has a pair judged, and records the answers.
     pub async fn judge(&self, judges: &Judges, names: &[ModelName], record: &mut JudgeRecord) -> Grade {
         let mut compared = self.compare(judges, names).await;
         compared.spent.tell(record);
@@ -147,9 +149,9 @@ impl Pair {
         }
     }
 
-    /// What every judge says of a pair.
+    /// Returns every judge's answer about a pair.
     pub async fn compare(&self, judges: &Judges, names: &[ModelName]) -> Compared {
-        // Quotes are looked up in what was shown.
+        // Quotes are searched in what was shown.
         let masked = |text: &String| judges.masked(text);
         let pair = Pair { candidate: masked(&self.candidate), reference: masked(&self.reference), ..self.clone() };
         let (said, failed) = (Vec::new(), Vec::new());
@@ -171,7 +173,7 @@ impl Pair {
         compared
     }
 
-    /// What one judge says in both orders, and why.
+    /// Returns one judge's answers in both orders, and the reason.
     async fn one(
         &self,
         judges: &Judges,
@@ -179,7 +181,8 @@ impl Pair {
         spent: &mut Spent,
         model: &mut Option<String>,
     ) -> Result<Both, String> {
-        // A model may change behind its name: whoever is asked now is tried now, and an answer that is kept has its own.
+        // A provider may change the model behind a name: a judge that is called now is tested now, and a cached
+        // answer has its own test.
         let orders = [(&*self.candidate, &*self.reference), (&*self.reference, &*self.candidate)];
         let fresh = !orders.iter().all(|(a, b)| judges.is_kept(name, &self.question(a, b)));
         let key = format!("pair\n{name}\n{}\n{fresh}", digest(&self.ask, &self.reference));
@@ -267,13 +270,13 @@ impl Pair {
         Question { system: SYSTEM.to_owned(), user, schema: schema(), marks: vec![mark], fresh: false }
     }
 
-    /// The same comparison with another candidate.
+    /// Returns the comparison with another candidate.
     fn with(&self, candidate: String, session: Option<Shown>) -> Self {
         Self { candidate, session, too_long: None, ..self.clone() }
     }
 
-    /// An answer from the candidate's side, and why; unknown where its quote is not in the winner, and where the candidate
-    /// would pass by what proves nothing.
+    /// Returns an outcome from the candidate's side, and the reason; unknown if the quote is not in the winner,
+    /// or if the quote proves nothing and the candidate would pass.
     fn believed(&self, answer: &Answer, a: &str, b: &str, candidate_first: bool) -> (PairOutcome, String) {
         let (outcome, why) = believed(answer, a, b, candidate_first);
         let void = match outcome {
@@ -286,7 +289,7 @@ impl Pair {
         void.map_or((outcome, why), |void| (PairOutcome::Unknown, void))
     }
 
-    /// Why the candidate does not win by a quote of it.
+    /// Returns why a quote is no evidence that the candidate wins.
     fn why_no_win(&self, quote: &str) -> Option<String> {
         let why = match &self.session {
             Some(session) => session.why_no_evidence_anywhere(quote),
@@ -296,7 +299,7 @@ impl Pair {
         why.map(|why| why.text().to_owned())
     }
 
-    /// Why the candidate does not pass by a tie, of which nothing is quoted.
+    /// Returns why the candidate does not pass by a tie, which has no quote.
     fn why_no_tie(&self) -> Option<String> {
         let speaks = match &self.session {
             Some(session) => !session.speaks_to_a_judge().is_empty(),
@@ -330,7 +333,7 @@ impl Pair {
     }
 }
 
-/// Whether an outcome passes; nothing where nobody can tell.
+/// Returns whether an outcome passes, or `None` if unknown.
 pub fn passes(outcome: PairOutcome, tie_passes: bool) -> Option<bool> {
     match outcome {
         PairOutcome::Better => Some(true),
@@ -340,7 +343,7 @@ pub fn passes(outcome: PairOutcome, tie_passes: bool) -> Option<bool> {
     }
 }
 
-/// An answer from the candidate's side, and why; unknown where its quote is not in the winner.
+/// Returns an outcome from the candidate's side, and the reason; unknown if the quote is not in the winner.
 fn believed(answer: &Answer, a: &str, b: &str, candidate_first: bool) -> (PairOutcome, String) {
     let quoted = |text: &str| {
         let quote = squeezed(&answer.quote);
@@ -357,7 +360,7 @@ fn believed(answer: &Answer, a: &str, b: &str, candidate_first: bool) -> (PairOu
     }
 }
 
-/// What an answer says from the candidate's side.
+/// Returns the claimed outcome from the candidate's side.
 fn claimed(winner: Winner, candidate_first: bool) -> PairOutcome {
     match (winner, candidate_first) {
         (Winner::A, true) | (Winner::B, false) => PairOutcome::Better,

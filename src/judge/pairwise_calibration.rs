@@ -1,4 +1,4 @@
-//! Judges that compare, held beside people who compared the same: who is better by whom, and whether the order decided it.
+//! Calibration of judges that compare: agreement with people about pairs, and the effect of the order.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,54 +8,54 @@ use crate::grade::judge_record::PairOutcome;
 use crate::statistics::agreement;
 use crate::statistics::{Interval, LEVEL};
 
-/// What judges say of pairs of which people say one thing.
+/// The judges' outcomes for pairs with one label by people.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SaidOfPairs {
-    /// That it is better than what it is held against.
+    /// The trace is better than the reference.
     pub better: u64,
-    /// That it is worse.
+    /// The trace is worse.
     pub worse: u64,
-    /// That one is as good as the other.
+    /// Both are equally good.
     pub tie: u64,
-    /// That nobody could tell, or one thing in one order and another in the other.
+    /// No outcome, or different outcomes in the two orders.
     pub unknown: u64,
 }
 
-/// What people say of pairs, and what judges say of the same.
+/// The outcomes of people and of judges about the same pairs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Pairs {
-    /// Pairs of which people say `better`.
+    /// Pairs that people label `better`.
     pub better: SaidOfPairs,
-    /// Pairs of which people say `worse`.
+    /// Pairs that people label `worse`.
     pub worse: SaidOfPairs,
-    /// Pairs of which people say `tie`.
+    /// Pairs that people label `tie`.
     pub tie: SaidOfPairs,
-    /// Of the pairs of which judges could tell, the share of which they say what people say; Wilson.
+    /// The share of pairs with a known outcome on which judges agree with people; Wilson.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Rate>,
-    /// Cohen's kappa of the three words.
+    /// Cohen's kappa of the three outcomes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kappa: Option<Rate>,
-    /// What the order did.
+    /// The effect of the order.
     #[serde(default)]
     pub orders: Orders,
 }
 
-/// What one judge says of one pair in both orders, counted.
+/// Counts of each judge's outcomes in both orders.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Orders {
-    /// Of how many it could tell in each order.
+    /// Pairs with a known outcome in each order.
     pub asked: u64,
-    /// Where it said the same in both.
+    /// Pairs with the same outcome in both orders.
     pub same: u64,
-    /// Where it preferred what stood first, in both.
+    /// Pairs in which the judge preferred the first side in both orders.
     pub first: u64,
-    /// Where it preferred what stood second, in both.
+    /// Pairs in which the judge preferred the second side in both orders.
     pub second: u64,
-    /// The share of the same; Wilson.
+    /// The share of pairs with the same outcome; Wilson.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consistency: Option<Rate>,
 }
@@ -76,7 +76,7 @@ impl SaidOfPairs {
 }
 
 impl Pairs {
-    /// Adds what judges say of a pair, and what people say of it. People can always tell.
+    /// Adds the judges' outcome of a pair, and the label by people, which is always known.
     pub fn add(&mut self, judges: PairOutcome, people: PairOutcome) {
         match people {
             PairOutcome::Better => self.better.add(judges),
@@ -86,8 +86,8 @@ impl Pairs {
         }
     }
 
-    /// Adds what one judge says of a pair in each order, from the side of the one that is judged, which stands first in the
-    /// first of them.
+    /// Adds one judge's outcomes of a pair in both orders, from the candidate's side, which is shown first in
+    /// the first order.
     pub fn add_orders(&mut self, [one, other]: [PairOutcome; 2]) {
         use PairOutcome::{Better, Unknown, Worse};
         if one == Unknown || other == Unknown {
@@ -99,7 +99,7 @@ impl Pairs {
         self.orders.second += u64::from((one, other) == (Worse, Better));
     }
 
-    /// The same with what follows from the counts.
+    /// Adds the figures that follow from the counts.
     #[must_use]
     pub fn measured(mut self) -> Self {
         let table = [self.better.told(), self.worse.told(), self.tie.told()];

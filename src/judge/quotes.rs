@@ -1,13 +1,13 @@
-//! What a quote of a judge proves: where it stands, whose words it is, whether it says anything. Pure.
+//! Checks what a quote of a judge proves: its place, its author, and its substance. Pure.
 
 use super::view::{Line, Source, squeezed};
 
-/// Letters and digits of a quote, without which it says nothing unless it is the whole of a text.
+/// The minimum number of letters and digits of a quote, unless it is the whole of a text.
 const SUBSTANCE: usize = 6;
-/// Letters and digits of a quote of JSON as it was shown, with its keys.
+/// The minimum number of letters and digits of a quote of JSON as shown, with its keys.
 const SUBSTANCE_OF_JSON: usize = 8;
 
-/// Sentences by which a session speaks to whoever judges it, as words.
+/// Sentences by which a session addresses its judges, as words.
 const PLEAS: [&str; 33] = [
     "ignore the rubric",
     "ignore the criteria",
@@ -44,21 +44,21 @@ const PLEAS: [&str; 33] = [
     "every criterion holds",
 ];
 
-/// Why a quote is no evidence for a pass.
+/// The reason why a quote is no evidence for a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoEvidence {
-    /// It stands in none of the events.
+    /// The quote is in none of the events.
     NotThere,
-    /// It says too little.
+    /// The quote is too short.
     TooShort,
-    /// It is the user's words, a thought, or what the engine says of the session.
+    /// The quote is from the user, a thought, or the engine.
     NotTheAgents,
-    /// The event that it stands in speaks to whoever judges it.
+    /// The event of the quote addresses the judges.
     Plea,
 }
 
 impl NoEvidence {
-    /// The same for people.
+    /// Returns the reason as text.
     pub fn text(self) -> &'static str {
         match self {
             NoEvidence::NotThere => "its quote does not stand in the events that it names",
@@ -72,21 +72,21 @@ impl NoEvidence {
 }
 
 impl Line {
-    /// Whether its texts speak to whoever judges them.
+    /// Returns true if its texts address the judges.
     pub fn speaks_to_a_judge(&self) -> bool {
         self.texts.iter().any(|text| is_plea(text))
     }
 }
 
-/// Whether a text speaks to whoever judges it.
+/// Returns true if a text addresses the judges.
 pub fn is_plea(text: &str) -> bool {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let text = format!(" {} ", words.collect::<Vec<_>>().join(" ").to_lowercase());
     PLEAS.iter().any(|plea| text.contains(&format!(" {plea} ")))
 }
 
-/// Returns why a quote from these events is no evidence for a pass, or `None` if one of them supports it. With several
-/// reasons the one that comes closest to evidence is returned.
+/// Returns why a quote from these events is no evidence for a pass, or `None` if one of them supports it. With
+/// several reasons, the one closest to evidence is returned.
 pub fn why_no_evidence<'a>(lines: impl Iterator<Item = &'a Line>, quote: &str) -> Option<NoEvidence> {
     let mut nearest = NoEvidence::NotThere;
     for line in lines.filter(|line| stands_in(line, quote)) {
@@ -105,7 +105,8 @@ pub fn why_no_evidence<'a>(lines: impl Iterator<Item = &'a Line>, quote: &str) -
     Some(nearest)
 }
 
-/// Whether a quote stands in an event. White space is not compared; a few characters alone are the whole of a text.
+/// Returns true if a quote is in an event. White space is ignored; a very short quote must be the whole of a
+/// text.
 pub fn stands_in(line: &Line, quote: &str) -> bool {
     let wanted = squeezed(quote);
     if wanted.is_empty() {
@@ -121,11 +122,11 @@ pub fn stands_in(line: &Line, quote: &str) -> bool {
             text == wanted
         }
     };
-    // A judge may also quote what was shown as it stood there, with JSON's keys and escapes.
+    // A judge may also quote the JSON as shown, with keys and escapes.
     line.texts.iter().any(within) || (letters >= SUBSTANCE_OF_JSON && squeezed(&line.body).contains(&wanted))
 }
 
-/// Whether a quote says anything: it is long enough, or the whole of one of these texts.
+/// Returns true if a quote has substance: it is long enough, or the whole of one of these texts.
 pub fn has_substance<'a>(quote: &str, texts: impl IntoIterator<Item = &'a String>) -> bool {
     let wanted = squeezed(quote);
     let count = letters(&wanted);
@@ -136,7 +137,7 @@ fn letters(text: &str) -> usize {
     text.chars().filter(|c| c.is_alphanumeric()).count()
 }
 
-/// A text in which JSON's escapes are undone, where it has any.
+/// Returns a text with JSON escapes undone, if it has any.
 fn unescaped(text: &str) -> Option<String> {
     text.contains('\\')
         .then(|| serde_json::from_str::<String>(&format!("\"{text}\"")).ok())

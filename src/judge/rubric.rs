@@ -1,4 +1,4 @@
-//! A rubric, and how a session is judged by it: canaries, answers, majority, and the grade that comes of them.
+//! A rubric, and how judge models apply it to a session: canaries, answers, majority, and the resulting grade.
 
 use std::path::{Path, PathBuf};
 
@@ -19,41 +19,41 @@ use crate::yaml::Step;
 use crate::yaml::lists::OneOrList;
 use crate::yaml::wrong_part::WrongPart;
 
-/// Characters of a trace that are shown where nobody says.
+/// The default of `characters`.
 const CHARACTERS: usize = 60_000;
 
-/// Criteria that a model judges a session by.
+/// Criteria by which a judge model judges a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Rubric {
-    /// Who judges, or each of several: `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
+    /// The judge, or a list of judges: `anthropic:MODEL`, `openai:MODEL` or `harness:NAME`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<OneOrList<ModelName>>,
-    /// What a judge has to know of the task that its trace does not tell.
+    /// What a judge needs to know about the task that the trace does not show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// What is asked.
+    /// The criteria.
     pub criteria: Vec<Criterion>,
-    /// When it passes.
+    /// The rule by which the rubric passes.
     #[serde(default)]
     pub aggregate: Aggregate,
-    /// It passes where the weighted mean of the criteria reaches this.
+    /// The weighted mean of the criteria that passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<Fraction>,
-    /// What the judge is shown beside calls and results.
+    /// What the judge is shown besides tool calls and results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub show: Vec<Show>,
-    /// So many characters of the trace are shown, its beginning and its end.
+    /// The maximum number of characters of the trace that are shown, from its beginning and its end.
     #[serde(default = "usual_characters")]
     #[schemars(range(min = 2000))]
     pub characters: usize,
-    /// Without a calibration that reaches the floor it is ungraded.
+    /// If `true`, the rubric is ungraded without a calibration that reaches the floor.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub require_calibration: bool,
-    /// What a calibration has to reach, for each criterion.
+    /// The minimum agreement that a calibration must reach, for each criterion.
     #[serde(default)]
     pub floor: Floor,
-    /// The file of its calibration; beside it where it stands in `graders/`.
+    /// The file of the calibration. Default for a grader in `graders/`: a file beside it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<PathBuf>,
 }
@@ -62,12 +62,12 @@ fn usual_characters() -> usize {
     CHARACTERS
 }
 
-/// What judges came to.
+/// The result of judging.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// The grade.
     pub grade: Grade,
-    /// Who gave it.
+    /// The judges that gave the grade, and their answers.
     pub record: JudgeRecord,
 }
 
@@ -79,7 +79,7 @@ struct Asked {
 }
 
 impl Rubric {
-    /// Why it cannot be applied, and where that stands.
+    /// Returns the reason why the rubric is invalid, and its place.
     pub fn refusal(&self) -> Option<WrongPart> {
         if self.characters < 2000 {
             let why = "shows next to nothing: `characters` is below 2000";
@@ -89,22 +89,22 @@ impl Rubric {
         criteria::refusal(&self.criteria, self.aggregate, self.min).or_else(floor)
     }
 
-    /// What a judge is shown.
+    /// Returns what a judge is shown.
     pub fn rules(&self) -> Rules {
         Rules { show: self.show.clone(), characters: self.characters }
     }
 
-    /// Those that it names.
+    /// Returns the judges that the rubric names.
     pub fn judges(&self) -> &[ModelName] {
         self.judge.as_ref().map_or(&[], |judge| judge.0.as_slice())
     }
 
-    /// Digest of what a judge is told, whatever the session.
+    /// Returns the digest of the instructions to a judge, which are independent of the session.
     pub fn prompt_digest(&self) -> String {
         prompt::digest(self.about.as_deref(), &self.criteria, &format!("{:?}", self.rules()))
     }
 
-    /// What its calibration has to be.
+    /// Returns the requirements for the calibration.
     pub fn wanted_calibration(&self) -> Wanted<'_> {
         Wanted {
             prompt_digest: self.prompt_digest(),
@@ -150,7 +150,7 @@ impl Rubric {
         Judgement { grade, record }
     }
 
-    /// What every judge says of a session, without a grade: for those who measure judges.
+    /// Returns the answers of every judge about a session, without a grade. Used to measure judges.
     pub async fn findings(
         &self,
         judges: &Judges,
@@ -180,7 +180,8 @@ impl Rubric {
     async fn ask(&self, judges: &Judges, name: &ModelName, shown: &Shown) -> Asked {
         let mut spent = Spent::default();
         let mut one = OneJudge { judge: name.to_string(), ..OneJudge::default() };
-        // A model may change behind its name: whoever is asked now is tried now, and an answer that is kept has its own.
+        // A provider may change the model behind a name: a judge that is called now is tested now, and a cached
+        // answer has its own test.
         let fresh = !judges.is_kept(name, &prompt::question(self.about.as_deref(), &self.criteria, shown));
         let key = format!("{name}\n{}\n{fresh}", self.prompt_digest());
         let void = judges.void_once(key, self.void(judges, name, &mut spent, fresh)).await;
@@ -202,7 +203,7 @@ impl Rubric {
         Asked { one, findings, spent }
     }
 
-    /// The canary that a judge passes, if it passes one.
+    /// Returns the canary that a judge passes, if it passes one.
     async fn void(
         &self,
         judges: &Judges,
@@ -213,7 +214,8 @@ impl Rubric {
         for (canary, shown) in canary::canaries(&self.prompt_digest(), &self.rules()) {
             match self.put(judges, name, &shown, spent, fresh).await {
                 Ok((answer, _)) if answer.passes_any() => return Ok(Some(canary.to_owned())),
-                // One that declines has passed nothing. Of one whose answer is not of the form nobody knows what it passes.
+                // A judge that declines has passed nothing. If an answer is malformed, it is unknown what the
+                // judge would pass.
                 Ok(_) | Err(AskError::Declined) => {}
                 Err(error) => return Err(error),
             }
@@ -264,14 +266,14 @@ impl Rubric {
     }
 }
 
-/// Where the calibration of a named grader is, where it says one or none. Paths of one that stands in a case count from there,
-/// and this one does not.
+/// Returns the path of a named grader's calibration: the path that the grader sets, relative to `folder`, or by
+/// default `NAME.calibration.yaml` in it. (A path written in a case is relative to the case instead.)
 pub fn calibration_beside(own: Option<PathBuf>, folder: &Path, name: &str) -> PathBuf {
     let path = folder.join(own.unwrap_or_else(|| format!("{name}.calibration.yaml").into()));
     std::path::absolute(&path).unwrap_or(path)
 }
 
-/// Says in the reason where the judges are not calibrated.
+/// Notes in the reason that the judges are not calibrated.
 pub fn mark_uncalibrated(grade: &mut Grade, record: &JudgeRecord) {
     match grade {
         _ if record.calibrated == Some(true) => {}
@@ -279,14 +281,14 @@ pub fn mark_uncalibrated(grade: &mut Grade, record: &JudgeRecord) {
     }
 }
 
-/// An error of one judge of several.
+/// Returns the text of an error of one of several judges.
 pub(super) fn told(name: &ModelName, error: &AskError) -> String {
     let text = error.to_string();
-    // Some name whom they are about.
+    // Some errors already name the judge.
     if text.contains(&format!("`{name}`")) { text } else { format!("{name}: {text}") }
 }
 
-/// A reason on one line, of a length that can be read.
+/// Returns a reason on one line, of readable length.
 pub(super) fn short(text: &str) -> String {
     let line = super::view::squeezed(text);
     let cut: String = line.chars().filter(|c| !c.is_control()).take(300).collect();

@@ -1,4 +1,5 @@
-//! What a judge sees of a session: its events as lines of JSON, cut by rule, without what would talk it round. Pure.
+//! What a judge sees of a session: its events as lines of JSON, cut by rules, without text that could influence
+//! the judge. Pure.
 
 use std::collections::VecDeque;
 
@@ -13,55 +14,55 @@ mod line;
 
 pub use line::{Line, Source};
 
-/// What a judge is shown only where a rubric says so: it is what the agent says of itself.
+/// What is shown only if a rubric requests it, because the agent describes its own work there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Show {
     /// The agent's thoughts.
     Thoughts,
-    /// What it says when its last call of a turn is over: mostly that all is well.
+    /// The agent's message after its last call of a turn, which usually claims success.
     Closing,
 }
 
-/// What may be shown.
+/// The rules for what is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
-    /// What is shown beside calls, results and what is said between them.
+    /// What is shown besides calls, results and the messages between them.
     pub show: Vec<Show>,
-    /// Characters of all lines together.
+    /// The maximum number of characters of all lines.
     pub characters: usize,
 }
 
-/// Prompts of the user that are always shown.
+/// The maximum number of user prompts that are always shown.
 const PROMPTS: usize = 20;
 
-/// A session as a judge is shown it.
+/// A session as shown to a judge.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shown {
     /// Its lines, in order.
     pub lines: Vec<Line>,
-    /// What was left out, and why.
+    /// Notes on what was left out, and why.
     pub notes: Vec<String>,
-    /// What was left out because it is too long: with it any criterion might come out otherwise.
+    /// What was left out because it is too long; it could change the verdict on any criterion.
     pub too_long: Option<String>,
-    /// The number under which the workspace's change stands, after the last event.
+    /// The number of the workspace's change, after the last event.
     pub change: Option<u64>,
 }
 
 impl Shown {
-    /// The lines as they are shown.
+    /// Returns the lines as shown.
     pub fn text(&self) -> String {
         let mut text: String = self.lines.iter().map(|line| format!("{}\n", line.json)).collect();
         text.extend(self.notes.iter().map(|note| format!("{}\n", json!({ "note": note }))));
         text
     }
 
-    /// Events whose texts speak to whoever judges them.
+    /// Returns the events whose texts address the judges.
     pub fn speaks_to_a_judge(&self) -> Vec<u64> {
         self.lines.iter().filter(|line| line.speaks_to_a_judge()).map(|line| line.seq).collect()
     }
 
-    /// Whether a quote stands in an event. White space is not compared; a few characters alone prove nothing.
+    /// Returns true if a quote is in an event. White space is ignored; a very short quote proves nothing.
     pub fn quotes(&self, seq: u64, quote: &str) -> bool {
         self.lines.iter().any(|line| line.seq == seq && quotes::stands_in(line, quote))
     }
@@ -71,13 +72,13 @@ impl Shown {
         quotes::why_no_evidence(self.lines.iter().filter(|line| seqs.contains(&line.seq)), quote)
     }
 
-    /// The same, whichever of the events it may stand in.
+    /// Returns why a quote is no evidence in any of the events, or `None` if one supports it.
     pub fn why_no_evidence_anywhere(&self, quote: &str) -> Option<NoEvidence> {
         quotes::why_no_evidence(self.lines.iter(), quote)
     }
 }
 
-/// Collects what a judge sees while a session goes by. What it keeps does not grow with the session.
+/// Collects what a judge sees during a session. Its memory does not grow with the session.
 #[derive(Debug)]
 pub struct View {
     rules: Rules,
@@ -86,23 +87,23 @@ pub struct View {
     head_size: usize,
     tail: VecDeque<Line>,
     tail_size: usize,
-    /// Every line with its texts whole, as long as all of them together may be shown.
+    /// Every line with complete texts, as long as all of them together may be shown.
     whole: Option<Vec<Line>>,
     whole_size: usize,
-    /// What the agent said since its last call: closing words, unless another call comes.
+    /// The messages since the agent's last call: closing words, unless another call follows.
     said: Vec<Both>,
     closing: usize,
     thoughts: usize,
-    /// Messages beyond what may be shown of one stretch of talk.
+    /// The number of messages above the maximum between two calls.
     unsaid: usize,
-    /// Results whose output the trace itself does not hold to its end.
+    /// The number of results whose output is already truncated in the trace.
     truncated: usize,
-    /// The first and the last event that is left out, and how many there are.
+    /// The first and the last event that is left out, and their number.
     dropped: Option<(u64, u64, usize)>,
     last: Option<u64>,
 }
 
-/// A line with its long texts cut, and whole; the whole one is absent once a session is too long to be shown so.
+/// A line with long texts cut, and the complete line, which is absent once a session is too long.
 #[derive(Debug)]
 struct Both {
     short: Line,
@@ -110,7 +111,7 @@ struct Both {
 }
 
 impl View {
-    /// Nothing seen yet.
+    /// Makes an empty view.
     pub fn new(rules: Rules) -> Self {
         Self {
             rules,
@@ -135,7 +136,7 @@ impl View {
         self.rules.show.contains(&what)
     }
 
-    /// Takes the next event.
+    /// Handles the next event.
     pub fn event(&mut self, event: &Event) {
         self.last = Some(event.seq);
         match &event.body {
@@ -171,7 +172,7 @@ impl View {
                     self.keep(said);
                 }
                 let mut shown = json!({"call": call.call, "kind": call.kind, "name": call.name, "input": call.input});
-                // Some agents tell what a call does there alone.
+                // Some agents describe a call only there.
                 if call.input.as_ref().is_none_or(crate::trace::recorder::is_empty) {
                     shown["title"] = json!(call.title);
                     shown["locations"] = json!(call.locations);
@@ -197,12 +198,12 @@ impl View {
         }
     }
 
-    /// What the user asked for.
+    /// Returns the user's prompts.
     pub fn prompts(&self) -> Vec<String> {
         self.prompts.iter().flat_map(|line| line.texts.iter()).cloned().collect()
     }
 
-    /// Ends: what is shown, with the change of the workspace where it is known.
+    /// Returns what is shown, with the change of the workspace if known.
     pub fn finish(mut self, patch: Option<&str>) -> Shown {
         self.turn_is_over();
         let mut shown = Shown::default();
@@ -258,7 +259,7 @@ impl View {
         }
     }
 
-    /// An event as it is shown: with long texts cut, and whole as long as there is room for that.
+    /// Adds an event: with long texts cut, and complete as long as there is room.
     fn both(&mut self, event: &Event, source: Source, shown: Value) -> Both {
         let room = self.rules.characters.saturating_sub(self.whole_size);
         let waiting: usize = self.said.iter().filter_map(|said| said.whole.as_ref()).map(Line::size).sum();
@@ -272,7 +273,7 @@ impl View {
         self.keep(both);
     }
 
-    /// Without room for all of it whole, nothing is kept whole.
+    /// If there is no room for all complete lines, none is kept.
     fn keep_whole(&mut self, line: Option<Line>) {
         let Some(line) = line else { return self.whole = None };
         self.whole_size += line.size();
@@ -283,7 +284,7 @@ impl View {
         }
     }
 
-    /// Of short lines the beginning is kept, and the end: a quarter and three quarters of what may be shown.
+    /// Keeps the beginning and the end of the lines: a quarter and three quarters of what may be shown.
     fn keep(&mut self, both: Both) {
         self.keep_whole(both.whole);
         let line = both.short;
@@ -305,7 +306,7 @@ impl View {
     }
 }
 
-/// A text with single blanks for white space.
+/// Returns a text with single blanks for white space.
 pub fn squeezed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,10 +1,10 @@
-//! Several judges: what most of them say, and how far they agree. Pure.
+//! Combines several judges: their majority, and their agreement. Pure.
 
 use super::criteria::Criterion;
 use crate::grade::judge_record::{CriterionFinding, CriterionVerdict};
 
-/// What the judges together say of each criterion, in the order of the criteria. A judge that gave no answer is nobody's voice,
-/// and is counted: without more than half of all there is no majority.
+/// Returns the majority's verdict on each criterion, in the order of the criteria. A judge without an answer
+/// still counts in the total: without more than half of all judges there is no majority.
 pub fn majority(criteria: &[Criterion], judges: &[Option<Vec<CriterionFinding>>]) -> Vec<CriterionFinding> {
     let most = |number: usize, criterion: &Criterion| -> CriterionFinding {
         let all: Vec<&CriterionFinding> = judges.iter().flatten().filter_map(|findings| findings.get(number)).collect();
@@ -31,7 +31,7 @@ pub fn majority(criteria: &[Criterion], judges: &[Option<Vec<CriterionFinding>>]
     criteria.iter().enumerate().map(|(number, criterion)| most(number, criterion)).collect()
 }
 
-/// The share of pairs of judges that say the same, over all criteria. Absent with fewer than two answers.
+/// Returns the share of pairs of judges that agree, over all criteria. `None` with fewer than two answers.
 pub fn agreement(criteria: &[Criterion], judges: &[Option<Vec<CriterionFinding>>]) -> Option<f64> {
     let answers: Vec<&Vec<CriterionFinding>> = judges.iter().flatten().collect();
     let (mut pairs, mut same) = (0_u32, 0_u32);

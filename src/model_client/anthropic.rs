@@ -6,10 +6,10 @@ use super::http::HeaderLine;
 use super::{AskError, Failed, Question, Reply};
 use crate::trace::{Usage, UsageScope};
 
-/// The most that an answer may hold; the API wants it said.
+/// The maximum length of an answer, in tokens, which the API requires.
 const MAX_TOKENS: u64 = 8192;
 
-/// Path, headers and body of the request.
+/// Returns path, headers and body of the request.
 pub(super) fn request(model: &str, key: Option<&str>, question: &Question) -> (&'static str, Vec<HeaderLine>, Value) {
     let mut headers = vec![("anthropic-version", "2023-06-01".to_owned())];
     headers.extend(key.map(|key| ("x-api-key", key.to_owned())));
@@ -23,7 +23,7 @@ pub(super) fn request(model: &str, key: Option<&str>, question: &Question) -> (&
     ("/v1/messages", headers, body)
 }
 
-/// What an answer says.
+/// Parses an answer.
 pub(super) fn read(answer: &Value) -> Result<Reply, Failed> {
     let usage = usage(&answer["usage"]);
     let without_use = |error| Err(Failed { error, used: vec![usage.clone()] });

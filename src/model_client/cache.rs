@@ -1,4 +1,4 @@
-//! Answers that were given before, by the digest of what was asked. Neither the question nor a key is kept.
+//! The cache of answers, by the digest of the question. Neither the question nor a key is stored.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use super::{ModelName, Question, Reply, Service, without_marks};
 use crate::regular;
 use crate::trace::Usage;
 
-/// The form of these files; those of another one are asked for again.
+/// The version of the cache files; files of other versions are ignored.
 const VERSION: u32 = 1;
 
-/// Where the answer to one question is kept.
+/// The cache file of one question.
 pub(super) struct Place(PathBuf);
 
 #[derive(Serialize, Deserialize)]
@@ -24,7 +24,8 @@ struct Kept {
 }
 
 impl Place {
-    /// The place for a question to a model of a service. The same question with other marks has the same place.
+    /// Returns the cache file of a question to a model of a service. Questions that differ only in their marks
+    /// share it.
     pub(super) fn of(folder: &Path, model: &ModelName, service: Option<&Service>, question: &Question) -> Self {
         let Question { system, user, schema, marks, .. } = question;
         let mut hasher = blake3::Hasher::new();
@@ -37,19 +38,19 @@ impl Place {
         Self(folder.join(format!("{}.json", hasher.finalize().to_hex())))
     }
 
-    /// The answer, where there is one that can be read.
+    /// Returns the answer, if there is a readable one.
     pub(super) fn read(&self) -> Option<Reply> {
         let kept: Kept = serde_json::from_slice(&regular::read(&self.0).ok()?).ok()?;
         let Kept { version, model, text, usage } = kept;
         (version == VERSION).then_some(Reply { text, model, usage, cached: true, earlier: Vec::new() })
     }
 
-    /// Keeps an answer. Where that fails, the same is asked once more another time.
+    /// Stores an answer. If that fails, the question is asked again next time.
     pub(super) fn write(&self, reply: &Reply) {
         let Some(folder) = self.0.parent() else { return };
         let (model, text, usage) = (reply.model.clone(), reply.text.clone(), reply.usage.clone());
         let kept = Kept { version: VERSION, model, text, usage };
-        // Several trials may have asked the same.
+        // Several trials may have asked the same question.
         let written = || -> std::io::Result<()> {
             fs::create_dir_all(folder)?;
             let mut file = tempfile::NamedTempFile::new_in(folder)?;

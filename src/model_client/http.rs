@@ -1,4 +1,5 @@
-//! Sends one request over HTTP and takes the whole answer. No redirects are followed, so that a key goes nowhere else.
+//! Sends one request over HTTP and reads the whole response. Redirects are not followed, so that a key is sent
+//! to no other server.
 
 use std::time::Duration;
 
@@ -6,10 +7,10 @@ use serde_json::Value;
 
 use super::{AskError, Service};
 
-/// Answers longer than this are refused.
+/// The maximum size of a response.
 const MAX_ANSWER: u64 = 16 << 20;
 
-/// A sender of requests.
+/// An HTTP client.
 #[derive(Debug)]
 pub(super) struct Http {
     time: Duration,
@@ -18,7 +19,7 @@ pub(super) struct Http {
 /// A header of a request.
 pub(super) type HeaderLine = (&'static str, String);
 
-/// What came back.
+/// A response.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) retry_after: Option<Duration>,
@@ -80,7 +81,7 @@ impl Http {
         }
     }
 
-    /// An error after the answer began.
+    /// Returns the error for a failure after the response began.
     fn error_within(&self, error: &ureq::Error) -> AskError {
         match self.error(error) {
             AskError::Unreachable(why) => AskError::Cut(why),
@@ -89,7 +90,7 @@ impl Http {
     }
 }
 
-/// An address without the name, the password and the query that may stand in it: there people put keys.
+/// Returns an address without user name, password and query, which may contain keys.
 fn shown(address: &str) -> String {
     let address = address.split_once(['?', '#']).map_or(address, |(address, _)| address);
     match address.split_once("://") {
@@ -102,7 +103,7 @@ fn shown(address: &str) -> String {
     }
 }
 
-/// Seconds, or a date.
+/// Parses a number of seconds, or a date.
 fn seconds(text: &str) -> Option<Duration> {
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();

@@ -1,4 +1,4 @@
-//! The name of a model to ask: by which API, and what it is called there.
+//! Names of models: the API, and the name of the model in it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A model, as `anthropic:MODEL`, `openai:MODEL` or `harness:NAME[=MODEL]`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModelName {
-    /// How it is reached.
+    /// How the model is reached.
     pub via: Via,
     /// The model, or the harness.
     pub model: String,
@@ -25,12 +25,12 @@ pub enum Via {
     Anthropic,
     /// OpenAI Chat Completions, which many services speak.
     Openai,
-    /// An agent that is given the question as its prompt.
+    /// A harness that gets the question as its prompt.
     Harness,
 }
 
 impl Via {
-    /// Its word.
+    /// Returns the prefix of the name.
     pub fn word(self) -> &'static str {
         match self {
             Via::Anthropic => "anthropic",

@@ -6,8 +6,8 @@ use super::http::HeaderLine;
 use super::{AskError, Failed, Question, Reply};
 use crate::trace::{Usage, UsageScope};
 
-/// Path, headers and body of the request. How long an answer may be is left to the service: the key for it is not the same
-/// everywhere.
+/// Returns path, headers and body of the request. The maximum length of an answer is left to the service,
+/// because the key for it differs between services.
 pub(super) fn request(model: &str, key: Option<&str>, question: &Question) -> (&'static str, Vec<HeaderLine>, Value) {
     let headers = key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect();
     let body = json!({
@@ -24,7 +24,7 @@ pub(super) fn request(model: &str, key: Option<&str>, question: &Question) -> (&
     ("/chat/completions", headers, body)
 }
 
-/// What an answer says.
+/// Parses an answer.
 pub(super) fn read(answer: &Value) -> Result<Reply, Failed> {
     let usage = usage(&answer["usage"]);
     let without_use = |error| Err(Failed { error, used: vec![usage.clone()] });

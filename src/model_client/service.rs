@@ -1,29 +1,29 @@
-//! Where models' services are, with which keys and through which proxy, as the user's environment says it.
+//! The services of models: their addresses, keys and proxies, from the user's environment.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{AskError, ModelName, Via};
 
-/// A service that serves models.
+/// A service for models.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Service {
-    /// Its address, without a slash at the end.
+    /// The address, without a trailing slash.
     pub base_url: String,
     /// The key; a service of the user's own may need none.
     pub key: Option<String>,
-    /// The proxy on the way there.
+    /// The proxy.
     pub proxy: Option<String>,
 }
 
-/// A key is nothing to be shown.
+/// The key must not be shown.
 impl fmt::Debug for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Service").field("base_url", &self.base_url).finish_non_exhaustive()
     }
 }
 
-/// The services that are known.
+/// The known services.
 #[derive(Debug, Clone)]
 pub struct Services {
     anthropic: Service,
@@ -34,8 +34,8 @@ const ANTHROPIC: &str = "https://api.anthropic.com";
 const OPENAI: &str = "https://api.openai.com/v1";
 
 impl Services {
-    /// What an environment says: `ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY`, `OPENAI_BASE_URL`, `OPENAI_API_KEY`, and the
-    /// variables of proxies.
+    /// Reads the services from an environment: `ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY`, `OPENAI_BASE_URL`,
+    /// `OPENAI_API_KEY`, and the variables of proxies.
     pub fn of_env(env: &BTreeMap<String, String>) -> Self {
         let get = |name: &str| env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
         let service = |url: &str, key: &str, default: &str| {
@@ -49,10 +49,10 @@ impl Services {
         }
     }
 
-    /// The service of a model; a harness has none.
+    /// Returns the service of a model; a harness has none.
     ///
     /// # Errors
-    /// It needs a key, and there is none; or its address is none.
+    /// The service needs a key and there is none, or its address is invalid.
     pub fn of(&self, model: &ModelName) -> Result<Option<&Service>, AskError> {
         let (service, own, [variable, address]) = match model.via {
             Via::Anthropic => (&self.anthropic, ANTHROPIC, ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"]),
@@ -65,7 +65,7 @@ impl Services {
         if !is_address {
             return Err(AskError::NoAddress { variable: address, address: service.base_url.clone() });
         }
-        // A service elsewhere may need no key, and says so where it does.
+        // A service at another address may need no key, and returns an error if it does.
         if service.key.is_none() && service.base_url == own {
             return Err(AskError::NoKey { model: model.to_string(), variable });
         }
@@ -73,7 +73,7 @@ impl Services {
     }
 }
 
-/// The proxy on the way to an address, as the usual variables say it.
+/// Returns the proxy for an address, from the usual variables.
 fn proxy_for<'a>(url: &str, get: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
     let (scheme, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?']).next().unwrap_or(rest);

@@ -1,24 +1,25 @@
-//! One event as a judge is shown it: a line of JSON, whose texts are whole or cut by rule, and whose words it holds. Pure.
+//! One event as shown to a judge: a line of JSON, whose texts are complete or cut by rules, with its source.
+//! Pure.
 
 use serde_json::{Map, Value, json};
 
 use crate::trace::Event;
 
-/// Characters of one text that are shown: so many of its beginning, and so many of its end.
+/// The maximum number of characters shown of a text: at its beginning, and at its end.
 const TEXT: (usize, usize) = (2500, 1500);
-/// The same for the change of the workspace.
+/// The maximum for the change of the workspace.
 const PATCH: (usize, usize) = (9000, 3000);
-/// Characters of a key.
+/// The maximum for a key.
 const KEY: (usize, usize) = (100, 0);
-/// Parts of one value that are shown.
+/// The maximum number of parts shown of a value.
 const PARTS: usize = 200;
 /// No limit.
 const ALL: (usize, usize) = (usize::MAX, 0);
 
-/// What an event's words are.
+/// The source of an event's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The user's.
+    /// The user.
     User,
     /// A message of the agent.
     Agent,
@@ -37,20 +38,20 @@ pub enum Source {
 pub struct Line {
     /// Its `seq`.
     pub seq: u64,
-    /// What its words are.
+    /// The source of its text.
     pub source: Source,
     /// As JSON, on one line.
     pub json: String,
-    /// The texts in it that were written by the user, by the agent or by a tool.
+    /// The texts in it that the user, the agent or a tool wrote.
     pub texts: Vec<String>,
-    /// What of the JSON is not about the event itself.
+    /// The parts of the JSON besides number and type.
     pub(in crate::judge) body: String,
-    /// Characters of its texts that are left out.
+    /// The number of characters that were left out.
     pub(super) cut: usize,
 }
 
 impl Line {
-    /// An event: its number, its type, whose it is, and what of it is shown.
+    /// Makes the line of an event: number, type, sub-agent, and what is shown of it.
     pub(super) fn of(event: &Event, source: Source, shown: Value, whole: bool) -> Self {
         let mut map = Map::new();
         map.insert("seq".to_owned(), json!(event.seq));
@@ -64,7 +65,7 @@ impl Line {
             for (key, value) in shown.into_iter().filter(|(_, value)| !value.is_null() && *value != json!([])) {
                 match key.as_str() {
                     "role" | "call" => drop(map.insert(key, value)),
-                    // The engine's words, and nobody's text.
+                    // Words of the engine, not text of a participant.
                     "kind" | "status" | "outcome" | "reason" => drop(body.insert(key, value)),
                     _ => drop(body.insert(key, cutter.value(value))),
                 }
@@ -83,13 +84,13 @@ impl Line {
         Self { seq, source: Source::Change, json, texts: vec![patch], body: String::new(), cut: missing }
     }
 
-    /// What it takes of the room for a session.
+    /// Returns its size.
     pub(super) fn size(&self) -> usize {
         self.json.len()
     }
 }
 
-/// Cuts the texts of a value, and notes them.
+/// Cuts the texts of a value, and records them.
 struct Cutter {
     whole: bool,
     parts: usize,
@@ -133,7 +134,8 @@ impl Cutter {
     }
 }
 
-/// The beginning and the end of a text that is too long, and how much is missing between them: in it, and as a number.
+/// Returns the beginning and the end of a long text, with the number of missing characters between them, and
+/// that number.
 fn cut(text: &str, (first, last): (usize, usize)) -> (String, usize) {
     let length = text.chars().count();
     if length <= first.saturating_add(last) {
