@@ -1,4 +1,4 @@
-//! `result.json`: what came of one Trial, for reports and for programs.
+//! `result.json`: the result of a trial, for reports and programs.
 
 use std::collections::BTreeMap;
 
@@ -19,93 +19,94 @@ pub mod warning;
 
 pub use warning::{LimitGap, Warning};
 
-/// What came of one Trial.
+/// The result of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialResult {
-    /// Id of the Case.
+    /// Id of the case.
     pub case: String,
-    /// Name of the Harness.
+    /// Name of the harness.
     pub harness: String,
-    /// The model asked for, and the one that answered.
+    /// The requested model and the model that answered.
     pub model: Model,
-    /// The agent's program, as it named itself; absent where it did not.
+    /// The agent's program, as it identified itself. Absent if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Agent>,
-    /// Number of the Trial, from 1.
+    /// Number of the trial, from 1.
     pub trial: u32,
-    /// Its verdict.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Its score; only `pass` and `fail` have one.
+    /// The score. Only `pass` and `fail` have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<Fraction>,
-    /// What each grader said.
+    /// The grade of each grader.
     pub grades: Vec<GradeRecord>,
-    /// What the model used that answered permission requests for the policy `llm`: no part of what the agent used. Absent if
-    /// no model was asked.
+    /// The usage of the model that answered permission requests for the policy `llm`; it is not part of the
+    /// agent's usage. Absent if no model was called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_model: Option<PolicyRecord>,
-    /// What it took. An unknown figure is absent.
+    /// Duration, calls, tokens and cost. An unknown figure is absent.
     pub metrics: Metrics,
-    /// How the session ended; absent where none began.
+    /// How the session ended. Absent if no session began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopRecord>,
-    /// Why it is `errored`, or why it was skipped.
+    /// The error of an `errored` trial, or the reason why it was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorRecord>,
-    /// Which attempt this is, from 1.
+    /// The number of this attempt, from 1.
     pub attempt: u32,
-    /// What the attempts before this one came to, which count in no score; absent for the first.
+    /// The attempts before this one, which count in no score. Absent for the first attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier_attempts: Option<EarlierAttempts>,
-    /// The column it belongs to: the model's folder name, `default` where none was asked for.
+    /// The column that the trial belongs to: the folder name of the model, or `default` if none was requested.
     pub arm: String,
     /// `kind:name` of the calls of each step.
     pub shape: Vec<Vec<String>>,
-    /// Digests (BLAKE3) of the files that the judgement rests on, by name; absent in results of older versions.
+    /// Digests (BLAKE3) of the files that the verdict depends on, by name. Absent in results of older versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
-    /// What the user should know beside the verdict.
+    /// Warnings for the user besides the verdict.
     #[serde(default, with = "warning::list")]
     #[schemars(with = "Vec<Warning>")]
     pub warnings: Vec<Warning>,
-    /// Why it was skipped.
+    /// The reason why the trial was skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
-    /// Whether it passed where it had failed before.
+    /// Whether the trial passed after it had failed before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flaky: bool,
-    /// Whether its policy was `manual`: what a person answers is not the same twice, so comparisons leave it out.
+    /// Whether the policy was `manual`. A person's answers are not reproducible, so comparisons leave the trial
+    /// out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manual: bool,
-    /// What was said of it before it was graded again; absent where that is the same.
+    /// The result before it was graded again. Absent if it has not changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<Was>,
 }
 
 impl TrialResult {
-    /// What its judges cost, as far as that is known.
+    /// Returns the known cost of the judge models.
     pub fn judges_cost_usd(&self) -> f64 {
         self.grades.iter().filter_map(|grade| grade.judge.as_ref()?.cost_usd).sum()
     }
 
-    /// What the model of its policy cost, as far as that is known.
+    /// Returns the known cost of the policy's model.
     pub fn policy_cost_usd(&self) -> f64 {
         self.policy_model.as_ref().and_then(|used| used.cost_usd).unwrap_or_default()
     }
 
-    /// Whether there was an agent that could have spent something.
+    /// Returns true if an agent ran that could have spent something.
     pub fn agent_ran(&self) -> bool {
         let never = [ErrorCategory::NotInstalled, ErrorCategory::StartFailed, ErrorCategory::Setup];
         self.verdict != Verdict::Skipped && !self.error.as_ref().is_some_and(|error| never.contains(&error.category))
     }
 
-    /// What is known to have been spent on it: US dollars of the attempt that counts, and of those before.
+    /// Returns the known costs of the trial in US dollars: of the attempt that counts, and of earlier attempts.
     pub fn costs_usd(&self) -> impl Iterator<Item = f64> + use<> {
         let own = self.metrics.cost_usd.filter(|_| self.agent_ran());
         [own, self.earlier_attempts.and_then(|earlier| earlier.cost_usd)].into_iter().flatten()
     }
 
-    /// Whether that is everything.
+    /// Returns true if all costs are known.
     pub fn cost_is_known(&self) -> bool {
         (!self.agent_ran() || self.metrics.cost().is_some_and(Amount::is_exact))
             && self.earlier_attempts.is_none_or(|earlier| earlier.cost_unknown == 0)
@@ -122,7 +123,7 @@ impl TrialResult {
         TrialId { case, harness, arm, trial: self.trial }
     }
 
-    /// A result that says nothing yet of a trial but its verdict.
+    /// Makes a result of a trial with nothing but its verdict.
     pub fn blank(trial: &TrialRecord, verdict: Verdict) -> Self {
         Self {
             case: trial.case.clone(),
@@ -150,21 +151,21 @@ impl TrialResult {
         }
     }
 
-    /// The result of a trial that is not run, for what its case demands.
+    /// Makes the result of a trial that is skipped because of a requirement of its case.
     pub fn skipped(trial: &TrialRecord, reason: &str) -> Self {
         Self { skipped: Some(reason.to_owned()), ..Self::blank(trial, Verdict::Skipped) }
     }
 }
 
-/// What the attempts before the one that counts came to. They were paid for all the same.
+/// The attempts before the one that counts. Their costs were paid all the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EarlierAttempts {
-    /// How many there were.
+    /// The number of these attempts.
     pub count: u32,
-    /// US dollars of those that told; absent where none did.
+    /// The reported cost in US dollars. Absent if no attempt reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Those in which an agent ran and whose cost is unknown, or known in part.
+    /// Attempts in which an agent ran and whose cost is unknown or a lower bound.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cost_unknown: u32,
 }
@@ -174,45 +175,45 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// What was said of a Trial before it was graded again.
+/// The result of a trial before it was graded again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Was {
-    /// Its verdict.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Its score, where it had one.
+    /// The score, if it had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<Fraction>,
-    /// The graders that say something else now.
+    /// The graders whose result has changed.
     pub graders: Vec<GraderWas>,
 }
 
-/// A grader that says something else than before.
+/// A grader whose result has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GraderWas {
-    /// Its name in the case.
+    /// The grader's name in the case.
     pub name: String,
-    /// What it said; absent where it was not there.
+    /// The old result. Absent if the grader did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<Said>,
-    /// What it says; absent where it is not there any more.
+    /// The new result. Absent if the grader no longer exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<Said>,
 }
 
-/// What a grader said, in a word.
+/// The result of a grader in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Said {
-    /// It passed.
+    /// The grader passed.
     Passed,
-    /// It failed.
+    /// The grader failed.
     Failed,
-    /// It could not judge.
+    /// The grader could not judge.
     Ungraded,
 }
 
 impl Said {
-    /// The word.
+    /// Returns the result as a word.
     pub fn word(self) -> &'static str {
         match self {
             Said::Passed => "passed",
@@ -231,7 +232,7 @@ impl Said {
 }
 
 impl Was {
-    /// What an earlier result said that this one does not; nothing where they agree.
+    /// Returns the differences of an earlier result from this one, or `None` if they agree.
     pub fn of(before: &TrialResult, now: &TrialResult) -> Option<Self> {
         let said =
             |result: &TrialResult, name: &str| result.grades.iter().find(|grade| grade.name == name).map(Said::of);
@@ -247,29 +248,30 @@ impl Was {
     }
 }
 
-/// What a Trial took.
+/// Duration, calls, tokens and cost of a trial.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metrics {
-    /// From the first prompt to the answer, in milliseconds, without what the agent waited for a person or a model to decide.
+    /// Time from the first prompt to the answer, in milliseconds, without the time that the agent waited for
+    /// the decision of a person or a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// From the start of the agent's process to the first prompt, in milliseconds; absent if the start-up cannot be told
-    /// apart, and then it is a part of `duration_ms`.
+    /// Time from the start of the agent's process to the first prompt, in milliseconds. Absent if the start-up
+    /// cannot be measured separately; it is part of `duration_ms` then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ms: Option<u64>,
-    /// Tool calls; absent where they could not be seen.
+    /// Number of tool calls. Absent if they were not visible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<u64>,
-    /// The same, by kind.
+    /// Number of tool calls by kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_calls_by_kind: Option<BTreeMap<ToolKind, u64>>,
-    /// Steps: rounds of calls.
+    /// Number of steps: rounds of tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
-    /// Tokens sent, without cached ones.
+    /// Input tokens, without cached ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// Tokens received.
+    /// Output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// Tokens read from the cache.
@@ -281,22 +283,24 @@ pub struct Metrics {
     /// All tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<u64>,
-    /// US dollars.
+    /// Cost in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// `priced` where the cost comes from a price table and not from the agent.
+    /// `priced` if the cost comes from a price table instead of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_source: Option<String>,
-    /// Permission requests; absent where the harness cannot ask.
+    /// Permission requests. Absent if the harness cannot ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionCounts>,
-    /// Keys of the figures above that are lower bounds, because a part of them is known to be missing; absent if none is.
+    /// Keys of the figures above that are lower bounds, because a part of them is known to be missing. Absent
+    /// if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lower_bounds: Vec<Measure>,
 }
 
 impl Metrics {
-    /// All tokens: as reported, else input and output (both needed) and what is known of the cache.
+    /// Returns all tokens: as reported, else input plus output (both are required) plus the known cached
+    /// tokens.
     pub fn tokens(&self) -> Option<Amount<u64>> {
         use Measure::{CacheReadTokens, CacheWriteTokens, InputTokens, OutputTokens, TotalTokens};
         if let Some(total) = self.total_tokens {
@@ -309,7 +313,7 @@ impl Metrics {
         Some(Amount::new(cache.fold(sum, u64::saturating_add), is_whole))
     }
 
-    /// Money in US dollars.
+    /// Returns the cost in US dollars.
     pub fn cost(&self) -> Option<Amount<f64>> {
         self.cost_usd.map(|cost| Amount::new(cost, self.is_whole(Measure::CostUsd)))
     }
@@ -319,19 +323,19 @@ impl Metrics {
     }
 }
 
-/// How often an agent asked.
+/// The number of permission requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PermissionCounts {
-    /// Requests.
+    /// All requests.
     pub requested: u64,
-    /// Those that were rejected.
+    /// Requests that were rejected.
     pub rejected: u64,
 }
 
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StopRecord {
-    /// Why.
+    /// The reason.
     pub reason: StopReason,
     /// The limit's key, the agent's own word, or the error's text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -339,16 +343,16 @@ pub struct StopRecord {
     /// How the process ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<crate::trace::Exit>,
-    /// The end of its standard error, where it did not end well.
+    /// The end of standard error, if the session ended abnormally.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr_tail: Option<String>,
 }
 
-/// Why a Trial is `errored`.
+/// The error of an `errored` trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorRecord {
-    /// What kind of error.
+    /// The category of the error.
     pub category: ErrorCategory,
-    /// What happened, and the way out where there is one.
+    /// The error, and how to fix it if known.
     pub message: String,
 }

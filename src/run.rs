@@ -1,4 +1,4 @@
-//! The run folder: what a Run leaves on disk, written so that a crash at any moment loses nothing that was finished.
+//! The run folder: the files of a run, written so that a crash at any moment loses no finished trial.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,46 +22,48 @@ pub mod user_file;
 pub mod names;
 pub mod temporary;
 
-/// The version of the run folder that this program writes; it refuses to read a higher one.
+/// The version of the run folder that this program writes. Folders of a higher version are refused.
 pub const VERSION: u32 = 1;
 
-/// `run.json`: the plan of a Run and what it was made from.
+/// `run.json`: the plan of a run, and the files and settings it was made from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RunRecord {
     /// Version of the run folder's format.
     pub version: u32,
     /// Id of the run.
     pub run: String,
-    /// When it began, RFC 3339 in UTC.
+    /// When the run began, in RFC 3339 and UTC.
     pub started: String,
     /// Version of the program.
     pub evals: String,
     /// The command line, without the program.
     pub argv: Vec<String>,
-    /// The user's name for it.
+    /// The run's label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The cases, as they were.
+    /// The cases at the time of the run.
     pub cases: Vec<CaseRecord>,
-    /// The harnesses, as they were.
+    /// The harnesses at the time of the run.
     pub harnesses: Vec<HarnessRecord>,
-    /// Every trial that was planned.
+    /// Every planned trial.
     pub trials: Vec<TrialRecord>,
-    /// The price table that it was begun with; absent in runs of older versions.
+    /// The price table at the start of the run. Absent in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<PriceRecord>,
-    /// How it was run.
+    /// The options of the run.
     pub options: RunOptions,
     /// The run that this one was made from by `grade` or `--rerun failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub derived_from: Option<String>,
-    /// Whether the policy of any planned trial is `manual`: comparisons leave such a run out.
+    /// Whether the policy of any planned trial is `manual`. Comparisons leave such a run out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub manual: bool,
-    /// Made by `grade`: no agent was run for it, and its traces are those of another run or of single files.
+    /// Whether the run was made by `grade`: no agent was run, and the traces come from another run or from
+    /// single files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub graded: bool,
-    /// Every line of the journal has a digest, and every finished one that of its result. Absent in runs of older versions.
+    /// Whether every line of the journal has a digest, and every line of a finished trial the digest of its
+    /// result. Absent in runs of older versions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub digests: bool,
     /// The digest of the `run.json` that the engine put this one in the place of; absent where it is the first.
@@ -72,72 +74,73 @@ pub struct RunRecord {
 /// A case in `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CaseRecord {
-    /// Its id.
+    /// Id of the case.
     pub id: String,
-    /// Its file.
+    /// The case file.
     pub path: PathBuf,
-    /// Digest of everything it is made from.
+    /// Digest of everything that the case is made from.
     pub digest: String,
-    /// Digest of what its workspace was made from; absent in runs of versions that did not tell.
+    /// Digest of the source of the workspace. Absent in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// Digests (BLAKE3) of the files that its trials are judged by and that `digest` leaves out: calibrations, and accepted
-    /// snapshots of the run's cells. `absent` stands for a file that is not there.
+    /// Digests (BLAKE3) of the files that the verdicts depend on and that `digest` does not include:
+    /// calibrations, and accepted snapshots of the run's cells. A missing file has the value `absent`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub judged_by: BTreeMap<PathBuf, String>,
-    /// The commit that its workspaces are checkouts of, if its `rev` is a branch or another name.
+    /// The commit of the workspaces, if the case's `rev` is a branch or another name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved: Option<Resolved>,
-    /// Digest of what its agents met: what they were asked, worked in and were bounded by. Where trials are graded again
-    /// it stays what it was when they ran. Absent where nobody knows it.
+    /// Digest of what the agents were given: prompts, workspace and limits. If trials are graded again, it
+    /// keeps the value of the time when they ran. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub played: Option<String>,
-    /// Some of its trials may have met it as it was before it changed, and others after (`--changed`).
+    /// Whether the case changed between trials: some may have run before the change and others after it
+    /// (`--changed`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
-    /// Its tags.
+    /// The tags.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// How many of a cell's trials must pass: `all`, `any` or a share.
+    /// How many trials of a cell must pass: `all`, `any` or a share.
     pub pass: PassTrials,
-    /// The mean from which a trial passes.
+    /// The mean score from which a trial passes.
     pub threshold: Fraction,
-    /// The limits it ran under.
+    /// The limits of a trial.
     pub limits: serde_json::Value,
-    /// The policy that answered.
+    /// The interaction policy.
     pub interaction: String,
     /// `capability` or `regression`.
     #[serde(default)]
     pub kind: crate::case::CaseKind,
-    /// Where its graders are written; absent in runs of versions that did not tell.
+    /// The places where the graders are written. Absent in runs of older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub graders: Vec<crate::case::GraderPlace>,
-    /// Whether its loss alone fails a gate.
+    /// Whether losing this case alone fails a gate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
 }
 
-/// What the revision of a case was when the run began.
+/// The commit of a case's revision when the run began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Resolved {
-    /// The revision as the case names it; absent for the HEAD of the repository.
+    /// The revision as the case names it. Absent for the HEAD of the repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rev: Option<String>,
-    /// The commit that it was.
+    /// The commit.
     pub commit: String,
 }
 
 /// The price table in `run.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PriceRecord {
-    /// The day its prices were looked up.
+    /// The date when the prices were looked up.
     pub date: String,
-    /// Digest (BLAKE3) of its text.
+    /// Digest (BLAKE3) of the table's text.
     pub digest: String,
 }
 
 impl PriceRecord {
-    /// The table in force.
+    /// Returns the current price table.
     pub fn now() -> Self {
         let table = crate::price::table();
         Self { date: table.date.clone(), digest: table.digest.clone() }
@@ -147,21 +150,22 @@ impl PriceRecord {
 /// A harness in `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HarnessRecord {
-    /// Its name.
+    /// Name of the harness.
     pub name: String,
-    /// Where its manifest came from.
+    /// The origin of the manifest.
     pub origin: String,
     /// Digest of the manifest.
     pub digest: String,
-    /// The manifest itself.
+    /// The manifest.
     pub manifest: crate::harness::Manifest,
-    /// Some of its trials may have been run by it as it was before it changed, and others after (`--changed`).
+    /// Whether the manifest changed between trials: some may have run before the change and others after it
+    /// (`--changed`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
 }
 
 impl RunRecord {
-    /// One that says nothing yet.
+    /// Makes an empty record.
     pub fn blank() -> Self {
         Self {
             version: VERSION,
@@ -185,7 +189,7 @@ impl RunRecord {
 }
 
 impl HarnessRecord {
-    /// A harness as it is now.
+    /// Makes the record of a harness as it is now.
     pub fn of(manifest: &crate::harness::Manifest, origin: String) -> Self {
         Self {
             name: manifest.name.clone(),
@@ -196,56 +200,58 @@ impl HarnessRecord {
         }
     }
 
-    /// What to ask for it by: the path of its manifest where it came from one outside of `harnesses/`, else its name.
+    /// Returns the name by which the harness can be requested: the path of its manifest if that is outside
+    /// `harnesses/`, else its name.
     pub fn origin_or_name(&self) -> String {
         let in_folder = std::path::Path::new(&self.origin).parent().is_some_and(|folder| folder.ends_with("harnesses"));
         if self.origin.ends_with(".yaml") && !in_folder { self.origin.clone() } else { self.name.clone() }
     }
 }
 
-/// How a run was run, as far as a resumed one must do the same.
+/// The options of a run that a resumed run must repeat.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RunOptions {
-    /// Trials at once.
+    /// The number of concurrent trials.
     pub jobs: usize,
     /// Which workspaces are kept.
     pub keep_workspace: Keep,
-    /// A policy in the place of the cases' own.
+    /// A policy that overrides those of the cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interaction: Option<String>,
-    /// Limits in the place of the cases' own, as `key=value`.
+    /// Limits that override those of the cases, as `key=value`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<String>,
-    /// Errored trials are tried so many times more.
+    /// The maximum number of retries of an errored trial.
     pub retries: u32,
-    /// The run ends at this cost in US dollars.
+    /// The cost in US dollars at which the run ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<f64>,
-    /// The run ends after this time.
+    /// The time after which the run ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_time: Option<crate::values::Time>,
-    /// The run ends with the first failure.
+    /// Whether the run ends with the first failure.
     pub fail_fast: bool,
-    /// The score that every column is asked for; it alone, and the critical cases, then set the exit code.
+    /// The score that every column must reach. If set, it and the critical cases alone set the exit code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_under: Option<Fraction>,
-    /// A sandbox in the place of the cases' and the manifests' own.
+    /// A sandbox that overrides those of the cases and the manifests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<sandbox::Kind>,
-    /// Variables of the user's environment that agents get, by name.
+    /// Names of the user's environment variables that agents get.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
-    /// Whether a sandbox that the command line asks for takes the mounts of cases along.
+    /// Whether a sandbox from the command line includes the mounts of the cases.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_mounts: bool,
-    /// Trials of each cell at which the run is looked at; absent where their number is fixed.
+    /// The numbers of trials of each cell at which the run is looked at. Absent if the number of trials is
+    /// fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looks: Option<Vec<u32>>,
-    /// Judges that no grader names.
+    /// Judge models for graders that name none.
     #[serde(skip_serializing_if = "Chosen::is_empty")]
     pub judges: Chosen,
-    /// The seed of whatever is drawn about the run.
+    /// The seed of the random choices of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
@@ -254,17 +260,17 @@ pub struct RunOptions {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
-    /// Those of trials that did not pass.
+    /// Workspaces of trials that did not pass.
     #[default]
     Failed,
-    /// All.
+    /// All workspaces.
     Always,
-    /// None.
+    /// No workspaces.
     Never,
 }
 
 impl Keep {
-    /// Whether the workspace of a trial with this verdict is kept.
+    /// Returns true if the workspace of a trial with this verdict is kept.
     pub fn keeps(self, verdict: Verdict) -> bool {
         match self {
             Keep::Always => true,
@@ -274,36 +280,36 @@ impl Keep {
     }
 }
 
-/// What went wrong with a run folder.
+/// An error with a run folder.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The file system refused.
+    /// The file system returned an error.
     #[error("could not {doing} {path}: {source}{}", crate::resources::hint(source))]
     Io {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// With which path.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file is not what it should be.
+    /// A file has invalid content.
     #[error("{path} cannot be read: {message}")]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
-    /// A trial could not be brought to a result.
+    /// A trial could not be completed.
     #[error("the trial in {path} cannot go on: {message}")]
     Trial {
-        /// Its folder.
+        /// The trial's folder.
         path: PathBuf,
-        /// What failed.
+        /// The error.
         message: String,
     },
-    /// The results are damaged, and what they were gathered from is gone.
+    /// The results are damaged, and the files that they were gathered from no longer exist.
     #[error(
         "{path} is damaged: {damaged}; the results of run {run} cannot be gathered again, as trials of it are gone from \
          its folder, too; put back a copy of the folder, or run its cases again"
@@ -311,41 +317,41 @@ pub enum RunError {
     Lost {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, and in which line.
+        /// The error and its line.
         damaged: String,
         /// The run.
         run: String,
     },
-    /// A newer program wrote it.
+    /// The file was written by a newer program.
     #[error("{path} has version {version}, this program reads up to {VERSION}; use a newer evals")]
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The version of the file.
         version: u32,
     },
-    /// There is no such run.
+    /// The run does not exist.
     #[error("no run is called `{name}` in {folder}{hint}")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Where it was looked for.
+        /// The folder that was searched.
         folder: PathBuf,
-        /// What there is instead.
+        /// Existing alternatives.
         hint: String,
     },
-    /// Several runs could be meant.
+    /// The name matches several runs.
     #[error("`{name}` could be any of {matches}; write more of it")]
     Ambiguous {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What it could be.
+        /// The matches.
         matches: String,
     },
-    /// Another engine is at work on it.
+    /// Another engine is using the run.
     #[error("another evals is at work on {0}; wait for it, or end it")]
     Busy(PathBuf),
-    /// A name cannot be a folder.
+    /// A name that cannot be a folder.
     #[error("`{0}` cannot be the name of a folder")]
     BadName(String),
 }
@@ -369,7 +375,7 @@ impl RunError {
 /// Reads a JSON file.
 ///
 /// # Errors
-/// It is not there, or not what it should be.
+/// The file does not exist or has invalid content.
 pub fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, RunError> {
     parsed(path, &regular::read(path).map_err(RunError::io("read", path))?)
 }

@@ -1,4 +1,5 @@
-//! Runs the trials of a plan: several at once, journalled, retried, and stopped when the user or a budget says so.
+//! Runs the trials of a plan: several at once, with a journal and retries, until done or stopped by the user or
+//! a budget.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs;
@@ -26,49 +27,49 @@ use crate::trace::ErrorCategory;
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
 use crate::verdict::Verdict;
 
-/// What a run is made from.
+/// The inputs of a run.
 pub struct Run<'a> {
-    /// Where it goes.
+    /// The run folder.
     pub folder: &'a RunFolder,
-    /// Its trials, in the order in which they are begun.
+    /// The trials, in the order in which they start.
     pub trials: &'a [TrialRecord],
-    /// Its cases, with their graders.
+    /// The cases, with their graders.
     pub cases: &'a HashMap<String, Arc<Case>>,
-    /// The digests that its cases are held to, by the cases' ids.
+    /// The expected digests of the cases, by id.
     pub digests: HashMap<String, Digests>,
-    /// Its harnesses.
+    /// The harnesses.
     pub manifests: &'a BTreeMap<String, Arc<Manifest>>,
-    /// A policy in the place of the cases' own.
+    /// A policy that overrides those of the cases.
     pub interaction: Option<Interaction>,
-    /// How it is run.
+    /// The options.
     pub options: &'a RunOptions,
-    /// What every trial shares.
+    /// The data that all trials share.
     pub engine: Arc<Engine>,
-    /// Trials that are run again although they have finished.
+    /// Finished trials to run again.
     pub redo: &'a HashSet<TrialId>,
 }
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Debug, Default)]
 pub struct Ran {
     /// The user interrupted it.
     pub interrupted: bool,
     /// Trials that were not started.
     pub not_run: usize,
-    /// Why they were not.
+    /// The reason why they were not started.
     pub why: Option<String>,
-    /// Errored trials that were to be tried again, and were not.
+    /// Errored trials that should have been retried, and were not.
     pub not_retried: usize,
-    /// Trials whose cost nobody told, where a budget of money was to be kept.
+    /// Trials without a reported cost, if there was a cost budget.
     pub untold_costs: usize,
-    /// Where a journal is now that somebody else had changed while the run went on, if one had.
+    /// The new path of a journal that was changed by another program during the run.
     pub changed_journal: Option<PathBuf>,
 }
 
-/// Runs what has not finished yet. Each finished trial is on disk before it is told.
+/// Runs the trials that have not finished yet. Each finished trial is on disk before its event.
 ///
 /// # Errors
-/// The run folder could not be written; what had finished is on disk.
+/// The run folder could not be written; finished trials are on disk.
 pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, RunError> {
     let mut queue = VecDeque::from(waiting(run.folder, run.trials, run.redo)?);
     let journal = Arc::new(run.folder.open_journal()?);
@@ -139,7 +140,7 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
             }
         }
     }
-    // What was judged is what this process knows: agents without a sandbox can write to the file.
+    // This process knows what was judged: agents without a sandbox can change the file.
     ran.changed_journal = journal.settle()?;
     ran.not_run = queue.len();
     ran.untold_costs = if run.options.max_cost.is_some() { budget.untold } else { 0 };
@@ -150,20 +151,20 @@ pub async fn run(run: &Run<'_>, mut tell: impl FnMut(RunEvent)) -> Result<Ran, R
     Ok(ran)
 }
 
-/// What earlier attempts cost, also those that were run again: a run that goes on has one budget.
+/// Returns the cost of earlier attempts, including those that were run again: a resumed run has one budget.
 fn spent_before(run: &Run<'_>) -> Result<f64, RunError> {
     let mut spent = 0.0;
     for trial in run.trials {
         let folder = run.folder.trial_of(trial)?;
         let attempts = folder.join("attempts");
-        // What a link leads to is no attempt.
+        // The target of a link is not an attempt.
         let earlier = if attempts.is_symlink() { Vec::new() } else { entries(&attempts)? };
         for folder in std::iter::once(folder).chain(earlier) {
             let result = read_json::<TrialResult>(&folder.join("result.json"));
             if let Ok(result) = result {
                 let costs =
                     [result.metrics.cost_usd.unwrap_or(0.0), result.judges_cost_usd(), result.policy_cost_usd()];
-                // Somebody else may have written the file: nothing gives money back.
+                // Another program may have written the file: a negative cost is ignored.
                 spent += costs.into_iter().filter(|cost| *cost > 0.0).sum::<f64>();
             }
         }
@@ -171,7 +172,7 @@ fn spent_before(run: &Run<'_>) -> Result<f64, RunError> {
     Ok(spent)
 }
 
-/// An errored trial that is tried again later; others run meanwhile.
+/// An errored trial that is retried later; others run meanwhile.
 struct Waiting<'a> {
     until: Instant,
     trial: &'a TrialRecord,
@@ -191,7 +192,7 @@ fn finish(
     Ok(())
 }
 
-/// The trials that are still to be run, each with the number of its next attempt.
+/// Returns the remaining trials, each with the number of its next attempt.
 ///
 /// # Errors
 /// The journal cannot be read.
@@ -209,14 +210,15 @@ pub fn waiting<'a>(
     Ok(trials.iter().filter_map(waits).collect())
 }
 
-/// How often each trial that is to go on was errored before: that counts where it is said how often it may be.
+/// Returns how often each remaining trial was errored before, which counts towards the maximum number of
+/// retries.
 fn errored_before(run: &Run<'_>) -> Result<HashMap<TrialId, u32>, RunError> {
     let states = run.folder.states()?;
     let left = states.into_iter().filter(|(_, state)| !state.is_done());
     Ok(left.map(|(key, state)| (key, state.errored)).collect())
 }
 
-/// The next trial whose harness may run one more at once.
+/// Takes the next trial whose harness may run another one.
 fn take_next<'a>(
     queue: &mut VecDeque<(&'a TrialRecord, u32)>,
     at_work: &HashMap<String, usize>,
@@ -230,7 +232,7 @@ fn take_next<'a>(
     queue.remove(index)
 }
 
-/// The seals of the cases whose trials are to be run.
+/// Returns the seals of the cases with remaining trials.
 fn seals(run: &Run<'_>) -> Result<HashMap<String, Arc<Seal>>, RunError> {
     let sealed = run.cases.iter().filter_map(|(id, case)| Some((id, case, run.digests.get(id)?)));
     let seal = |(id, case, digests): (&String, &Arc<Case>, &Digests)| {
@@ -275,7 +277,7 @@ fn start(
         let (for_engine, for_attempt) = (engine.clone(), attempt.clone());
         let outcome = match guarded(async move { trial::run(&for_engine, &for_attempt).await }).await {
             Ok(outcome) => Ok(outcome),
-            // The engine's own failure is recorded as what it is; only where not even that can be written the run ends.
+            // An engine failure is recorded as such; the run ends only if it cannot be recorded.
             Err(error) if error.is_of_the_disk() => Err(error.of_run(&attempt.folder)),
             Err(error) => {
                 trial::internal_error(&engine, &attempt, &error).map_err(|second| second.of_run(&attempt.folder))
@@ -286,11 +288,11 @@ fn start(
     Ok(())
 }
 
-/// Runs a trial by itself: where the engine has a mistake, that trial alone ends with it.
+/// Runs a trial in its own task: a bug in the engine ends only that trial.
 async fn guarded(
     trial: impl Future<Output = Result<Outcome, TrialError>> + Send + 'static,
 ) -> Result<Outcome, TrialError> {
-    // A set of one: what is dropped ends with it.
+    // A set with one task: dropping it ends the task.
     let mut alone = JoinSet::new();
     alone.spawn(trial);
     match alone.join_next().await {
@@ -305,9 +307,9 @@ async fn guarded(
     }
 }
 
-/// Moves what an earlier attempt left into `attempts/`; nothing of it is deleted but half a file, which an engine that
-/// was killed leaves under a name of its own. Only attempts that the journal knows are attempts: what else lies there was
-/// put there by somebody else, and is moved to a folder where nothing looks for results.
+/// Moves the files of an earlier attempt into `attempts/`; only temporary files of a killed engine are deleted.
+/// Only attempts in the journal are attempts: other files were put there by another program, and are moved to a
+/// folder that is not searched for results.
 fn keep_earlier_attempt(folder: &Path, number: u32) -> Result<Option<Warning>, RunError> {
     let mut foreign = Foreign { folder, names: Vec::new(), to: None };
     if folder.symlink_metadata().is_ok_and(|meta| !meta.is_dir()) {
@@ -326,7 +328,7 @@ fn keep_earlier_attempt(folder: &Path, number: u32) -> Result<Option<Warning>, R
     }
     let has_result = entries(folder)?.iter().any(|it| is_result(it));
     for path in entries(&attempts)? {
-        // One that was put aside before its follower was begun lies there already.
+        // An attempt that was moved before its successor started is already there.
         let again = path == attempts.join(earlier.to_string()) && has_result;
         if !is_attempt(&path) || again {
             foreign.take(&path)?;
@@ -351,7 +353,7 @@ fn keep_earlier_attempt(folder: &Path, number: u32) -> Result<Option<Warning>, R
     Ok(foreign.warning())
 }
 
-/// The paths in a folder, sorted; none where there is no such folder.
+/// Returns the paths in a folder, sorted; empty if the folder does not exist.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, RunError> {
     let found = match fs::read_dir(folder) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
@@ -366,14 +368,14 @@ fn is_result(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "result.json")
 }
 
-/// How the names of folders begin that hold what somebody else put into a trial's folder.
+/// The prefix of folders with files that another program put into a trial's folder.
 const FOREIGN: &str = "foreign-";
 
 fn is_aside(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(FOREIGN))
 }
 
-/// What somebody else put into a trial's folder, and where it is now.
+/// Files that another program put into a trial's folder, and their new path.
 struct Foreign<'a> {
     folder: &'a Path,
     names: Vec<String>,
@@ -430,12 +432,12 @@ fn line(trial: &TrialRecord, event: JournalEvent, attempt: u32) -> JournalLine {
     }
 }
 
-/// How long to wait before a trial that was errored so often is tried again, if it is. An attempt that was cut short
-/// with its engine is none.
+/// Returns how long to wait before the next retry of a trial with this number of errors, if it is retried. An
+/// attempt that was interrupted with its engine does not count.
 fn retry(run: &Run<'_>, trial: &TrialRecord, result: &TrialResult, errors: u32) -> Option<Duration> {
     let error = result.error.as_ref()?;
     let case = run.cases.get(&trial.case)?;
-    // What the command line asks for counts before what the case says.
+    // The command line overrides the case.
     let most = if run.options.retries > 0 { run.options.retries } else { case.retries.max.unwrap_or(0) };
     let on: &[ErrorCategory] = if case.retries.on.is_empty() { &RETRIED } else { &case.retries.on };
     if errors > most || !on.contains(&error.category) {
@@ -444,7 +446,7 @@ fn retry(run: &Run<'_>, trial: &TrialRecord, result: &TrialResult, errors: u32) 
     Some(Duration::from_secs(1 << errors.saturating_sub(1).min(5)))
 }
 
-/// Errors that may be gone the next time. A missing program or a refused login will not be.
+/// Errors that may be temporary. A missing program or a refused login is not.
 const RETRIED: [ErrorCategory; 6] = [
     ErrorCategory::RateLimit,
     ErrorCategory::Provider,
@@ -456,7 +458,7 @@ const RETRIED: [ErrorCategory; 6] = [
 
 struct Budget<'a> {
     spent: f64,
-    /// Trials that ran and told no cost; what they spent is unknown, not nothing.
+    /// Trials that ran without a reported cost; their cost is unknown, not 0.
     untold: usize,
     failed: bool,
     options: &'a RunOptions,
@@ -478,7 +480,7 @@ impl Budget<'_> {
         self.failed |= result.verdict == Verdict::Fail;
     }
 
-    /// Why no more trials are started, if none are.
+    /// Returns why no more trials are started, if so.
     fn exhausted(&self) -> Option<String> {
         if self.options.fail_fast && self.failed {
             return Some("--fail-fast: a trial failed".to_owned());

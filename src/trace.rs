@@ -1,7 +1,8 @@
-//! The Trace: what happened in a Trial, in the one portable form every Adapter produces. Pure data, no I/O.
+//! The trace: what happened in a trial, in the one portable form that every adapter produces. Pure data, no
+//! I/O.
 //!
-//! A Trace is a [`Header`] and a list of [`Event`]s. Only [`recorder::Recorder`] makes one, so its
-//! laws hold for every agent: ids are unique, each call has exactly one result, `stop` is last.
+//! A trace is a [`Header`] and a list of [`Event`]s. Only [`recorder::Recorder`] makes one, so its laws hold
+//! for every agent: ids are unique, each call has exactly one result, `stop` is last.
 
 use std::fmt;
 
@@ -17,10 +18,10 @@ pub mod recorder;
 pub mod usage;
 pub mod view;
 
-/// The version of the Trace format that this program writes; it refuses to read a higher one.
+/// The version of the trace format that this program writes. Traces of a higher version are refused.
 pub const VERSION: u32 = 1;
 
-/// The first line of a Trace: whose it is and what could be seen.
+/// The first line of a trace: the trial it belongs to, and what the session could show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Header {
     /// Always `trace`.
@@ -29,42 +30,42 @@ pub struct Header {
     pub kind: String,
     /// Version of the format.
     pub version: u32,
-    /// The Case, where a Trial of one was run.
+    /// The case, for a trial of a case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub case: Option<String>,
-    /// The Harness, where it was named.
+    /// The harness, if one was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub harness: Option<String>,
-    /// The wire protocol the session spoke.
+    /// The wire protocol of the session.
     pub adapter: String,
-    /// Number of the Trial, from 1.
+    /// Number of the trial, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<u32>,
-    /// The folder the agent worked in.
+    /// The working directory of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// What the session can show.
     pub capabilities: Seen,
-    /// The model asked for, and the one that answered.
+    /// The requested model and the model that answered.
     #[serde(default)]
     pub model: Model,
-    /// What the agent says it is.
+    /// The agent, as it identified itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Agent>,
     /// The mode of the session, if it is one in which the agent does not ask for every permission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unattended_mode: Option<String>,
-    /// For an agent that gets its prompt when it is started: milliseconds until it said that it had started. Absent if it
-    /// says nothing of the kind, and for an agent that gets its prompt over its protocol.
+    /// For an agent that gets its prompt when it is started: milliseconds until it reported that it had
+    /// started. Absent if it does not report this, and for an agent that gets its prompt over its protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ms: Option<u64>,
-    /// When the Trial began, RFC 3339 in UTC.
+    /// When the trial began, in RFC 3339 and UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
-    /// `false` where the recording has no times; then every `at_ms` is 0.
+    /// `false` if the recording has no times; every `at_ms` is 0 then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timed: Option<bool>,
-    /// The manifest's `command-title`: the form of the titles that are command lines.
+    /// The manifest's `command-title`: the form of titles that are command lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_title: Option<String>,
 }
@@ -74,7 +75,7 @@ fn trace_word() -> String {
 }
 
 impl Header {
-    /// A header that knows nothing but its adapter.
+    /// Makes a header with nothing but its adapter and its capabilities.
     pub fn new(adapter: &str, capabilities: Seen) -> Self {
         Self {
             kind: trace_word(),
@@ -95,56 +96,57 @@ impl Header {
         }
     }
 
-    /// Whether seconds can be told from this Trace.
+    /// Returns true if the trace has times.
     pub fn is_timed(&self) -> bool {
         self.timed != Some(false)
     }
 }
 
-/// What a Trace can be asked about: without `tracing` no call is visible, without `interaction` no permission.
+/// What a trace can show: without `tracing` no tool call is visible, without `interaction` no permission
+/// request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Seen {
-    /// Tool calls, thoughts and results are shown.
+    /// Whether tool calls, thoughts and results are shown.
     pub tracing: bool,
-    /// The agent asks for permission and takes an answer.
+    /// Whether the agent asks for permission and accepts an answer.
     pub interaction: bool,
 }
 
-/// The model of a session. Either part is absent where nobody said it.
+/// The model of a session. Either part is absent if unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Model {
-    /// What the user asked for.
+    /// The model that the user requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<String>,
-    /// What the agent says answered.
+    /// The model that answered, as the agent reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effective: Option<String>,
 }
 
-/// The program behind a Harness, in its own words.
+/// The program of a harness, as it identified itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Agent {
-    /// Its name.
+    /// The program's name.
     pub name: String,
-    /// Its version, where it said one.
+    /// The program's version, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
 
-/// One thing that happened. The fields all events share stand here, the rest in [`Body`].
+/// One event. Fields that all events share are here, the others are in [`Body`].
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Event {
-    /// Position in the Trace, from 0 without gaps.
+    /// Position in the trace, from 0 without gaps.
     pub seq: u64,
-    /// Milliseconds since the Trial began; never decreases.
+    /// Milliseconds since the trial began; never decreases.
     pub at_ms: u64,
-    /// What happened.
+    /// The kind of event and its fields.
     #[serde(flatten)]
     pub body: Body,
-    /// The call that started the sub-agent which did this; absent for the main agent.
+    /// The call that started the sub-agent of this event. Absent for the main agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// The engine made this event in the agent's stead.
+    /// Whether the engine made this event on behalf of the agent.
     #[serde(skip_serializing_if = "is_false")]
     pub host: bool,
 }
@@ -153,37 +155,37 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// The kinds of event.
+/// The kind of an event, with its fields.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Body {
-    /// Something said, by the user or by the agent.
+    /// A message of the user or of the agent.
     Message(Message),
     /// Reasoning that the agent showed.
     Thought {
-        /// What it thought.
+        /// The text of the thought.
         text: String,
     },
-    /// The agent's list of what it means to do; each one replaces the last.
+    /// The agent's plan, which replaces the previous one.
     Plan {
-        /// Its lines.
+        /// The entries of the plan.
         entries: Vec<PlanEntry>,
     },
-    /// A tool call, where it was first announced, with its final input.
+    /// A tool call, at the position of its first announcement, with its final input.
     ToolCall(ToolCall),
-    /// The agent asks whether it may.
+    /// A permission request of the agent.
     PermissionRequest(PermissionRequest),
-    /// What the Interaction Policy answered.
+    /// The answer of the interaction policy.
     PermissionResponse(PermissionResponse),
-    /// How a call ended. Each call has exactly one.
+    /// The end of a tool call. Each call has exactly one.
     ToolResult(ToolResult),
-    /// Tokens and money, as the agent reported them.
+    /// Tokens and cost, as the agent reported them.
     Usage(Usage),
-    /// What the engine saw and could not take as an event.
+    /// Something that the engine saw and could not translate into an event.
     Notice {
-        /// A word for the kind of oddity.
+        /// A code for the kind of notice.
         code: String,
-        /// What was seen.
+        /// What the engine saw.
         text: String,
         /// Line number in the wire log, from 1.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -192,12 +194,12 @@ pub enum Body {
         #[serde(skip_serializing_if = "Option::is_none")]
         lost: Option<Lost>,
     },
-    /// How the session ended. Exactly one, last.
+    /// The end of the session. Each trace has exactly one, as its last event.
     Stop(Stop),
 }
 
 impl Body {
-    /// The `type` of the event, as it stands in the file.
+    /// Returns the `type` of the event, as used in the file.
     pub fn word(&self) -> &'static str {
         match self {
             Body::Message(_) => "message",
@@ -224,11 +226,11 @@ pub enum Lost {
     Text,
 }
 
-/// Who speaks in a message.
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The person, or the engine in the person's place.
+    /// The user, or the engine in place of the user.
     User,
     /// The agent.
     Agent,
@@ -237,35 +239,35 @@ pub enum Role {
 /// A message.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Message {
-    /// Who spoke.
+    /// The sender.
     pub role: Role,
-    /// What was said; chunks are joined.
+    /// The text; chunks are joined.
     pub text: String,
-    /// What is not text: images, audio, resources.
+    /// Content that is not text: images, audio, resources.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
 }
 
-/// Something in a message that is not text. Its bytes stay in the wire log.
+/// Content of a message that is not text. Its bytes are only in the wire log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Attachment {
     /// `image`, `audio`, `resource`, `resource_link` or the agent's own word.
     pub kind: String,
-    /// Its media type.
+    /// The media type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
-    /// Where it is, for links and resources.
+    /// The URI, for links and resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uri: Option<String>,
-    /// Length of its data on the wire, in bytes.
+    /// Length of the data on the wire, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
 
-/// A line of the agent's plan.
+/// An entry of the agent's plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanEntry {
-    /// What is to be done.
+    /// The task.
     pub text: String,
     /// `pending`, `in_progress`, `completed` or the agent's own word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -275,7 +277,7 @@ pub struct PlanEntry {
     pub priority: Option<String>,
 }
 
-/// What a tool does, in ACP's words, whatever the agent calls it.
+/// The kind of a tool, in ACP's words, independent of the agent's own names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
@@ -302,7 +304,7 @@ pub enum ToolKind {
 }
 
 impl ToolKind {
-    /// Every kind, in the contract's order.
+    /// Every kind, in the order of the documentation.
     pub const ALL: [ToolKind; 10] = [
         ToolKind::Read,
         ToolKind::Edit,
@@ -316,7 +318,7 @@ impl ToolKind {
         ToolKind::Other,
     ];
 
-    /// The kind's word, as it stands in traces and cases.
+    /// Returns the kind's word, as used in traces and cases.
     pub fn word(self) -> &'static str {
         match self {
             ToolKind::Read => "read",
@@ -332,7 +334,7 @@ impl ToolKind {
         }
     }
 
-    /// The kind that a word names, if it names one.
+    /// Returns the kind with this word, if there is one.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.word() == word)
     }
@@ -347,31 +349,31 @@ impl fmt::Display for ToolKind {
 /// A tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ToolCall {
-    /// The agent's own id, made unique where it was not.
+    /// The agent's own id, made unique if necessary.
     pub call: String,
-    /// The round of calls it belongs to, from 0 in the order of each round's first call.
+    /// The step (round of calls) that the call belongs to, from 0 in the order of each step's first call.
     pub step: u64,
-    /// What it does.
+    /// The kind of the tool.
     pub kind: ToolKind,
-    /// What the agent calls the tool; absent where it never said.
+    /// The agent's name of the tool. Absent if not reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The agent's line for people.
+    /// The agent's title of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Its arguments, the final merged ones; absent where the agent never showed them.
+    /// The final, merged arguments. Absent if the agent never showed them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
-    /// The agent showed that the call has no arguments.
+    /// Whether the agent showed that the call has no arguments.
     #[serde(default, skip_serializing_if = "is_false")]
     pub without_input: bool,
-    /// Files it says it touches.
+    /// Files that the agent reports for the call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
 }
 
 impl ToolCall {
-    /// The arguments that the agent showed: an empty object if it showed that there are none.
+    /// Returns the arguments that the agent showed: an empty object if it showed that there are none.
     pub fn shown_input(&self) -> Option<&Value> {
         static NONE: std::sync::LazyLock<Value> = std::sync::LazyLock::new(|| Value::Object(serde_json::Map::new()));
         self.input.as_ref().or_else(|| self.without_input.then(|| &*NONE))
@@ -381,32 +383,32 @@ impl ToolCall {
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Location {
-    /// The file, as the agent wrote it.
+    /// The path, as the agent wrote it.
     pub path: String,
-    /// Line, from 1.
+    /// The line, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
 }
 
-/// The agent asks for permission.
+/// A permission request of the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PermissionRequest {
-    /// The call it is about.
+    /// The call that needs permission.
     pub call: String,
-    /// Id of the request, unique in the Trace.
+    /// Id of the request, unique in the trace.
     pub request: String,
-    /// What may be answered.
+    /// The possible answers.
     pub options: Vec<PermissionOption>,
-    /// What the request says of the call, where that differs from the announced call. An input that differs stands
-    /// in the answer's `updated_input`.
+    /// The call's details in the request, if they differ from the announced call. A different input is in the
+    /// answer's `updated_input`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<AskedCall>,
 }
 
-/// What a permission request says of its call, as far as the announced call differs.
+/// The call's details in a permission request that differ from the announced call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AskedCall {
-    /// What the call does.
+    /// The kind of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ToolKind>,
     /// The tool's name.
@@ -421,7 +423,7 @@ pub struct AskedCall {
 }
 
 impl AskedCall {
-    /// Whether nothing differs.
+    /// Returns true if nothing differs.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -430,50 +432,50 @@ impl AskedCall {
 /// One possible answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PermissionOption {
-    /// The agent's id for it.
+    /// The agent's id of the option.
     pub option: String,
     /// `allow_once`, `allow_always`, `reject_once`, `reject_always`, or the agent's own word.
     pub kind: String,
-    /// What a person would read.
+    /// The text for a person.
     #[serde(default)]
     pub label: String,
 }
 
-/// How a permission request was answered.
+/// The outcome of a permission request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionOutcome {
-    /// The call may go on.
+    /// The call is allowed.
     Allowed,
-    /// It may not.
+    /// The call is rejected.
     Rejected,
-    /// Nobody decided: the turn or the session ended, or no option fitted.
+    /// There was no decision: the turn or the session ended, or no option was suitable.
     Cancelled,
 }
 
 /// The answer to a permission request.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PermissionResponse {
-    /// The call it is about.
+    /// The call that needs permission.
     pub call: String,
-    /// The request it answers.
+    /// The request.
     pub request: String,
-    /// What was decided.
+    /// The decision.
     pub outcome: PermissionOutcome,
-    /// The option chosen, by the agent's id.
+    /// The agent's id of the chosen option.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub option: Option<String>,
-    /// The Interaction Policy that decided.
+    /// The interaction policy that decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
-    /// The rule of it that matched.
+    /// The rule of the policy that matched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Why.
+    /// The reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The input that was asked for or allowed, where that is not the announced one: the request asked for another
-    /// input, or the policy put one in its place. Matchers see it.
+    /// The requested or allowed input, if it differs from the announced one: the request contained another
+    /// input, or the policy replaced it. Matchers see this input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_input: Option<Value>,
 }
@@ -482,20 +484,20 @@ pub struct PermissionResponse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
-    /// It was carried out and succeeded.
+    /// The call was executed and succeeded.
     Ok,
-    /// It was carried out and failed, or exited other than 0.
+    /// The call was executed and failed, or exited with a code other than 0.
     Error,
-    /// It was refused.
+    /// The call was refused.
     Denied,
-    /// Its turn or its permission request was cancelled.
+    /// The call's turn or its permission request was cancelled.
     Cancelled,
-    /// The agent never said.
+    /// The agent did not report the end of the call.
     Unfinished,
 }
 
 impl CallStatus {
-    /// The status' word, as it stands in traces.
+    /// Returns the status as a word, as used in traces.
     pub fn word(self) -> &'static str {
         match self {
             CallStatus::Ok => "ok",
@@ -506,7 +508,7 @@ impl CallStatus {
         }
     }
 
-    /// Whether the call was carried out, as far as anyone can tell.
+    /// Returns true if the call was executed, as far as known.
     pub fn carried_out(self) -> bool {
         matches!(self, CallStatus::Ok | CallStatus::Error | CallStatus::Unfinished)
     }
@@ -515,26 +517,26 @@ impl CallStatus {
 /// The result of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ToolResult {
-    /// The call it ends.
+    /// The call that ended.
     pub call: String,
-    /// How it ended.
+    /// The status.
     pub status: CallStatus,
-    /// What it said, as text; absent where it said nothing.
+    /// The output as text. Absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// Changes to files that the agent showed.
+    /// Changes to files that the agent reported.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diffs: Vec<FileDiff>,
-    /// Exit code of a command, where the agent told.
+    /// Exit code of a command, if the agent reported it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
-    /// The agent says that the output was cut.
+    /// Whether the agent reports that the output was truncated.
     #[serde(skip_serializing_if = "is_false")]
     pub truncated: bool,
 }
 
 impl ToolResult {
-    /// The result of a call that nobody ever told the end of.
+    /// Makes the result of a call whose end was never reported.
     pub fn unfinished(call: &str) -> Self {
         Self {
             call: call.to_owned(),
@@ -547,40 +549,40 @@ impl ToolResult {
     }
 }
 
-/// A change to one file, as the agent showed it.
+/// A change to one file, as the agent reported it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileDiff {
-    /// The file, as the agent wrote it.
+    /// The path, as the agent wrote it.
     pub path: String,
-    /// Its text before; absent for a new file.
+    /// The text before the change. Absent for a new file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old: Option<String>,
-    /// Its text after; absent where it was deleted.
+    /// The text after the change. Absent if the file was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new: Option<String>,
 }
 
-/// What a usage report covers.
+/// The scope of a usage report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UsageScope {
-    /// One call of the model.
+    /// One model call.
     Call,
     /// One prompt.
     Turn,
-    /// All so far.
+    /// The session so far.
     Session,
 }
 
-/// Tokens and money. What the agent did not report is absent, never zero.
+/// Tokens and cost. What the agent did not report is absent, never zero.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    /// What it covers.
+    /// The scope of the report.
     pub scope: UsageScope,
-    /// Tokens sent, without cached ones.
+    /// Input tokens, without cached ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
-    /// Tokens received, thoughts included.
+    /// Output tokens, including thoughts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// Tokens read from the cache.
@@ -589,34 +591,34 @@ pub struct Usage {
     /// Tokens written to the cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<u64>,
-    /// Tokens of thought; part of `output_tokens`.
+    /// Tokens of thoughts; part of `output_tokens`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thought_tokens: Option<u64>,
-    /// Money, in US dollars.
+    /// Cost in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Tokens now in the model's context.
+    /// Tokens that are currently in the model's context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_used: Option<u64>,
-    /// Size of that context.
+    /// Size of the model's context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_size: Option<u64>,
-    /// All tokens, as the agent added them up.
+    /// All tokens, as summed by the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<u64>,
-    /// The model they were spent on.
+    /// The model that used the tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Who says so, where it is not the agent: `priced` from a price table.
+    /// The source of the figures if it is not the agent: `priced` for a price table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The figures above that are known to leave a part out, so that each of them is a lower bound.
+    /// The figures above that are lower bounds, because a part of them is known to be missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lower_bounds: Vec<usage::Measure>,
 }
 
 impl Usage {
-    /// A report that says nothing yet.
+    /// Makes an empty report.
     pub fn of(scope: UsageScope) -> Self {
         Self {
             scope,
@@ -635,7 +637,7 @@ impl Usage {
         }
     }
 
-    /// Marks these figures as lower bounds, as far as the report holds them.
+    /// Marks these figures as lower bounds, if the report contains them.
     pub fn at_least(&mut self, measures: impl IntoIterator<Item = usage::Measure>) {
         for measure in measures {
             if usage::holds(self, measure) && !self.lower_bounds.contains(&measure) {
@@ -645,7 +647,7 @@ impl Usage {
         self.lower_bounds.sort_unstable();
     }
 
-    /// Whether every figure is absent or zero: such a report is none.
+    /// Returns true if every figure is absent or zero. Such a report is ignored.
     pub fn says_nothing(&self) -> bool {
         let zero = |n: Option<u64>| n.unwrap_or(0) == 0;
         zero(self.input_tokens)
@@ -659,36 +661,36 @@ impl Usage {
     }
 }
 
-/// Why a session ended.
+/// The reason why a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// The agent was done.
+    /// The agent finished.
     EndTurn,
     /// The model ran out of output tokens.
     MaxTokens,
-    /// Too many rounds.
+    /// The agent reached its maximum number of turns.
     MaxTurns,
-    /// Too many tokens or too much money.
+    /// The agent reached its token or cost budget.
     MaxBudget,
     /// The model refused.
     Refusal,
     /// The session was cancelled.
     Cancelled,
-    /// The time limit.
+    /// The time limit was reached.
     TimedOut,
-    /// The idle limit.
+    /// The idle limit was reached.
     Idle,
     /// The agent answered with an error.
     Error,
-    /// The agent was gone before it answered.
+    /// The agent's process ended before it answered.
     Crashed,
-    /// A reason with a word of its own, kept in `detail`.
+    /// Another reason; the agent's own word is in `detail`.
     Other,
 }
 
 impl StopReason {
-    /// The reason's word, as it stands in traces.
+    /// Returns the reason as a word, as used in traces.
     pub fn word(self) -> &'static str {
         match self {
             StopReason::EndTurn => "end_turn",
@@ -706,27 +708,27 @@ impl StopReason {
     }
 }
 
-/// What kind of error made a Trial `errored`.
+/// The category of an error that makes a trial `errored`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorCategory {
     /// The agent's program was not found.
     NotInstalled,
-    /// It was found and could not be started.
+    /// The agent's program was found but could not be started.
     StartFailed,
-    /// It never got as far as a session.
+    /// No session could be established.
     Handshake,
     /// A login or a key was refused.
     Auth,
-    /// The model's service wants fewer requests.
+    /// The model's service limited the rate of requests.
     RateLimit,
     /// The model's service failed.
     Provider,
-    /// The agent broke its protocol.
+    /// The agent violated its protocol.
     Protocol,
-    /// The agent was gone before it answered.
+    /// The agent's process ended before it answered.
     Crashed,
-    /// The workspace could not be made.
+    /// The workspace could not be prepared.
     Setup,
     /// A grader could not run.
     Grader,
@@ -735,7 +737,7 @@ pub enum ErrorCategory {
 }
 
 impl ErrorCategory {
-    /// The category's word, as it stands in results.
+    /// Returns the category as a word, as used in results.
     pub fn word(self) -> &'static str {
         match self {
             ErrorCategory::NotInstalled => "not_installed",
@@ -756,18 +758,18 @@ impl ErrorCategory {
 /// The end of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Stop {
-    /// Why.
+    /// The reason.
     pub reason: StopReason,
-    /// What kind of error, where it is one.
+    /// The error category, if the session ended with an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<ErrorCategory>,
     /// The limit's key, the agent's own word, or the error's text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// The final answer: what the main agent said after its last call.
+    /// The final answer: the text of the main agent after its last call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// How the process ended; absent where nobody saw it.
+    /// How the process ended. Absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
 }
@@ -775,8 +777,8 @@ pub struct Stop {
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Exit {
-    /// Exit code, where it exited.
+    /// Exit code, if the process exited.
     pub code: Option<i32>,
-    /// Signal number, where one ended it.
+    /// Signal number, if a signal ended the process.
     pub signal: Option<i32>,
 }

@@ -1,6 +1,8 @@
-//! The wire log: every line that crossed the process boundary, in both directions, and what the engine did.
+//! The wire log: every line that crossed the process boundary, in both directions, and the engine's own
+//! actions.
 //!
-//! It is the evidence. A [`crate::trace`] follows from it alone, so a session can be translated again later.
+//! The wire log is the evidence: a [`crate::trace`] is derived from it alone, so a session can be translated
+//! again later.
 
 use std::io::{self, BufRead, Write};
 
@@ -11,10 +13,10 @@ use serde_json::Value;
 
 use crate::trace::{ErrorCategory, Exit, Header};
 
-/// Bytes of a line that are kept; the rest is counted in [`WireLine::cut`].
+/// The maximum number of bytes kept of a line; the rest is counted in [`WireLine::cut`].
 pub const MAX_LINE: usize = 16 << 20;
 
-/// Which way a line went.
+/// The direction of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Dir {
@@ -24,42 +26,42 @@ pub enum Dir {
     Recv,
     /// From the agent's standard error.
     Stderr,
-    /// What the engine did: an [`EngineLine`] as JSON.
+    /// An action of the engine: an [`EngineLine`] as JSON.
     Engine,
-    /// How the process ended: an [`crate::trace::Exit`] as JSON.
+    /// The end of the process: an [`crate::trace::Exit`] as JSON.
     Exit,
 }
 
 /// One line of the wire log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WireLine {
-    /// Milliseconds since the Trial began.
+    /// Milliseconds since the trial began.
     #[serde(default)]
     pub at_ms: u64,
-    /// Which way it went.
+    /// The direction of the line.
     pub dir: Dir,
-    /// The line as it was, without its end; where it was not UTF-8, as much of it as is.
+    /// The line without its end; if it was not UTF-8, the valid part.
     pub line: String,
-    /// The bytes, where they were not UTF-8.
+    /// The bytes in base64, if they were not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_b64: Option<String>,
-    /// Bytes that were cut off the end.
+    /// The number of bytes that were cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<u64>,
 }
 
 impl WireLine {
-    /// A line of text.
+    /// Makes a line from text.
     pub fn text(at_ms: u64, dir: Dir, line: impl Into<String>) -> Self {
         Self { at_ms, dir, line: line.into(), bytes_b64: None, cut: None }
     }
 
-    /// A line of whatever bytes there were.
+    /// Makes a line from bytes.
     pub fn bytes(at_ms: u64, dir: Dir, bytes: &[u8], cut: Option<u64>) -> Self {
         Self::owned(at_ms, dir, bytes.to_vec(), cut)
     }
 
-    /// The same of bytes that nobody else needs: where they are UTF-8 they are not copied.
+    /// Makes a line from owned bytes, which are not copied if they are UTF-8.
     pub fn owned(at_ms: u64, dir: Dir, bytes: Vec<u8>, cut: Option<u64>) -> Self {
         match String::from_utf8(bytes) {
             Ok(line) => Self { at_ms, dir, line, bytes_b64: None, cut },
@@ -71,49 +73,49 @@ impl WireLine {
         }
     }
 
-    /// What the engine did.
+    /// Makes a line for an action of the engine.
     pub fn engine(at_ms: u64, line: &EngineLine) -> Self {
         Self::text(at_ms, Dir::Engine, serde_json::to_string(line).unwrap_or_default())
     }
 
-    /// Writes it as a line of JSON.
+    /// Writes the line as JSON.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         serde_json::to_writer(&mut *out, self)?;
         out.write_all(b"\n")
     }
 }
 
-/// What the engine did, as it stands in a line of direction `engine`.
+/// An action of the engine, in a line of direction `engine`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EngineLine {
-    /// The Trial began; the header holds what was known then.
+    /// The trial began; the header contains what was known then.
     Start {
-        /// Header of the Trace as it starts.
+        /// The initial header of the trace.
         header: Box<Header>,
     },
-    /// The version that the agent's program printed when it was asked with the manifest's `version` command.
+    /// The version that the manifest's `version` command printed.
     AgentVersion {
         /// The agent's name, for an agent that does not introduce itself.
         name: String,
         /// The version.
         version: String,
     },
-    /// A prompt that reaches the agent by its arguments, its input or a file.
+    /// A prompt that the agent gets by its arguments, its input or a file.
     Prompt {
-        /// What it says.
+        /// The text of the prompt.
         text: String,
     },
     /// The program could not be started.
     NotStarted {
         /// `not_installed` or `start_failed`.
         category: ErrorCategory,
-        /// What the system said.
+        /// The system's error message.
         message: String,
     },
-    /// The agent did not get as far as a session, or its model could not be set.
+    /// No session could be established, or the model could not be set.
     Handshake {
-        /// What was asked and not answered, or how it was refused.
+        /// The request without an answer, or the refusal.
         message: String,
     },
     /// The agent is in a mode in which it does not ask for every permission, and the policy is not `auto-approve`: the
@@ -121,17 +123,17 @@ pub enum EngineLine {
     Unattended {
         /// The mode's id.
         mode: String,
-        /// The policy's word.
+        /// The policy's name.
         policy: String,
     },
-    /// A limit of the Case was reached.
+    /// A limit of the case was reached.
     Limit {
-        /// The limit's key in the case: `time`, `idle`, `steps`, `tool-calls`, `tokens`, `cost-usd`.
+        /// The name of the limit in the case: `time`, `idle`, `steps`, `tool-calls`, `tokens`, `cost-usd`.
         key: String,
-        /// What was allowed.
+        /// The value of the limit.
         limit: String,
     },
-    /// The user ended the run.
+    /// The user interrupted the run.
     Interrupted,
     /// The engine asked the agent to cancel its turn.
     Cancel,
@@ -139,67 +141,67 @@ pub enum EngineLine {
     CloseStdin,
     /// The engine sent a signal to the agent's process group.
     Signal {
-        /// Its name.
+        /// The name of the signal.
         signal: String,
-        /// The agent itself had ended; this was for what it left in its group.
+        /// Whether the agent itself had already ended, and the signal was for its remaining processes.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         after_exit: bool,
     },
-    /// Processes had left the agent's group; the engine found and ended them.
+    /// Processes had left the agent's process group; the engine found and ended them.
     Escaped {
-        /// How many.
+        /// The number of processes.
         processes: u64,
     },
-    /// The agent's process was ended after a turn, and another one is started that goes on with the session.
+    /// The agent's process was ended after a turn, and a new one is started to continue the session.
     Restart,
-    /// What a terminal of the agent's shows so far, and how its command ended.
+    /// The state of a terminal of the agent: its output so far, and how its command ended.
     Terminal {
         /// Its id.
         terminal: String,
-        /// The end of what it printed.
+        /// The end of its output.
         output: String,
-        /// What it printed before that is not kept.
+        /// Whether earlier output was cut off.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         truncated: bool,
-        /// How it ended, if it did.
+        /// How the command ended, if it did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         exit: Option<Exit>,
     },
-    /// The Interaction Policy decided; the answer follows as a line to the agent.
+    /// The interaction policy decided; the answer follows as a line to the agent.
     Permission {
-        /// The agent's id of its request, as JSON.
+        /// The id of the agent's request, as JSON.
         id: Value,
         /// The policy.
         policy: String,
-        /// The rule of it that matched.
+        /// The rule that matched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
-        /// Why.
+        /// The reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// The cost that the agent did not tell, from a price table.
+    /// A cost from a price table, because the agent reported none.
     Priced {
-        /// US dollars.
+        /// Cost in US dollars.
         cost_usd: f64,
-        /// The model they were priced for.
+        /// The model of the price.
         model: String,
-        /// The table's date.
+        /// The date of the table.
         table: String,
     },
-    /// Something that the user should know and that is no event.
+    /// Something that the user should know and that is no other event.
     Notice {
-        /// A word for the kind of oddity.
+        /// A code for the kind of notice.
         code: String,
-        /// What happened.
+        /// The text of the notice.
         text: String,
     },
-    /// A line that a newer program wrote.
+    /// A line of a newer program.
     #[serde(other)]
     Unknown,
 }
 
-/// Reads a recorded session: a wire log, or an agent's own standard output, told apart by the first line.
+/// Reads a recorded session: a wire log, or an agent's own standard output, detected by the first line.
 pub struct Reader<R> {
     input: R,
     raw: Option<bool>,

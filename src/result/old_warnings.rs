@@ -1,8 +1,9 @@
-//! Warnings of versions that wrote text alone: the one place that recognises their sentences.
+//! Warnings of old versions, which wrote text only: this is the only module that recognises their sentences.
 
 use super::warning::{FileChange, Warning};
 
-/// Reads a warning that is text alone. Sentences that regrading and reports rely on become the warning they stood for.
+/// Reads a warning that is text only. Sentences that regrading and reports rely on become the corresponding
+/// warning.
 pub fn read(text: String) -> Warning {
     recognised(&text).unwrap_or(Warning::Text { said: text })
 }
@@ -10,7 +11,8 @@ pub fn read(text: String) -> Warning {
 fn recognised(text: &str) -> Option<Warning> {
     let after = |start: &str| text.strip_prefix(start).map(str::to_owned);
     let count = |end: &str| text.strip_suffix(end)?.trim().parse::<u64>().ok();
-    // A warning about a file holds its path, so these two come first: a path may hold any other sentence.
+    // A warning about a file contains its path, so these two are tried first: a path may contain any other
+    // sentence.
     if let Some(warning) = protected(text) {
         return Some(warning);
     }

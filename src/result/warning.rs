@@ -1,4 +1,5 @@
-//! The warnings of a result: what a user should know beside the verdict, as data that regrading reads and as text for people.
+//! The warnings of a result: what a user should know besides the verdict, as data for regrading and as text for
+//! people.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,270 +13,273 @@ use crate::values::Time;
 
 /// A warning of a trial.
 ///
-/// In `result.json` each one is an object `{code, …fields, text}`. Programs read `code` and the fields. `text` is made
-/// from them whenever a result is written, and is not read back.
+/// In `result.json` each warning is an object `{code, …fields, text}`. Programs read `code` and the fields.
+/// `text` is made from them whenever a result is written, and is not read back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "code", rename_all = "snake_case")]
 #[schemars(transform = with_text)]
 pub enum Warning {
-    /// The agent had the user's own home.
+    /// The agent used the user's own home.
     UserHome,
-    /// The harness cannot ask for permission, so the policy decided nothing.
+    /// The harness cannot ask for permission, so the policy had no effect.
     NoPermissions {
         /// The harness.
         harness: String,
-        /// The policy that was asked for.
+        /// The requested policy.
         policy: String,
     },
     /// The system prompt was put before the first prompt.
     SystemPromptInPrompt,
-    /// A secret is too short to be masked.
+    /// A secret is too short to be redacted.
     ShortSecret {
         /// The environment variable.
         name: String,
-        /// The number of characters from which values are masked.
+        /// The minimum number of characters of values that are redacted.
         shortest: u64,
     },
-    /// A request to the scripted model could not be answered as the script says.
+    /// A request to the scripted model could not be answered as scripted.
     ScriptedModel {
-        /// What was wrong with it.
+        /// The problem with the request.
         problem: String,
     },
-    /// The scripted model was asked more often than `model.jsonl` holds.
+    /// The scripted model got more requests than `model.jsonl` contains.
     ModelLogCut {
-        /// How often it was asked.
+        /// The number of requests.
         asked: u64,
-        /// How many requests `model.jsonl` holds.
+        /// The number of requests in `model.jsonl`.
         kept: u64,
     },
-    /// The agent did not ask for all turns of the model's script.
+    /// The agent did not request all turns of the model's script.
     ScriptLeft {
         /// Turns that were played.
         played: u64,
         /// Turns of the script.
         turns: u64,
     },
-    /// The agent went on asking after the last turn of the model's script.
+    /// The agent made further requests after the last turn of the model's script.
     ScriptExceeded {
-        /// How often it asked after the last turn.
+        /// The number of requests after the last turn.
         requests: u64,
     },
     /// The agent removed its workspace.
     WorkspaceLost,
-    /// Files and folders of the workspace could not be read and were opened up.
+    /// Files and folders of the workspace could not be read, and were made readable.
     OpenedUp {
-        /// How many.
+        /// The number of files and folders.
         count: u64,
     },
-    /// Folders of the workspace lay too deep and were removed.
+    /// Folders of the workspace were nested too deeply and were removed.
     TooDeep {
-        /// How many.
+        /// The number of folders.
         count: u64,
-        /// The number of levels that are kept.
+        /// The maximum number of levels.
         levels: u64,
-        /// The bytes of a path that are kept.
+        /// The maximum length of a path, in bytes.
         path_bytes: u64,
-        /// The beginning of the first one's path.
+        /// The beginning of the first folder's path.
         first: String,
     },
-    /// `workspace.patch` leaves out the content of files.
+    /// `workspace.patch` omits the content of some files.
     PatchLeftOut {
-        /// How many.
+        /// The number of files.
         files: u64,
-        /// Their bytes.
+        /// Their size in bytes.
         bytes: u64,
-        /// The largest file that a patch holds, in bytes.
+        /// The maximum size of a file in a patch, in bytes.
         largest: u64,
-        /// The largest patch, in bytes.
+        /// The maximum size of a patch, in bytes.
         most: u64,
     },
     /// Files and folders of the workspace could not be read, and count as changed.
     Unread {
-        /// How many.
+        /// The number of files and folders.
         count: u64,
-        /// The first one, with the reason.
+        /// The first of them, with the reason.
         first: String,
     },
-    /// `workspace.patch` held secrets and was masked.
+    /// `workspace.patch` contained secrets and was redacted.
     PatchMasked,
     /// Ignored files are not part of the workspace's change.
     IgnoredFiles {
-        /// Their bytes.
+        /// Their size in bytes.
         bytes: u64,
     },
-    /// The agent touched a protected file.
+    /// The agent changed a protected file.
     ProtectedFile {
         /// Its path in the workspace.
         path: String,
-        /// What the agent did to it.
+        /// The kind of change.
         change: FileChange,
-        /// Whether it was put back before grading.
+        /// Whether the file was restored before grading.
         put_back: bool,
     },
-    /// The agent touched further protected files, which are not named. All of them were put back before grading.
+    /// The agent changed further protected files, which are not listed. All of them were restored before
+    /// grading.
     ProtectedFiles {
-        /// How many.
+        /// The number of files.
         more: u64,
     },
     /// The workspace could not be kept.
     WorkspaceNotKept {
-        /// Why.
+        /// The reason.
         error: String,
-        /// Whether a part of it is left that could not be removed.
+        /// Whether a part of the workspace could not be removed and remains.
         partly_left: bool,
     },
-    /// Some of the workspace could not be copied when it was kept.
+    /// A part of the workspace could not be copied when the workspace was kept.
     WorkspaceKeptInPart {
-        /// Why.
+        /// The reason.
         error: String,
     },
-    /// Files of the kept workspace held secrets and were masked.
+    /// Files of the kept workspace contained secrets and were redacted.
     KeptMasked {
-        /// How many.
+        /// The number of files.
         files: u64,
     },
-    /// Files were not kept since a secret is in their name, or since they hold one and are too large to be masked.
+    /// Files were not kept because their names contain a secret, or because they contain a secret and are too
+    /// large to be redacted.
     KeptWithoutSecrets {
-        /// How many.
+        /// The number of files.
         files: u64,
-        /// The largest file that is masked, in bytes.
+        /// The maximum size of a file that is redacted, in bytes.
         largest: u64,
     },
-    /// Files were not kept since the workspace is too large.
+    /// Files were not kept because the workspace is too large.
     KeptUpToLimit {
-        /// How many.
+        /// The number of files.
         files: u64,
-        /// Their bytes.
+        /// Their size in bytes.
         bytes: u64,
-        /// How much of a workspace is kept, in bytes.
+        /// The maximum size of a kept workspace, in bytes.
         most: u64,
     },
-    /// Files were not kept since they could not be read.
+    /// Files were not kept because they could not be read.
     KeptWithoutUnread {
-        /// How many.
+        /// The number of files.
         files: u64,
     },
-    /// The trial fails without the graders that ask a model.
+    /// The trial already fails without the graders that call a model.
     FailsWithoutModels,
     /// A limit was reached and ended the trial.
     LimitReached {
-        /// The limit's key in the case.
+        /// The name of the limit in the case.
         key: String,
     },
-    /// A limit was exceeded by a figure that was known only at the end.
+    /// A limit was exceeded by a value that was known only at the end.
     LimitExceeded {
-        /// The limit's key in the case.
+        /// The name of the limit in the case.
         key: String,
-        /// The limit; seconds for `time` and `idle`.
+        /// The limit; in seconds for `time` and `idle`.
         limit: f64,
-        /// The figure.
+        /// The value.
         value: f64,
-        /// Whether the figure is a lower bound.
+        /// Whether the value is a lower bound.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         at_least: bool,
     },
-    /// A limit is not known to be kept: nothing shows its figure, or a part of it.
+    /// It is unknown whether a limit was kept, because its value, or a part of it, is missing.
     LimitUnknown {
-        /// The limit's key in the case.
+        /// The name of the limit in the case.
         key: String,
-        /// The limit; seconds for `time` and `idle`.
+        /// The limit; in seconds for `time` and `idle`.
         limit: f64,
-        /// The part of the figure that is known; absent if none is.
+        /// The known part of the value. Absent if unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_least: Option<f64>,
         /// What is missing.
         gap: LimitGap,
     },
-    /// The trial failed in another run and passed now.
+    /// The trial failed in another run and passed in this one.
     Flaky {
-        /// The run in which it failed.
+        /// The run in which the trial failed.
         run: String,
     },
-    /// The agent did not exit after its answer.
+    /// The agent's process did not exit after its answer.
     HeldOn,
-    /// The agent exited with a bad code after its answer.
+    /// The agent exited with a non-zero code after its answer.
     ExitCode {
-        /// The code.
+        /// The exit code.
         exit: i64,
     },
-    /// The agent was ended by a signal after its answer.
+    /// The agent's process was ended by a signal after its answer.
     ExitSignal {
-        /// The signal's number.
+        /// The signal number.
         signal: i64,
     },
     /// The policy `llm` answered permission requests without a model.
     NoModel {
-        /// How many.
+        /// The number of requests.
         requests: u64,
-        /// Why no model answered the first one.
+        /// The reason why no model answered the first request.
         why: String,
     },
     /// The stored trial could not be graded again.
     NotGradedAgain {
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// Graders that need the workspace could not judge.
     NoWorkspace {
-        /// Why there is none.
+        /// The reason why there is no workspace.
         why: String,
     },
-    /// The workspace was made again from its source and patch, and is not whole.
+    /// The workspace was rebuilt from its source and patch, and is incomplete.
     RebuiltInPart {
-        /// What it lacks.
+        /// The missing parts.
         lost: Vec<String>,
     },
-    /// The kept workspace is not whole.
+    /// The kept workspace is incomplete.
     KeptInPart {
-        /// What it lacks.
+        /// The missing parts.
         lost: Vec<String>,
     },
     /// The stored result is not the one that was judged, so the trial does not count.
     NotAsJudged {
-        /// What shows it.
+        /// The evidence.
         why: String,
     },
-    /// `results.jsonl` of the run was changed after the run. It was gathered again from the trials; the changed one is kept.
+    /// `results.jsonl` of the run was changed after the run. It was rebuilt from the trials, and the changed
+    /// file is kept.
     ResultsChanged {
-        /// The file.
+        /// The path of the changed file.
         file: String,
-        /// The first line that shows it, from 1.
+        /// The first changed line, from 1.
         line: u64,
-        /// What shows it.
+        /// The evidence.
         why: String,
     },
-    /// Files lay in the trial's folder before the trial began. They were moved aside and count for nothing.
+    /// Files were in the trial's folder before the trial began. They were moved and are ignored.
     ForeignFiles {
-        /// Their names, up to a bound.
+        /// Their names, up to a maximum number.
         names: Vec<String>,
-        /// The folder in the trial's folder where they are now.
+        /// The folder in the trial's folder that contains them now.
         moved_to: String,
     },
-    /// A warning of an older version, which wrote text alone.
+    /// A warning of an older version, which wrote text only.
     Text {
         /// The text.
         #[serde(skip_serializing, default)]
         #[schemars(skip)]
         said: String,
     },
-    /// A warning of a newer version, as it was read.
+    /// A warning of a newer version, unchanged.
     #[serde(skip)]
     Unknown(Map<String, Value>),
 }
 
-/// Why a limit is not known to be kept.
+/// The reason why it is unknown whether a limit was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitGap {
-    /// The agent did not report the figure.
+    /// The agent did not report the value.
     NotReported,
-    /// The agent reported a part of the figure.
+    /// The agent reported only a part of the value.
     Partial,
     /// The harness shows no tool calls.
     NoToolCalls,
     /// The stored trace has no times.
     NoTimes,
-    /// The stored trace does not show when the agent's texts ended.
+    /// The stored trace does not show when the agent's messages ended.
     TimesOfText,
 }
 
@@ -291,7 +295,7 @@ impl LimitGap {
     }
 }
 
-/// The figure of a limit for people: a length of time for `time` and `idle`.
+/// Formats the value of a limit: a duration for `time` and `idle`.
 fn figure_of(key: &str, value: f64) -> String {
     let time = ["time", "idle"].contains(&key).then(|| Duration::try_from_secs_f64(value).ok()).flatten();
     time.map_or_else(|| value.to_string(), |time| Time(time).to_string())
@@ -301,16 +305,16 @@ fn figure_of(key: &str, value: f64) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileChange {
-    /// It made the file.
+    /// Created the file.
     Created,
-    /// It changed the file.
+    /// Changed the file.
     Changed,
-    /// It deleted the file.
+    /// Deleted the file.
     Deleted,
 }
 
 impl FileChange {
-    /// The word for people.
+    /// Returns the change as a word.
     pub fn word(self) -> &'static str {
         match self {
             FileChange::Created => "created",
@@ -321,13 +325,13 @@ impl FileChange {
 }
 
 impl Warning {
-    /// Returns true if the warning says what a stored trial cannot answer when it is graded again.
+    /// Returns true if the warning states what cannot be determined when a stored trial is graded again.
     pub fn tells_of_a_lack(&self) -> bool {
         use Warning::{KeptInPart, NoWorkspace, NotGradedAgain, RebuiltInPart};
         matches!(self, NotGradedAgain { .. } | NoWorkspace { .. } | RebuiltInPart { .. } | KeptInPart { .. })
     }
 
-    /// Returns true if a kept workspace is not what the agent left.
+    /// Returns true if a kept workspace differs from what the agent left.
     pub fn tells_of_a_loss(&self) -> bool {
         use Warning::{KeptMasked, KeptUpToLimit, KeptWithoutSecrets, KeptWithoutUnread, WorkspaceKeptInPart};
         matches!(
@@ -341,7 +345,7 @@ impl Warning {
         )
     }
 
-    /// Returns true if the warning comes from grading, so that a further grading makes it anew or not at all.
+    /// Returns true if the warning comes from grading, so that the next grading creates it again or omits it.
     pub fn is_of_grading(&self) -> bool {
         use Warning::{
             FailsWithoutModels, Flaky, LimitExceeded, LimitReached, LimitUnknown, ProtectedFile, ProtectedFiles,
@@ -387,7 +391,7 @@ impl Warning {
     }
 }
 
-/// The code of a warning that is nothing but text.
+/// The code of a warning that consists of text only.
 const TEXT: &str = "text";
 
 impl fmt::Display for Warning {
@@ -465,7 +469,7 @@ impl fmt::Display for Warning {
 }
 
 impl Warning {
-    /// The text of the warnings about the workspace.
+    /// Writes the text of the warnings about the workspace.
     fn fmt_of_workspace(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Warning::WorkspaceLost => {
@@ -527,7 +531,7 @@ impl Warning {
     }
 }
 
-/// Adds the text, which every warning has when it is written.
+/// Adds the key `text`, which every warning has when it is written, to the schema.
 fn with_text(schema: &mut schemars::Schema) {
     for variant in schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Some(Value::Object(properties)) = variant.get_mut("properties") {
@@ -540,7 +544,7 @@ fn with_text(schema: &mut schemars::Schema) {
     }
 }
 
-/// Writes and reads the warnings of a result. For `#[serde(with)]`.
+/// Serializes the warnings of a result. For `#[serde(with)]`.
 pub mod list {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -551,7 +555,7 @@ pub mod list {
     /// Writes each warning with its text.
     ///
     /// # Errors
-    /// The serializer refused.
+    /// The serializer failed.
     pub fn serialize<S: Serializer>(warnings: &[Warning], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(warnings.iter().map(Warning::write))
     }

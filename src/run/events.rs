@@ -1,18 +1,18 @@
-//! What a Run tells those who watch it: one event for each thing that happens to its trials.
+//! The events of a run for its observers: one for each thing that happens to its trials.
 
 use crate::result::TrialResult;
 
-/// Something that happened in a run.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunEvent {
-    /// The plan is made and nothing has begun. A resumed run counts only what is left.
+    /// The plan is complete and nothing has started. A resumed run counts only remaining trials.
     Planned {
         /// Trials that will run.
         trials: usize,
-        /// Trials that will not, for what their cases demand; they need no further event.
+        /// Trials that are skipped because of requirements of their cases; they have no further event.
         skipped: usize,
     },
-    /// An attempt at a trial began.
+    /// An attempt started.
     Started {
         /// Id of the case.
         case: String,
@@ -25,7 +25,7 @@ pub enum RunEvent {
         /// Number of the attempt, from 1.
         attempt: u32,
     },
-    /// An attempt was errored, and the trial will be tried again.
+    /// An attempt was errored, and the trial will be retried.
     Retry {
         /// Id of the case.
         case: String,
@@ -37,19 +37,19 @@ pub enum RunEvent {
         trial: u32,
         /// Number of the attempt that was errored, from 1.
         attempt: u32,
-        /// What happened to it.
+        /// The error.
         why: String,
     },
-    /// A trial is done: this is its result.
+    /// A trial is done.
     Finished {
         /// The result.
         result: Box<TrialResult>,
     },
-    /// Trials will never start.
+    /// Some trials will never start.
     NotRun {
-        /// How many.
+        /// The number of trials.
         count: usize,
-        /// Why: the first failure, the cost, the time.
+        /// The reason: the first failure, the cost, or the time.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Makes and finds run folders: `.evals/runs/<run>/`, one folder a trial below it.
+//! Makes and finds run folders: `.evals/runs/<run>/`, with one subfolder per trial.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -19,19 +19,20 @@ use crate::regular;
 use crate::result::{TrialResult, Warning};
 use crate::whole_file::{case_folder, folder_name, sync_folder, write_whole};
 
-/// How long the lock of a run is waited for.
+/// The timeout for the lock of a run.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
-/// So many changed `results.jsonl` are kept.
+/// The maximum number of changed `results.jsonl` that are kept.
 const MOST_ASIDE: u32 = 100;
 
-/// A run on disk.
+/// A run folder.
 #[derive(Debug)]
 pub struct RunFolder {
     /// Its folder.
     pub path: PathBuf,
     lock: Option<File>,
-    /// `run.json` as this process has read or written it. Agents without a sandbox can write to the file, and not to this.
+    /// The text of `run.json` as this process read or wrote it. Agents without a sandbox can change the file,
+    /// but not this copy.
     record: Mutex<Option<Vec<u8>>>,
 }
 
@@ -57,10 +58,10 @@ impl RunFolder {
         Self { path: path.to_owned(), lock: None, record: Mutex::default() }
     }
 
-    /// Takes the run for this engine alone.
+    /// Locks the run for this engine.
     ///
     /// # Errors
-    /// Another engine has it.
+    /// Another engine is using the run.
     pub fn lock(&mut self) -> Result<(), RunError> {
         let path = self.path.join(".lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
@@ -77,8 +78,8 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Writes `run.json` in the place of the one before, which the record then names: a journal whose lines were written
-    /// under that one is still believed if this process is killed before the journal has a line about the new one.
+    /// Replaces `run.json`. The new record names the old one, so that a journal whose lines refer to the old
+    /// one is still trusted if this process is killed before the journal has a line about the new one.
     ///
     /// # Errors
     /// The file system refused.
@@ -91,8 +92,8 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Compares `run.json` with what this process read or wrote, and puts that back if they differ. Returns true if they
-    /// did.
+    /// Compares `run.json` with what this process read or wrote, and restores it if they differ. Returns true
+    /// if they did.
     ///
     /// # Errors
     /// The file system refused.
@@ -105,7 +106,7 @@ impl RunFolder {
         Ok(true)
     }
 
-    /// Opens the journal, to go on with it under the `run.json` that this process read or wrote.
+    /// Opens the journal for appending, under the `run.json` that this process read or wrote.
     ///
     /// # Errors
     /// The file system refused.
@@ -117,7 +118,7 @@ impl RunFolder {
     /// Reads `run.json`.
     ///
     /// # Errors
-    /// It is not there, damaged, or of a newer version.
+    /// The file does not exist, is damaged, or has a newer version.
     pub fn record(&self) -> Result<RunRecord, RunError> {
         #[derive(serde::Deserialize)]
         struct Head {
@@ -148,7 +149,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// The folder of a trial.
+    /// Returns the folder of a trial.
     ///
     /// # Errors
     /// A name in it cannot be a folder.
@@ -158,7 +159,7 @@ impl RunFolder {
         Ok(cell.join(trial.to_string()))
     }
 
-    /// The folder of a planned trial.
+    /// Returns the folder of a planned trial.
     ///
     /// # Errors
     /// A name in it cannot be a folder.
@@ -166,12 +167,12 @@ impl RunFolder {
         self.trial(&trial.case, &trial.harness, &trial.arm, trial.trial)
     }
 
-    /// The journal.
+    /// Returns the path of the journal.
     pub fn journal(&self) -> PathBuf {
         self.path.join("journal.jsonl")
     }
 
-    /// What the journal says of each trial.
+    /// Returns the state of each trial in the journal.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -184,8 +185,8 @@ impl RunFolder {
         journal::read_under(&self.journal(), plan)
     }
 
-    /// The results of the trials that finished, in the order of the plan: from `results.jsonl` where it holds just
-    /// those, else from the trials.
+    /// Returns the results of the finished trials, in the order of the plan: from `results.jsonl` if it
+    /// contains exactly those, else from the trials.
     ///
     /// # Errors
     /// The run cannot be read.
@@ -193,7 +194,7 @@ impl RunFolder {
         self.fold_results(record, Vec::new, |all, result| all.push(result))
     }
 
-    /// The same, one after the other, so that a run of any size needs no room for all of them at once.
+    /// Processes the results one after the other, so that large runs need little memory.
     ///
     /// # Errors
     /// The run cannot be read.
@@ -209,7 +210,7 @@ impl RunFolder {
             // An engine that was killed may have left the results of earlier attempts.
             Ok(Stored::Old) => ("it does not hold the results of the trials that finished".to_owned(), None),
             Ok(Stored::Changed { line, why }) => (format!("line {line}: {why}"), Some((line, why))),
-            // That it is not there is no damage: it is made when the run ends.
+            // A missing file is no damage: it is written when the run ends.
             Err(_) => (String::new(), None),
         };
         let path = self.path.join("results.jsonl");
@@ -223,11 +224,11 @@ impl RunFolder {
             self.put_aside(&path);
         }
         if !results.iter().any(TrialResult::is_not_as_judged) {
-            // Rebuilt for the next reader; who may only read does without.
+            // Rebuilt for the next reader; without write access, it is skipped.
             let _ = self.write_results(&results);
         }
         if let Some((line, why)) = changed {
-            // The warning stands with the trial of that line, or with the last one if there is no such trial.
+            // The warning is added to the trial of that line, or to the last one if there is no such trial.
             let place = line.saturating_sub(1).min(results.len().saturating_sub(1));
             if let Some(result) = results.get_mut(place) {
                 let line = u64::try_from(line).unwrap_or(u64::MAX);
@@ -239,7 +240,7 @@ impl RunFolder {
         Ok(folded)
     }
 
-    /// Keeps a changed `results.jsonl` beside the one that is gathered again. Who may only read does without.
+    /// Keeps a changed `results.jsonl` beside the rebuilt one. Without write access, it is skipped.
     fn put_aside(&self, path: &Path) {
         let aside = |number: u32| self.path.join(format!("results.changed-{number}.jsonl"));
         if let Some(aside) = (1..=MOST_ASIDE).map(aside).find(|path| path.symlink_metadata().is_err()) {
@@ -247,7 +248,7 @@ impl RunFolder {
         }
     }
 
-    /// The trials that finished, in the order of the plan, each with the attempt that counts.
+    /// Returns the finished trials, in the order of the plan, each with the attempt that counts.
     fn finished<'a>(
         record: &'a RunRecord,
         states: &HashMap<TrialId, TrialState>,
@@ -263,7 +264,7 @@ impl RunFolder {
         expected
     }
 
-    /// What `results.jsonl` holds, if that is just what is expected.
+    /// Processes the content of `results.jsonl`, if it is exactly what is expected.
     fn fold_stored<T>(
         &self,
         record: &RunRecord,
@@ -282,7 +283,7 @@ impl RunFolder {
         let mut expected = expected.iter();
         let mut old: Option<(usize, String)> = None;
         let mut lines = 0;
-        // One result is one line, so the line that the reader counts says nothing.
+        // One result is one line, so the line number of the parser is meaningless.
         let no_result = |error: String| error.replacen(" at line 1 column ", " in column ", 1);
         for (number, line) in (1..).zip(BufReader::new(file).lines()) {
             let line = match line {
@@ -339,10 +340,10 @@ impl RunFolder {
         modified(path).ok().zip(modified(&self.journal()).ok()).is_some_and(|(this, journal)| this > journal)
     }
 
-    /// The results as they stand in the trials' own folders.
+    /// Returns the results from the trials' own folders.
     ///
     /// # Errors
-    /// A result is there and cannot be read.
+    /// A result exists but cannot be read.
     pub fn results_of_trials(&self, record: &RunRecord) -> Result<Vec<TrialResult>, RunError> {
         let States { trials: states, distrust } = self.held_states()?;
         let mut results = Vec::new();
@@ -351,7 +352,7 @@ impl RunFolder {
             match (states.get(&trial.id()).filter(|state| state.finished.is_some()), &trial.skip) {
                 (Some(state), _) => results.push(self.result_of(trial, state)?),
                 (None, Some(reason)) => results.push(match &distrust {
-                    // What says that it is skipped is not believed.
+                    // A result that claims to be skipped is not trusted.
                     Some(why) => integrity::not_as_judged(trial, &TrialState::default(), why),
                     None => TrialResult::skipped(trial, reason),
                 }),
@@ -366,10 +367,11 @@ impl RunFolder {
         Ok(results)
     }
 
-    /// The result of a finished trial: the one that was judged, or one that says that it is not there any more.
+    /// Returns the result of a finished trial: the one that was judged, or one that states that it no longer
+    /// exists.
     ///
     /// # Errors
-    /// The result is not there, or cannot be read.
+    /// The result does not exist, or cannot be read.
     pub fn result_of(&self, trial: &TrialRecord, state: &TrialState) -> Result<TrialResult, RunError> {
         if let Some(why) = &state.distrust {
             return Ok(integrity::not_as_judged(trial, state, why));
@@ -384,15 +386,15 @@ impl RunFolder {
         Ok(checked.unwrap_or_else(|why| integrity::not_as_judged(trial, state, &why)))
     }
 
-    /// Where the attempt of a finished trial lies that counts.
+    /// Returns the folder of the attempt that counts of a finished trial.
     ///
     /// # Errors
     /// A name in it cannot be a folder.
     pub fn counting_attempt(&self, trial: &TrialRecord, state: &TrialState) -> Result<PathBuf, RunError> {
         let folder = self.trial_of(trial)?;
         let earlier = folder.join("attempts").join(state.attempt.to_string());
-        // A later attempt that did not finish, or was not even begun, has put the one that counts aside. What else lies
-        // there is not what was judged.
+        // A later attempt that did not finish, or did not even start, has moved the one that counts. Other
+        // files there are not what was judged.
         let is_it = match (&state.digest, regular::read(earlier.join("result.json"))) {
             (Some(told), Ok(json)) => *told == integrity::digest(&json),
             (None, Ok(_)) => true,
@@ -417,29 +419,30 @@ impl RunFolder {
     }
 }
 
-/// A record as it stands in `run.json`.
+/// Returns a record as written to `run.json`.
 fn pretty(record: &RunRecord) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(record).unwrap_or_default();
     text.push(b'\n');
     text
 }
 
-/// What a `results.jsonl` is found to be.
+/// The state of a `results.jsonl`.
 enum Stored<T> {
-    /// It holds just the results that count.
+    /// It contains exactly the results that count.
     Whole(T),
-    /// It holds results that were judged, and not just those that count.
+    /// It contains results that were judged, but not exactly those that count.
     Old,
-    /// Somebody changed it.
+    /// It was changed after the run.
     Changed {
-        /// The first line that shows it, from 1.
+        /// The first changed line, from 1.
         line: usize,
-        /// What shows it.
+        /// The evidence.
         why: String,
     },
 }
 
-/// Returns true if a line of `results.jsonl` is a result that was judged once, of any trial and attempt of the run.
+/// Returns true if a line of `results.jsonl` is a result that was judged at some time, for any trial and
+/// attempt of the run.
 fn was_judged(record: &RunRecord, states: &HashMap<TrialId, TrialState>, line: &str, result: &TrialResult) -> bool {
     let key = result.id();
     let digest = integrity::digest(line.as_bytes());
@@ -453,19 +456,19 @@ fn was_judged(record: &RunRecord, states: &HashMap<TrialId, TrialState>, line: &
     }
 }
 
-/// Keeps the runs out of the user's version control.
+/// Excludes the runs from the user's version control.
 ///
 /// # Errors
 /// The file system refused.
 pub fn write_gitignore(runs: &Path) -> Result<(), RunError> {
-    // Only the engine's own folder is its to mark: `--out` may point anywhere.
+    // Only the engine's own folder is marked: `--out` may point anywhere.
     let evals = runs.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == ".evals"));
     let Some(evals) = evals else { return Ok(()) };
     let file = evals.join(".gitignore");
     if file.exists() {
         return Ok(());
     }
-    // Several first runs may begin at once, so each has a file of its own until it is in its place.
+    // Several first runs may start at the same time, so each uses a separate temporary file.
     let text = b"# Runs stay on this machine; snapshots and baselines live beside the cases.\n*\n";
     let everyones = fs::Permissions::from_mode(0o644);
     let written = tempfile::Builder::new().prefix(".gitignore.").permissions(everyones).tempfile_in(evals).and_then(
@@ -478,36 +481,36 @@ pub fn write_gitignore(runs: &Path) -> Result<(), RunError> {
     written.map(drop).map_err(RunError::io("write", &file))
 }
 
-/// The runs in a folder, newest first, with their records; what cannot be read is passed over.
+/// Returns the runs in a folder, newest first, with their records; unreadable ones are left out.
 pub fn all(runs: &Path) -> Vec<(PathBuf, RunRecord)> {
     let mut found: Vec<_> = look(runs).into_iter().filter_map(|(path, record)| Some((path, record.ok()?))).collect();
     found.sort_by(|(_, a), (_, b)| (&b.started, &b.run).cmp(&(&a.started, &a.run)));
     found
 }
 
-/// What is wrong with the runs in a folder that cannot be read.
+/// Returns the errors of unreadable runs in a folder.
 pub fn unreadable(runs: &Path) -> Vec<RunError> {
     look(runs).into_iter().filter_map(|(_, record)| record.err()).collect()
 }
 
-/// The folders with a `run.json`, and what it says.
+/// Returns the folders with a `run.json`, and its content.
 fn look(runs: &Path) -> Vec<(PathBuf, Result<RunRecord, RunError>)> {
     let entries = fs::read_dir(runs).into_iter().flatten().flatten();
     let folders = entries.map(|entry| entry.path()).filter(|path| path.join("run.json").is_file());
     folders.map(|path| (path.clone(), RunFolder::open(&path).record())).collect()
 }
 
-/// The run that a name means: a path, an id or a unique start of one, a label, or `latest`.
+/// Returns the run with this name: a path, an ID or a unique ID prefix, a label, or `latest`.
 ///
 /// # Errors
-/// No run is meant, or several.
+/// No run matches, or several do.
 pub fn find(runs: &Path, name: &str) -> Result<RunFolder, RunError> {
     let path = Path::new(name);
     if path.join("run.json").is_file() {
         return Ok(RunFolder::open(path));
     }
     let known = all(runs);
-    // A run that cannot be read is still the one that is meant; opening it tells what is wrong with it.
+    // A run that cannot be read still matches; opening it reports the error.
     let broken: Vec<PathBuf> =
         look(runs).into_iter().filter(|(_, record)| record.is_err()).map(|(path, _)| path).collect();
     let id_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -1,4 +1,5 @@
-//! Whether a stored result is the one that was judged: digests, and what stands in the place of a result that is not.
+//! Checks by digests whether a stored result is the one that was judged, and makes a replacement for a result
+//! that is not.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -36,11 +37,11 @@ pub fn digest(json: &[u8]) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// Why a trial does not count that the plan skips, and that has a result all the same.
+/// The reason why a trial does not count that the plan skips but that has a result.
 pub(super) const SKIPPED_AFTERWARDS: &str =
     "run.json says that it was skipped, and there is another result of it: one of the two was changed";
 
-/// Returns why the text of a result is not what the journal says was judged, or the result.
+/// Returns the result, or the reason why its text is not what the journal says was judged.
 ///
 /// # Errors
 /// The text is no result.
@@ -54,7 +55,7 @@ pub(super) fn checked(
     }
     let result: TrialResult = serde_json::from_slice(json)?;
     if let Some(reason) = &trial.skip {
-        // No journal line says what it came to; the plan does.
+        // The journal has no line about its outcome, but the plan does.
         let is_it = state.finished.is_none() && result == TrialResult::skipped(trial, reason);
         return Ok(if is_it { Ok(result) } else { Err(SKIPPED_AFTERWARDS.to_owned()) });
     }
@@ -89,18 +90,19 @@ pub fn not_as_judged(trial: &TrialRecord, state: &TrialState, why: &str) -> Tria
     }
 }
 
-/// Returns why a file of a trial is not the one that was judged, if so. Versions before digests are believed.
+/// Returns why a file of a trial is not the one that was judged, if so. Runs of versions without digests are
+/// trusted.
 pub fn changed_file(folder: &Path, name: &str, result: &TrialResult) -> Option<String> {
     let told = result.files.get(name)?;
     match digest_of_file(&folder.join(name)) {
         Ok(found) if found == *told => None,
         Ok(_) => Some(format!("its {name} was changed: result.json has the digest of another one")),
-        // That it is gone, or cannot be read, is found out by whoever needs it.
+        // A missing or unreadable file is reported where it is needed.
         Err(_) => None,
     }
 }
 
-/// Returns why a trace is not the one that was judged, if it lies in the folder of a trial and is another one.
+/// Returns why a trace is not the one that was judged, if it lies in a trial's folder and differs.
 pub fn changed_trace(trace: &Path) -> Option<String> {
     let (folder, name) = (trace.parent()?, trace.file_name()?.to_str()?);
     let result: TrialResult = serde_json::from_slice(&regular::read(folder.join("result.json")).ok()?).ok()?;

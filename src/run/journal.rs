@@ -18,9 +18,9 @@ use crate::whole_file::write_whole;
 /// A line of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JournalLine {
-    /// When, RFC 3339 in UTC.
+    /// The time, in RFC 3339 and UTC.
     pub at: String,
-    /// What happened.
+    /// The event.
     pub event: JournalEvent,
     /// Id of the case.
     pub case: String,
@@ -32,51 +32,51 @@ pub struct JournalLine {
     pub trial: u32,
     /// Number of the attempt.
     pub attempt: u32,
-    /// The verdict, when finished.
+    /// The verdict, for a finished attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Another attempt follows, when finished with an error that may be gone then.
+    /// Whether the trial will be retried, for a finished attempt with a temporary error.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retry: bool,
-    /// The digest of `result.json`, when finished.
+    /// The digest of `result.json`, for a finished attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// The digest of `run.json` when the line was written; absent in runs of older versions.
+    /// The digest of `run.json` when the line was written. Absent in runs of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
 }
 
-/// A line of the journal about `run.json`: the engine itself wrote another one.
+/// A line of the journal about `run.json`: the engine itself replaced it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlanLine {
-    /// When, RFC 3339 in UTC.
+    /// The time, in RFC 3339 and UTC.
     pub at: String,
-    /// What happened.
+    /// The event.
     pub event: PlanEvent,
     /// The digest of the new `run.json`.
     pub plan: String,
-    /// The digest of the `run.json` before it.
+    /// The digest of the previous `run.json`.
     pub replaces: String,
 }
 
-/// What happened to `run.json`.
+/// An event about `run.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanEvent {
-    /// The engine wrote another one.
+    /// The engine replaced it.
     Planned,
 }
 
-/// What `run.json` says that the journal is compared with.
+/// The parts of `run.json` that the journal is compared with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct Plan {
-    /// The digest of its text; absent where the text is unknown.
+    /// The digest of its text. Absent if the text is unknown.
     #[serde(skip)]
     pub digest: Option<String>,
-    /// The digest of the `run.json` that it replaces.
+    /// The digest of the `run.json` that it replaced.
     #[serde(default)]
     pub replaces: Option<String>,
-    /// Every line of the journal has a digest.
+    /// Whether every line of the journal has a digest.
     #[serde(default)]
     pub digests: bool,
 }
@@ -95,13 +95,13 @@ impl Plan {
     }
 }
 
-/// What happened to a trial.
+/// An event of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JournalEvent {
-    /// An attempt began.
+    /// An attempt started.
     Started,
-    /// An attempt is done, and everything of it is on disk.
+    /// An attempt is done, and all of its files are on disk.
     Finished,
 }
 
@@ -115,13 +115,13 @@ pub struct Journal {
 
 struct Inner {
     file: File,
-    /// All that the file has to hold. Agents without a sandbox can write to the file, and not to this.
+    /// The expected content of the file. Agents without a sandbox can change the file, but not this copy.
     text: Vec<u8>,
     chain: Chain,
 }
 
 impl Journal {
-    /// Opens a journal, to go on with it. A torn last line is closed off.
+    /// Opens a journal for appending. An incomplete last line is terminated.
     ///
     /// # Errors
     /// The file system refused.
@@ -167,7 +167,7 @@ impl Journal {
         self.write_all(std::slice::from_ref(line))
     }
 
-    /// Writes lines of trials that are all durable, and syncs once.
+    /// Writes lines of trials whose files are all durable, and syncs once.
     ///
     /// # Errors
     /// The file system refused.
@@ -184,8 +184,8 @@ impl Journal {
         inner.append(&self.path, text)
     }
 
-    /// Compares the file with what was written. If they differ, the file is moved aside and what was written is put in its
-    /// place. Returns where the other one is now.
+    /// Compares the file with what was written. If they differ, the file is moved and replaced by what was
+    /// written. Returns the new path of the changed file.
     ///
     /// # Errors
     /// The file system refused.
@@ -220,16 +220,16 @@ impl Inner {
     }
 }
 
-/// Digests over the lines of a journal, each with that of the line before.
+/// Digests of the lines of a journal, each including the digest of the line before.
 #[derive(Debug, Default)]
 struct Chain {
     last: String,
     begun: bool,
 }
 
-/// How the digest stands at the end of a line.
+/// The key of the digest at the end of a line.
 const CHAIN: &[u8] = b",\"chain\":\"";
-/// So many hexadecimal digits it has.
+/// The number of hexadecimal digits.
 const DIGITS: usize = 32;
 
 impl Chain {
@@ -240,13 +240,15 @@ impl Chain {
         with_digest(body, &self.last)
     }
 
-    /// Adds its digest to a line that no later line rests on: versions that do not know such lines pass over them.
+    /// Adds its digest to a line that no later line depends on: versions that do not know such lines ignore
+    /// them.
     fn beside(&self, body: Vec<u8>) -> Vec<u8> {
         let digest = self.next(&body);
         with_digest(body, &digest)
     }
 
-    /// Goes on with a line that was read. Returns false if it was changed, or if the line before it was removed.
+    /// Checks the digest of a line that was read. Returns false if it was changed, or if the line before it was
+    /// removed.
     fn holds(&mut self, line: &[u8]) -> bool {
         // Before the first digest a journal is that of an older version.
         let Some((body, digits)) = without_digest(line) else { return !self.begun };
@@ -256,7 +258,8 @@ impl Chain {
         holds
     }
 
-    /// Returns false if a line that no later line rests on was changed, or if the line before it was removed.
+    /// Checks a line that no later line depends on. Returns false if it was changed, or if the line before it
+    /// was removed.
     fn holds_beside(&self, line: &[u8]) -> bool {
         without_digest(line).is_some_and(|(body, digits)| self.next(&[body, b"}"].concat()) == digits)
     }
@@ -283,31 +286,31 @@ fn without_digest(line: &[u8]) -> Option<(&[u8], &str)> {
     Some((rest.strip_suffix(CHAIN)?, std::str::from_utf8(digits).ok()?))
 }
 
-/// What a journal says of a trial.
+/// The state of a trial in the journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrialState {
-    /// Attempts begun.
+    /// The number of attempts started.
     pub attempts: u32,
     /// The verdict of the last attempt that finished.
     pub finished: Option<Verdict>,
     /// The attempt that finished last.
     pub attempt: u32,
-    /// After it another was to follow.
+    /// Whether a retry was to follow.
     pub retry: bool,
-    /// Attempts that were errored since the trial was begun, or was begun again after all of it was done.
+    /// The number of attempts that were errored since the trial started, or started again after it was done.
     pub errored: u32,
     /// The digest of the result of the attempt that finished last; absent in runs of older versions.
     pub digest: Option<String>,
     /// The digests of the results of all attempts that finished.
     pub judged: Vec<String>,
-    /// Why the verdict is not believed, if so. It is `errored` then.
+    /// The reason why the verdict is not trusted, if so. It is `errored` then.
     pub distrust: Option<String>,
-    /// An attempt was begun and has not finished.
+    /// Whether an attempt started and has not finished.
     open: bool,
 }
 
 impl TrialState {
-    /// Believes nothing that was judged so far.
+    /// Marks everything judged so far as not trusted.
     fn doubt(&mut self, why: &str) {
         if self.finished.is_some() {
             self.finished = Some(Verdict::Errored);
@@ -315,39 +318,40 @@ impl TrialState {
         }
     }
 
-    /// Whether nothing is left to do: the last attempt that was begun has finished, and none was to follow.
+    /// Returns true if nothing remains to do: the last attempt has finished, and no retry was to follow.
     pub fn is_done(&self) -> bool {
         self.finished.is_some() && self.attempt >= self.attempts && !self.retry
     }
 }
 
-/// Why no verdict of a run counts.
+/// The reason why no verdict of a run counts.
 const PLAN_CHANGED: &str = "run.json was changed after the trial was judged";
-/// The same where the journal shows it.
+/// The reason why no verdict counts if digests are missing.
 const DIGESTS_REMOVED: &str = "digests were removed from journal.jsonl or from run.json";
 
-/// What a journal says, held to `run.json`.
+/// The states in a journal, checked against `run.json`.
 #[derive(Debug, Default)]
 pub(super) struct States {
-    /// Of each trial.
+    /// The state of each trial.
     pub trials: HashMap<TrialId, TrialState>,
-    /// Why nothing of the run is believed, if so.
+    /// The reason why nothing of the run is trusted, if so.
     pub distrust: Option<String>,
 }
 
-/// Reads a journal of any version. A torn line says nothing, and so does one that finishes a trial without a verdict.
+/// Reads a journal of any version. An incomplete line is ignored, and so is a line that finishes a trial
+/// without a verdict.
 ///
 /// # Errors
-/// The file could not be read; a journal that is not there is empty.
+/// The file could not be read; a missing journal is empty.
 pub fn read(path: &Path) -> Result<HashMap<TrialId, TrialState>, RunError> {
     Ok(read_under(path, Plan::default)?.trials)
 }
 
-/// Reads the journal of a run. `run.json` is read after it: an engine that is at work writes another `run.json` before it
-/// writes the line about it.
+/// Reads the journal of a run. `run.json` is read after it, because a running engine replaces `run.json` before
+/// it writes the line about it.
 ///
 /// # Errors
-/// The file could not be read; a journal that is not there is empty.
+/// The file could not be read; a missing journal is empty.
 pub(super) fn read_under(path: &Path, plan: impl FnOnce() -> Plan) -> Result<States, RunError> {
     if !path.exists() {
         return Ok(States::default());
@@ -360,7 +364,7 @@ pub(super) fn read_under(path: &Path, plan: impl FnOnce() -> Plan) -> Result<Sta
 struct Reader {
     states: States,
     chain: Chain,
-    /// The digest of `run.json` that the last line has.
+    /// The digest of `run.json` in the last line.
     plan: Option<String>,
 }
 
@@ -395,8 +399,8 @@ impl Reader {
         reader
     }
 
-    /// Takes a line about `run.json`. One that does not go on from what is known changes nothing, so that the next line
-    /// shows the difference.
+    /// Handles a line about `run.json`. A line that does not continue the known state changes nothing, so that
+    /// the next line shows the difference.
     fn planned(&mut self, text: &[u8], line: PlanLine) {
         if self.chain.holds_beside(text) && self.plan.as_ref().is_none_or(|known| *known == line.replaces) {
             self.plan = Some(line.plan);
@@ -407,12 +411,12 @@ impl Reader {
         let was_begun = self.chain.begun;
         let holds = self.chain.holds(text);
         if !holds && !was_begun {
-            // The first line with a digest rests on one that is not there: those before it had some, too.
+            // The first line with a digest depends on a missing one: the lines before it had digests, too.
             self.states.trials.values_mut().for_each(|state| state.doubt(DIGESTS_REMOVED));
         }
         if let Some(plan) = line.plan.as_ref().filter(|_| holds) {
             if self.plan.as_ref().is_some_and(|known| known != plan) {
-                // What was judged before was judged by another plan, and no engine wrote this one.
+                // Earlier verdicts belong to another plan, and no engine wrote this one.
                 self.states.trials.values_mut().for_each(|state| state.doubt(PLAN_CHANGED));
             }
             self.plan = Some(plan.clone());
@@ -440,7 +444,7 @@ impl Reader {
         let verdict = match (line.verdict, &distrust) {
             (Some(_), Some(_)) => Verdict::Errored,
             (Some(verdict), None) => verdict,
-            // A verdict that was taken out of its line must not bring back an earlier one.
+            // Removing a verdict from its line must not restore an earlier one.
             (None, Some(_)) if line.attempt > state.attempt => Verdict::Errored,
             (None, _) => return,
         };

@@ -1,4 +1,4 @@
-//! The engine's private folder in the system's temporary one, and what engines that died left there.
+//! The engine's private folder in the system's temporary folder, and the removal of folders of dead engines.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,13 +10,13 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::workspace::remove;
 
-/// How the folders are named, so that they are known again.
+/// The prefix of the folders' names.
 const PREFIX: &str = "evals-run-";
 
-/// What could not be removed.
+/// Paths that could not be removed.
 static LEFT_BEHIND: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// The private folder of one engine. It vanishes with it.
+/// The private folder of one engine, removed with it.
 #[derive(Debug)]
 pub struct Temporary {
     path: PathBuf,
@@ -24,7 +24,7 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Makes the folder, and removes those of engines that are gone.
+    /// Makes the folder, and removes those of dead engines.
     ///
     /// # Errors
     /// The file system refused.
@@ -35,8 +35,8 @@ impl Temporary {
             .map(|n| system.join(format!("{PREFIX}{}-{n}", std::process::id())))
             .find(|path| fs::DirBuilder::new().mode(0o700).create(path).is_ok())
             .ok_or_else(|| io::Error::other(format!("no folder could be made in {}", system.display())))?;
-        // Locked before it has the name by which other engines look for it: one that tidies up at this moment would
-        // take the folder for a dead engine's.
+        // Locked before it gets the name by which other engines find it: otherwise, an engine that cleans up at
+        // this moment would take the folder for a dead engine's.
         let unnamed = path.join(".lock.new");
         let lock = File::create(&unnamed)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
@@ -44,7 +44,7 @@ impl Temporary {
         Ok(Self { path, lock })
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -54,19 +54,19 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         let _ = remove::remove(&self.path);
         let _ = flock(&self.lock, FlockOperation::Unlock);
-        // What was just being started when its engine died held its folder at the time this one was made.
+        // A process that was starting when its engine died may have used its folder when this one was made.
         if let Some(system) = self.path.parent() {
             tidy(system);
         }
     }
 }
 
-/// A folder that vanishes with its holder, whatever programs left in it.
+/// A folder that is removed when dropped, whatever programs left in it.
 #[derive(Debug)]
 pub struct Vanishing(PathBuf);
 
 impl Vanishing {
-    /// Makes a folder in another one, under a name that begins so.
+    /// Makes a folder in another one, with this prefix.
     ///
     /// # Errors
     /// The file system refused.
@@ -74,7 +74,7 @@ impl Vanishing {
         Ok(Self(tempfile::Builder::new().prefix(prefix).tempdir_in(folder)?.keep()))
     }
 
-    /// Where it is.
+    /// Returns the path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -89,7 +89,7 @@ impl Drop for Vanishing {
     }
 }
 
-/// What could not be removed since this was asked last, each as a line for the user.
+/// Returns what could not be removed since the last call, as lines for the user.
 pub fn left_behind() -> Vec<String> {
     std::mem::take(&mut LEFT_BEHIND.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -105,7 +105,7 @@ fn told(folder: &Path, error: &io::Error) -> String {
     }
 }
 
-/// A file that the system lets nobody change or remove (`chattr +i`, `+a`), looked for among a bounded number.
+/// Returns a file that cannot be changed or removed (`chattr +i`, `+a`), searching a limited number of files.
 fn immutable_in(folder: &Path) -> Option<PathBuf> {
     #[cfg(target_os = "linux")]
     {
@@ -131,7 +131,7 @@ fn immutable_in(folder: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Removes the folders of this user's engines that are gone: nobody holds their lock.
+/// Removes the folders of this user's dead engines, whose locks are free.
 fn tidy(system: &Path) {
     let user = rustix::process::getuid().as_raw();
     for entry in fs::read_dir(system).into_iter().flatten().flatten() {
@@ -140,8 +140,8 @@ fn tidy(system: &Path) {
         if !ours {
             continue;
         }
-        // One look at the lock decides: one that comes into its place between two looks would make an engine that has
-        // just begun look like a dead one.
+        // The lock is checked only once: if it appeared between two checks, an engine that has just started
+        // would look dead.
         let dead = match File::open(entry.path().join(".lock")) {
             Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
             // An engine that has just made its folder has not locked it yet.
@@ -156,7 +156,8 @@ fn tidy(system: &Path) {
     }
 }
 
-/// Removes a folder, its lock last: where an agent of the dead engine still writes, the next try knows the folder again.
+/// Removes a folder, its lock last: if an agent of the dead engine still writes, the next attempt recognises
+/// the folder.
 fn remove(folder: &Path) {
     let left = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let all = left.filter(|path| !path.ends_with(".lock")).all(|path| remove::remove(&path).is_ok());

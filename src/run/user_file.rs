@@ -1,4 +1,4 @@
-//! Writes a file that a user names: whole where it is a regular one, into it where it is a device or a pipe.
+//! Writes a file that a user names: a regular file is replaced completely, a device or a pipe is written into.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use super::RunError;
 use crate::whole_file::write_whole;
 
-/// So many links are followed, as many as the system follows itself.
+/// The maximum number of links that are followed; the system's own limit.
 const LINKS: usize = 40;
 
-/// Writes a file that a user names. A link stays one, and what it leads to is written. What is no regular file is
-/// written into, as `>` of a shell does it; nothing takes its place.
+/// Writes a file that a user names. A link is kept, and its target is written. A file that is not regular is
+/// written into, like `>` of a shell, and not replaced.
 ///
 /// # Errors
-/// The file system refused. Of a regular file nothing half written is left.
+/// The file could not be written. No partial regular file is left.
 pub fn write_named(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), RunError> {
     match target(path) {
         Target::Regular(path) => Ok(write_whole(&path, write)?),
@@ -29,12 +29,12 @@ pub fn write_named(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result
     }
 }
 
-/// Whether a name means a regular file, or one that is still to be made: no device, pipe or open stream.
+/// Returns true if a name is a regular file, or a file that does not exist yet: no device, pipe or open stream.
 pub fn is_regular(path: &Path) -> bool {
     matches!(target(path), Target::Regular(_))
 }
 
-/// Where the links of a name lead, also where nothing is there yet.
+/// Returns the target of a name's links, which may not exist yet.
 pub fn leads_to(path: &Path) -> PathBuf {
     match target(path) {
         Target::Regular(path) => path,
@@ -42,13 +42,13 @@ pub fn leads_to(path: &Path) -> PathBuf {
     }
 }
 
-/// What a name means.
+/// The target of a name.
 enum Target {
-    /// A file that is written whole, at the end of all links.
+    /// A file that is replaced completely, at the end of all links.
     Regular(PathBuf),
-    /// What standard output is.
+    /// Standard output.
     Output,
-    /// What standard error is.
+    /// Standard error.
     Errors,
     /// A device, a pipe, or a file that another program has open.
     Stream,
@@ -57,7 +57,7 @@ enum Target {
 fn target(path: &Path) -> Target {
     let (end, of_a_program) = followed(path);
     let Ok(found) = fs::metadata(path) else {
-        // Links that lead around in a circle lead to nothing, and none of them is to be replaced.
+        // A cycle of links has no target, and none of them may be replaced.
         return if end.is_symlink() { Target::Stream } else { Target::Regular(end) };
     };
     let is = |stream: &dyn AsFd| is_same(&found, stream);
@@ -72,8 +72,8 @@ fn target(path: &Path) -> Target {
     }
 }
 
-/// The end of all links, and whether one of them was the open file of a program: `/dev/stdout` leads to one, and to put
-/// another file in its place would take it from that program.
+/// Returns the end of all links, and whether one of them was a program's open file: `/dev/stdout` leads to one,
+/// and replacing it would take it from that program.
 fn followed(path: &Path) -> (PathBuf, bool) {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -96,7 +96,7 @@ fn is_same(found: &Metadata, stream: &dyn AsFd) -> bool {
 fn into(path: &Path, stream: impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), RunError> {
     let mut out = io::BufWriter::with_capacity(64 << 10, stream);
     match write(&mut out).and_then(|()| out.flush()) {
-        // Who reads no further has read enough, as on standard output.
+        // A reader that has closed the pipe has read enough, as for standard output.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
             let _ = out.into_parts();
             Ok(())

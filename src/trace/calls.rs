@@ -1,4 +1,4 @@
-//! Joins each call with its result, in the order in which the calls were announced, while events go by.
+//! Joins each call with its result while events arrive, in the order in which the calls were announced.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! The facts of a call that graders and policies go by: each is seen, or was not shown by the agent.
+//! The facts of a call for graders and policies: each is seen, or was not shown by the agent.
 
 use regex::Regex;
 use serde_json::Value;

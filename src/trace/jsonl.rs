@@ -1,4 +1,4 @@
-//! Reads and writes Traces as JSON Lines: the header first, then one event a line.
+//! Reads and writes traces as JSON Lines: the header first, then one event per line.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Write};

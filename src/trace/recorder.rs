@@ -1,8 +1,8 @@
-//! The one builder of Traces. Whatever an Adapter pushes, in whatever order, the laws of a Trace hold.
+//! The only builder of traces. Whatever an adapter pushes, in whatever order, the laws of a trace hold.
 //!
-//! Events leave the recorder in order as soon as nothing can change them any more ([`Recorder::drain`]):
-//! a message when something else follows it, a call when it has its result. What is kept for each call
-//! that has ended is a hash of its id, 8 bytes.
+//! Events leave the recorder in order as soon as they can no longer change ([`Recorder::drain`]): a message
+//! when something else follows it, a call when it has its result. For each call that has ended, only a hash of
+//! its id is kept, 8 bytes.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 

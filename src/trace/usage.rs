@@ -1,4 +1,4 @@
-//! Adds usage reports up to what a Trial spent, and tells whether that is all of it.
+//! Adds up the usage reports of a trial, and determines whether the sum is complete.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,29 +9,29 @@ pub use went_by::WentBy;
 
 mod went_by;
 
-/// The code of the notice by which the engine says that a turn reported no usage.
+/// The code of the engine's notice that a turn reported no usage.
 pub const INCOMPLETE: &str = "usage_incomplete";
 
-/// The source of a cost that comes from a price table.
+/// The source of a cost from a price table.
 pub const PRICED: &str = "priced";
 
 /// A figure of a usage report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
-    /// Tokens sent, without cached ones.
+    /// Input tokens, without cached ones.
     InputTokens,
-    /// Tokens received, thoughts included.
+    /// Output tokens, including thoughts.
     OutputTokens,
     /// Tokens read from the cache.
     CacheReadTokens,
     /// Tokens written to the cache.
     CacheWriteTokens,
-    /// Tokens of thought.
+    /// Tokens of thoughts.
     ThoughtTokens,
     /// All tokens.
     TotalTokens,
-    /// Money, in US dollars.
+    /// Cost in US dollars.
     CostUsd,
 }
 
@@ -77,7 +77,7 @@ impl Measure {
     }
 }
 
-/// Returns true if the report holds the figure.
+/// Returns true if the report contains the figure.
 pub(super) fn holds(usage: &Usage, measure: Measure) -> bool {
     match measure {
         Measure::CostUsd => usage.cost_usd.is_some(),
@@ -85,8 +85,8 @@ pub(super) fn holds(usage: &Usage, measure: Measure) -> bool {
     }
 }
 
-/// What a Trial spent. For each figure: the last session report, else the sum of the turns, else of the calls.
-/// A sum to which a report or a turn is known to have added nothing is a lower bound.
+/// The usage of a trial. For each figure: the last session report, else the sum of the turns, else the sum of
+/// the calls. A sum that misses a report or a turn is a lower bound.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UsageTotal {
     session: Session,
@@ -142,7 +142,7 @@ struct Sum<T> {
 }
 
 impl UsageTotal {
-    /// Takes the next event of a Trace into account.
+    /// Handles the next event of a trace.
     pub fn event(&mut self, event: &Event) {
         match &event.body {
             Body::Usage(usage) => return self.add(usage),
@@ -156,7 +156,7 @@ impl UsageTotal {
         self.went_by.event(event);
     }
 
-    /// Takes one report into account.
+    /// Adds one report.
     pub fn add(&mut self, usage: &Usage) {
         if usage.cost_usd.is_some() {
             self.source = usage.source.clone();
@@ -169,17 +169,17 @@ impl UsageTotal {
         }
     }
 
-    /// Returns what has gone by beside the reports.
+    /// Returns the activity besides the reports.
     pub fn went_by(&self) -> &WentBy {
         &self.went_by
     }
 
-    /// Whether any figure comes from a session report.
+    /// Returns true if any figure comes from a session report.
     pub fn is_of_session(&self) -> bool {
         self.session.cost.is_some() || self.session.tokens.iter().any(Option::is_some)
     }
 
-    /// Whether some figure is known, and exact.
+    /// Returns true if a figure is known and exact.
     pub fn is_exact(&self) -> bool {
         let figures = Measure::TOKENS.into_iter().filter_map(|measure| self.figure(measure));
         self.cost_usd().is_some_and(Amount::is_exact) || figures.into_iter().any(Amount::is_exact)
@@ -192,32 +192,33 @@ impl UsageTotal {
         pick([session, turns, calls])
     }
 
-    /// Tokens sent, without cached ones.
+    /// Returns the input tokens, without cached ones.
     pub fn input_tokens(&self) -> Option<Amount<u64>> {
         self.figure(Measure::InputTokens)
     }
 
-    /// Tokens received, thoughts included.
+    /// Returns the output tokens, including thoughts.
     pub fn output_tokens(&self) -> Option<Amount<u64>> {
         self.figure(Measure::OutputTokens)
     }
 
-    /// Tokens read from the cache.
+    /// Returns the tokens read from the cache.
     pub fn cache_read_tokens(&self) -> Option<Amount<u64>> {
         self.figure(Measure::CacheReadTokens)
     }
 
-    /// Tokens written to the cache.
+    /// Returns the tokens written to the cache.
     pub fn cache_write_tokens(&self) -> Option<Amount<u64>> {
         self.figure(Measure::CacheWriteTokens)
     }
 
-    /// Tokens of thought.
+    /// Returns the tokens of thoughts.
     pub fn thought_tokens(&self) -> Option<Amount<u64>> {
         self.figure(Measure::ThoughtTokens)
     }
 
-    /// Money in US dollars. Unknown if the sum overflows. A price of tokens that are a lower bound is a lower bound.
+    /// Returns the cost in US dollars; unknown if the sum overflows. The price of token counts that are lower
+    /// bounds is a lower bound.
     pub fn cost_usd(&self) -> Option<Amount<f64>> {
         let session = self.session.cost.map(|latest| self.session_amount(latest));
         let turns = self.turns.amount(&self.turns.cost, &self.went_by, UsageScope::Turn);
@@ -227,18 +228,19 @@ impl UsageTotal {
         Some(Amount::new(cost.value(), cost.is_exact() && !(priced && self.priced_parts_are_lower_bounds())))
     }
 
-    /// Whether a count that a price is made from is a lower bound.
+    /// Returns true if a count that the price is calculated from is a lower bound.
     pub fn priced_parts_are_lower_bounds(&self) -> bool {
         let parts = [self.input_tokens(), self.output_tokens(), self.cache_read_tokens(), self.cache_write_tokens()];
         parts.into_iter().chain([self.tokens()]).flatten().any(|part| !part.is_exact())
     }
 
-    /// Who told the cost, where it was not the agent.
+    /// Returns the source of the cost, if it is not the agent.
     pub fn cost_source(&self) -> Option<&str> {
         self.source.as_deref()
     }
 
-    /// All tokens: as reported, else input and output (both needed) and whatever of the cache is known.
+    /// Returns all tokens: as reported, else input plus output (both are required) plus the known cached
+    /// tokens.
     pub fn tokens(&self) -> Option<Amount<u64>> {
         // Figures of different scopes do not add up, so one scope answers.
         let turns = self.turns.amount(&self.turns.all_tokens(), &self.went_by, UsageScope::Turn);

@@ -1,4 +1,4 @@
-//! Read-only questions that graders and policies ask of calls: which paths, which command, which input.
+//! Facts about tool calls for graders and policies: paths, command, input.
 
 use std::path::{Component, Path, PathBuf};
 

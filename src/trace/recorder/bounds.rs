@@ -1,4 +1,4 @@
-//! Small rules of the recorder: what counts as empty, how much text is kept, by what an id is known.
+//! Small rules of the recorder: which values count as empty, how much text is kept, and how ids are identified.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};

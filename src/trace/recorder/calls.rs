@@ -1,4 +1,4 @@
-//! Calls, and what is asked about them: announced, told more of, asked for, answered and ended, each once.
+//! Tool calls and their permission requests: announced, updated, requested, answered and ended, each once.
 
 use std::collections::hash_map::Entry;
 

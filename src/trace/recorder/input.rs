@@ -1,4 +1,4 @@
-//! What adapters push: the words in which an agent speaks of texts, calls, results and permissions.
+//! The input of the recorder: an adapter's descriptions of texts, calls, results and permissions.
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
-//! What of a Trace decides whether its usage reports are complete: turns, the agent's activity, and the end.
+//! The facts of a trace that decide whether its usage reports are complete: turns, the agent's activity, and
+//! the end.
 
 use std::collections::BTreeSet;
 
