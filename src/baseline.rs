@@ -1,4 +1,5 @@
-//! The baseline file: the scores of a run, small enough for version control, with what tells whether it still fits.
+//! The baseline file: the scores of a run, small enough for version control, with the digests and versions that
+//! show whether it still applies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -12,30 +13,30 @@ use crate::ids::column_name;
 use crate::run::user_file::write_named;
 use crate::run::{RunError, RunRecord};
 
-/// The version of the file that this program writes; it refuses to read a higher one.
+/// The version of the file format that this program writes. Files of a higher version are refused.
 pub const VERSION: u32 = 1;
 
-/// Its name, beside the cases.
+/// The file name. The file lies beside the cases.
 pub const FILE: &str = "baseline.json";
 
-/// What a later run is compared with: scores, costs, digests and versions; no traces.
+/// The scores, costs, digests and versions of a run, for comparison with a later run; no traces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Baseline {
-    /// Version of this form.
+    /// Version of the file format.
     pub baseline: u32,
-    /// The run that it was made from.
+    /// The run that the baseline was made from.
     pub run: String,
-    /// When that began.
+    /// When that run began.
     pub started: String,
-    /// Version of the program that ran it.
+    /// Version of the program that made that run.
     pub evals: String,
-    /// Whether its trials were graded again, perhaps by a case that had changed since they ran.
+    /// Whether the trials were graded again, perhaps by a case that had changed since they ran.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub graded: bool,
-    /// Where they were: the runs that its trials come from, the nearest first.
+    /// For trials that were graded again: the runs that they come from, the nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<String>,
-    /// How often its scores were looked at while it ran (`--trials auto`); absent for once.
+    /// How often the scores were looked at while the run was in progress (`--trials auto`). Absent: once.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub looks: u32,
     /// The cases, by id.
@@ -62,15 +63,16 @@ pub struct BaselineArm {
     pub manifest: String,
     /// The column: the model asked for, or `default`.
     pub model: String,
-    /// By whom and under what its trials were made.
+    /// The harness, model and settings that produced the trials.
     #[serde(flatten)]
     pub made: Made,
-    /// What it did in each case.
+    /// What the arm did in each case.
     pub cases: BTreeMap<String, CaseTrials>,
 }
 
 impl Baseline {
-    /// The baseline that a run makes. Cases in which a person answered are left out: they are not the same twice.
+    /// Makes the baseline of a run. Cases in which a person answered are left out, because no two such runs are
+    /// alike.
     pub fn of(record: &RunRecord, side: &Side) -> Self {
         let manual = |id: &str, arm: &Arm| {
             side.cases.get(id).is_none_or(|case| case.interaction == "manual")
@@ -107,12 +109,12 @@ impl Baseline {
         }
     }
 
-    /// The cases here that another baseline does not have, by id.
+    /// Returns the ids of the cases that this baseline has and another one does not have.
     pub fn lost_with(&self, other: &Self) -> Vec<String> {
         self.cases.keys().filter(|id| !other.cases.contains_key(*id)).cloned().collect()
     }
 
-    /// As a side of a comparison.
+    /// Returns the baseline as a side of a comparison.
     pub fn side(&self) -> Side {
         let arm = |arm: &BaselineArm| Arm {
             name: format!("baseline {}", column_name(&arm.harness, &arm.model)),
@@ -140,7 +142,7 @@ impl Baseline {
     /// Reads the file.
     ///
     /// # Errors
-    /// It is not there, is no baseline, or a newer program wrote it.
+    /// The file does not exist, is no baseline, or was written by a newer program.
     pub fn read(path: &Path) -> Result<Self, RunError> {
         let value: serde_json::Value = crate::run::read_json(path)?;
         let malformed = |message: String| RunError::Malformed { path: path.to_owned(), message };
@@ -157,7 +159,7 @@ impl Baseline {
         Ok(baseline)
     }
 
-    /// What no run could have written is refused: a file that people merge by hand may hold anything.
+    /// Refuses values that no run could have written: people merge this file by hand, so it may hold anything.
     fn check(&self) -> Result<(), String> {
         for (number, arm) in self.arms.iter().enumerate() {
             let column = column_name(&arm.harness, &arm.model);
@@ -173,10 +175,10 @@ impl Baseline {
         Ok(())
     }
 
-    /// Writes the file: a line for each case, so that a change shows as the lines of its cases.
+    /// Writes the file with one line per case, so that a change shows as the lines of its cases.
     ///
     /// # Errors
-    /// The file system refused.
+    /// The file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), RunError> {
         let text = self.text().map_err(|error| RunError::io("write", path)(error.into()))?;
         write_named(path, |out| out.write_all(text.as_bytes()))
@@ -213,7 +215,7 @@ impl Baseline {
     }
 }
 
-/// A map with a line for each key.
+/// Writes a map as JSON with one line per key.
 fn lines<T: Serialize>(map: &BTreeMap<String, T>, indent: &str) -> serde_json::Result<String> {
     let mut text = String::new();
     for (n, (key, value)) in map.iter().enumerate() {
@@ -224,20 +226,22 @@ fn lines<T: Serialize>(map: &BTreeMap<String, T>, indent: &str) -> serde_json::R
     Ok(text)
 }
 
-/// Where the baseline of a run's suite is written: in the outermost folder above all of its cases that holds a
-/// `suite.yaml` or is named `cases`, and in none above one of that name; else in the folder that all of them lie in.
+/// Returns the folder that the baseline of a run's suite is written to: the outermost folder above all of its
+/// cases that holds a `suite.yaml` or is named `cases`, but no folder above one named `cases`. Without such a
+/// folder: the folder that contains all of the cases.
 pub fn place(record: &RunRecord) -> Option<PathBuf> {
     let folders = folders(record)?;
     folders.last().map(|folder| folder.join(FILE))
 }
 
-/// The baseline that a run is compared with: the first one there is on the way up from the folder that all of its cases
-/// lie in. So a run of a part of the suite finds that of the whole.
+/// Returns the baseline that a run is compared with: the first one found on the way up from the folder that
+/// contains all of its cases. So a run of a part of the suite finds the baseline of the whole suite.
 pub fn found(record: &RunRecord) -> Option<PathBuf> {
     folders(record)?.into_iter().map(|folder| folder.join(FILE)).find(|path| path.is_file())
 }
 
-/// The folder that all cases of a run lie in, and those above it up to the outermost of the suite.
+/// Returns the folder that contains all cases of a run, and the folders above it up to the outermost folder of
+/// the suite.
 fn folders(record: &RunRecord) -> Option<Vec<&Path>> {
     let first = record.cases.first()?.path.parent()?;
     let above_all = |folder: &&Path| record.cases.iter().all(|case| case.path.starts_with(folder));

@@ -1,4 +1,5 @@
-//! Two arms or more, compared case by case: what differs, how sure that is, and what the gates say of it. Pure.
+//! Compares two or more arms case by case: the differences, their confidence intervals, and the results of the
+//! gates. Pure.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -35,70 +36,71 @@ use summary::{ArmSummary, summaries};
 /// The version of the comparison's JSON form.
 pub const VERSION: u32 = 1;
 
-/// Differences up to this are none, where nobody says otherwise.
+/// The default margin: differences up to this size count as none.
 pub const MARGIN: f64 = 0.05;
 
-/// How a comparison is made.
+/// The settings of a comparison.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Differences up to this are none.
+    /// The margin: differences up to this size count as none.
     pub margin: f64,
-    /// Whether crashed and protocol errors count as failures.
+    /// Whether trials errored by a crash or a broken protocol count as failures.
     pub errors_fail: bool,
-    /// The seed of every draw.
+    /// The seed of the random number generator.
     pub seed: u64,
     /// The gates.
     pub gates: gate::Asked,
 }
 
-/// A comparison of arms, as JSON and as every other format has it.
+/// A comparison of arms, in the form of the JSON report. Every other report format shows the same content.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// Version of this form.
+    /// Version of the JSON form.
     pub version: u32,
     /// Version of the program.
     pub evals: String,
-    /// What all pairs say together: the worst.
+    /// The worst verdict of all pairs.
     pub verdict: Verdict,
-    /// The exit code that follows: the gates' where there are any, else the verdict's.
+    /// The exit code: that of the gates if there are any, else that of the verdict.
     pub exit_code: u8,
-    /// The seed of every draw.
+    /// The seed of the random number generator.
     pub seed: u64,
-    /// Differences up to this are none.
+    /// The margin: differences up to this size count as none.
     pub margin: f64,
-    /// Whether crashed and protocol errors count as failures.
+    /// Whether trials errored by a crash or a broken protocol count as failures.
     pub errors_as_failures: bool,
-    /// The arms, the old one of each pair before its new one.
+    /// The arms; the old arm of each pair comes before its new arm.
     pub arms: Vec<ArmSummary>,
-    /// Each new arm against its old one.
+    /// Each new arm compared with its old arm.
     pub pairs: Vec<Pair>,
-    /// Arms that have a partner and no case that could be compared with it; absent where there are none.
+    /// Pairs of arms without a case that can be compared. Absent if there are none.
     pub not_compared: Option<Vec<NotCompared>>,
-    /// Harnesses and models that only one side has, and so are compared with nothing; absent where there are none.
+    /// Harnesses and models that only one side has, and that are therefore not compared. Absent if there are
+    /// none.
     pub unmatched: Option<Unmatched>,
-    /// What the gates say; absent without one.
+    /// The results of the gates. Absent without a gate.
     pub gate: Option<Gates>,
 }
 
-/// A new arm and an old one without a case that could be compared.
+/// A new arm and an old arm without a case that can be compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NotCompared {
     /// Name of the old arm.
     pub old: String,
     /// Name of the new arm.
     pub new: String,
-    /// Why, for people.
+    /// The reason, as text.
     pub text: String,
-    /// Each case, and why.
+    /// Each case with the reason why it cannot be compared.
     pub unpaired: Vec<Unpaired>,
 }
 
 /// Arms that only one side has, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unmatched {
-    /// Those of the old side.
+    /// Arms that only the old side has.
     pub old: Vec<String>,
-    /// Those of the new side.
+    /// Arms that only the new side has.
     pub new: Vec<String>,
 }
 
@@ -116,108 +118,108 @@ impl Unmatched {
     }
 }
 
-/// What the gates say.
+/// The results of the gates.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Gates {
-    /// All of them together.
+    /// The verdict over all gates.
     pub verdict: GateVerdict,
-    /// Each by itself.
+    /// The result of each gate.
     pub gates: Vec<Gate>,
 }
 
-/// A new arm against an old one.
+/// A new arm compared with an old arm.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Pair {
     /// Name of the old arm.
     pub old: String,
     /// Name of the new arm.
     pub new: String,
-    /// What the interval says.
+    /// The verdict that follows from the confidence interval.
     pub verdict: Verdict,
-    /// The old arm's score over the cases that are compared.
+    /// The old arm's score over the compared cases.
     pub score_old: f64,
-    /// The new arm's score over the same cases.
+    /// The new arm's score over the compared cases.
     pub score_new: f64,
-    /// The mean over cases of new less old.
+    /// The mean over cases of the new score minus the old score.
     pub delta: f64,
-    /// Its interval.
+    /// The confidence interval of `delta`.
     pub interval: Option<Interval>,
-    /// The level of the interval; above 0.95 where the run was looked at several times.
+    /// The confidence level of the interval; above 0.95 if the run was looked at several times.
     pub level: f64,
-    /// How the interval was made.
+    /// The method by which the interval was computed.
     pub method: Option<Method>,
-    /// The name of the interval's own test.
+    /// The name of the test that belongs to the interval.
     pub test: Option<String>,
-    /// Its p.
+    /// The p-value of that test.
     pub p: Option<f64>,
-    /// The same, adjusted by Holm for all pairs of this comparison; absent with one pair.
+    /// The p-value adjusted by Holm for all pairs of this comparison. Absent with one pair.
     pub p_holm: Option<f64>,
-    /// The p of flipping signs, two-sided.
+    /// The two-sided p-value of the sign-flip permutation test.
     pub sign_flip_p: f64,
-    /// Whether every flip was counted; otherwise flips were drawn.
+    /// Whether all sign flips were enumerated. If `false`, they were sampled.
     pub sign_flip_exact: bool,
     /// The standard error of the difference.
     pub se: f64,
-    /// How far the arms find the same cases hard.
+    /// The correlation between the arms' scores over cases: how far both arms find the same cases hard.
     pub correlation: Option<f64>,
-    /// Cases that could be compared.
+    /// The number of cases that could be compared.
     pub cases_compared: usize,
-    /// How much the comparison rests on.
+    /// The number of trials and cases that the comparison is based on.
     pub rests_on: RestsOn,
-    /// Trials with a score in the old arm, over those cases.
+    /// Trials with a score in the old arm, over the compared cases.
     pub trials_old: u64,
-    /// Trials with a score in the new arm, over those cases.
+    /// Trials with a score in the new arm, over the compared cases.
     pub trials_new: u64,
-    /// In how many cases which does better.
+    /// The number of cases in which the new arm wins, loses or ties.
     pub counts: Counts,
-    /// The chance that the new one is the better one: that of the cases in which they differ it wins more than half, by
-    /// a flat prior.
+    /// The probability that the new arm is better: that it wins more than half of the cases in which the arms
+    /// differ, with a flat prior.
     pub new_is_better: f64,
-    /// For these very cases, with only the trials left to chance: Cochran, Mantel and Haenszel's p. Absent with one
-    /// trial a case.
+    /// The p-value of the Cochran-Mantel-Haenszel test: for exactly these cases, with only the trials left to
+    /// chance. Absent with one trial per case.
     pub these_cases_p: Option<f64>,
-    /// The difference with errored trials of the new arm as failures, and those of the old one left out; absent where
-    /// the new arm has none.
+    /// The difference if errored trials of the new arm count as failures and those of the old arm are left out.
+    /// Absent if the new arm has no errored trials.
     pub delta_at_worst: Option<f64>,
-    /// Cost of the new arm over that of the old one.
+    /// The new arm's cost divided by the old arm's cost.
     pub cost: Option<Ratio>,
-    /// Tokens likewise.
+    /// The new arm's tokens divided by the old arm's tokens.
     pub tokens: Option<Ratio>,
-    /// Time likewise.
+    /// The new arm's duration divided by the old arm's duration.
     pub duration: Option<Ratio>,
-    /// Whether any outcome of these cases and trials could have been significant.
+    /// Whether any outcome with these numbers of cases and trials could have been significant.
     pub could_be_significant: bool,
-    /// What could have been seen, and what more would take.
+    /// The minimum detectable effect, and the numbers of cases and trials needed to detect a smaller one.
     pub power: Option<Power>,
-    /// What a reader has to know.
+    /// Caveats of the comparison.
     pub doubts: Vec<Doubt>,
-    /// The cases, worst loss first.
+    /// The cases, the largest loss first.
     pub cases: Vec<CaseRow>,
     /// Cases that could not be compared.
     pub unpaired: Vec<Unpaired>,
-    /// By tag, unadjusted: exploratory.
+    /// The comparison by tag. The figures are exploratory: they are not adjusted for the number of tags.
     pub slices: Vec<Slice>,
-    /// Where they behave differently; absent against a baseline, which keeps no traces.
+    /// Differences in behaviour. Absent against a baseline, which keeps no traces.
     pub behaviour: Option<Behaviour>,
 }
 
-/// How many times as much the new arm takes.
+/// The ratio of the new arm's consumption to the old arm's.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Ratio {
     /// The geometric mean over cases.
     pub ratio: f64,
     /// Its 95 % interval.
     pub interval: Option<Interval>,
-    /// The ratio of the sums over those cases.
+    /// The ratio of the sums over these cases.
     pub of_totals: f64,
-    /// Cases of which it is known in both.
+    /// The number of cases for which the figure is known in both arms.
     pub cases: usize,
 }
 
-/// Why nothing can be compared.
+/// The reason why nothing can be compared.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum CompareError {
-    /// They have no case in common.
+    /// The arms have no case in common.
     #[error("{old} and {new} have no case in common; compare runs of the same suite")]
     NothingInCommon {
         /// The old arm.
@@ -225,7 +227,7 @@ pub enum CompareError {
         /// The new arm.
         new: String,
     },
-    /// The baseline is another suite's.
+    /// The baseline belongs to another suite.
     #[error(
         "the baseline is of another suite: none of its cases is in run {run}; set one for this suite with `evals baseline set`"
     )]
@@ -233,25 +235,25 @@ pub enum CompareError {
         /// The run.
         run: String,
     },
-    /// Cases they have in common cannot be compared.
+    /// None of the cases that the arms have in common can be compared.
     #[error("no case of {old} and {new} can be compared:\n{reasons}")]
     NothingLeft {
         /// The old arm.
         old: String,
         /// The new arm.
         new: String,
-        /// Why, a line for each reason.
+        /// The reasons, one per line.
         reasons: String,
     },
 }
 
-/// An old arm and a new one, with the sides they belong to.
+/// An old arm and a new arm, each with the side it belongs to.
 pub type ArmPair<'a> = ((&'a Side, &'a Arm), (&'a Side, &'a Arm));
 
-/// Compares each new arm with its old one.
+/// Compares each new arm with its old arm.
 ///
 /// # Errors
-/// A pair has no case that can be compared: nothing is compared that should not be.
+/// A pair has no case that can be compared.
 pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Result<Comparison, CompareError> {
     let mut generator = Generator::seeded(options.seed);
     let (mut done, mut gates, mut evidence, mut not_compared) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -271,7 +273,8 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
         let Some(effect) = effect else { continue };
         done.push(pair(old, new, joined, &effect, doubts, words, level, options, &mut generator));
     }
-    // What could have been compared, had there been scores, is open; what never could is refused.
+    // If cases are only missing scores, the comparison is left open; if no case could ever have been compared,
+    // it is refused.
     if let Some(refused) = refused.filter(|_| done.is_empty() && !open) {
         return Err(refused);
     }
@@ -311,7 +314,7 @@ pub fn compare(pairs: &[ArmPair<'_>], words: &Words, options: &Options) -> Resul
 }
 
 impl Comparison {
-    /// Tells, with each pair, which arms are compared with nothing.
+    /// Adds the arms that have no counterpart to the comparison, and to the caveats of each pair.
     #[must_use]
     pub fn with_unmatched(mut self, unmatched: Unmatched) -> Self {
         if !unmatched.is_empty() {
@@ -323,7 +326,7 @@ impl Comparison {
     }
 }
 
-/// Every arm once, in the order of the pairs.
+/// Returns every arm once, in the order of the pairs.
 fn arms_of<'a>(pairs: &[ArmPair<'a>]) -> Vec<&'a Arm> {
     let mut arms: Vec<&Arm> = Vec::new();
     for arm in pairs.iter().flat_map(|((_, old), (_, new))| [*old, *new]) {
@@ -343,7 +346,7 @@ impl NotCompared {
     }
 }
 
-/// Why nothing of two arms can be compared.
+/// Returns the reason why nothing of two arms can be compared.
 fn why_nothing(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> CompareError {
     let (before, now) = (old.1.name.clone(), new.1.name.clone());
     if !old.1.cases.keys().any(|case| new.1.cases.contains_key(case)) {
@@ -421,7 +424,8 @@ fn pair(
     }
 }
 
-/// The difference where every error of the new arm is a failure; a case of which every trial was errored is one too.
+/// Returns the difference if every errored trial of the new arm counts as a failure. A case whose trials all
+/// errored counts as a failure too.
 fn at_worst(cases: &[Paired<'_>], unpaired: &[Unpaired], old: &Arm, new: &Arm) -> Option<f64> {
     let lost = unpaired.iter().filter(|it| it.reason == join::Reason::NoScoreInNew);
     let lost = lost.filter_map(|it| Some((old.cases.get(&it.case)?, new.cases.get(&it.case)?)));
@@ -431,7 +435,7 @@ fn at_worst(cases: &[Paired<'_>], unpaired: &[Unpaired], old: &Arm, new: &Arm) -
     any.then(|| means::mean(&all.iter().filter_map(delta).collect::<Vec<_>>())).flatten()
 }
 
-/// A ratio over the cases of which every trial of both arms told.
+/// Returns the ratio over the cases for which every trial of both arms reported the figure.
 fn ratio(cases: &[Paired<'_>], of: fn(&CaseTrials) -> Known) -> Option<Ratio> {
     let whole = |known: Known| known.mean().filter(|_| known.untold == 0);
     let pairs = cases.iter().filter_map(|case| Some((whole(of(case.old))?, whole(of(case.new))?)));
@@ -445,7 +449,7 @@ fn ratio(cases: &[Paired<'_>], of: fn(&CaseTrials) -> Known) -> Option<Ratio> {
     })
 }
 
-/// Several pairs are a family: Holm.
+/// Adjusts the p-values of several pairs by Holm.
 fn adjust(pairs: &mut [Pair]) {
     if pairs.len() < 2 {
         return;

@@ -1,4 +1,4 @@
-//! What a user sees of a Run: [`Report`] is the one model that every format is written from.
+//! Reports of a run: [`Report`] is the model from which every format is written.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -51,49 +51,49 @@ use asked::AskedModels;
 use cells::{Cell, Column, Key};
 use standing::Standing;
 
-/// A Run and what came of it.
+/// A run and its results.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// The plan and what it was made from.
+    /// The plan, and the files and settings it was made from.
     pub run: RunRecord,
     /// The run folder.
     pub folder: PathBuf,
     /// The results, in the order of the plan.
     pub results: Vec<TrialResult>,
-    /// How many trials came to what.
+    /// The number of trials by verdict.
     pub summary: Summary,
-    /// Case × Harness × arm, in the order of the plan.
+    /// The cells (case × harness × arm), in the order of the plan.
     pub cells: Vec<Cell>,
-    /// Harness × arm, in the order of the plan.
+    /// The columns (harness × arm), in the order of the plan.
     pub columns: Vec<Column>,
-    /// What the run says of its cases themselves, in the order of the plan.
+    /// The flags of the cases, in the order of the plan.
     pub cases: Vec<Standing>,
-    /// What the models used that the engine itself asked.
+    /// The usage of the models that the engine itself called.
     pub asked: AskedModels,
-    /// What a reader of the figures has to know.
+    /// Notes that a reader of the figures needs to know.
     pub notes: Vec<String>,
-    /// The folder from which services count the paths of cases, where it is known: that of the repository.
+    /// The root of the repository, if known; services show paths of cases relative to it.
     pub root: Option<PathBuf>,
-    /// The cells that were compared with what is accepted for them.
+    /// The cells that were compared with their accepted snapshots.
     pub snapshots: Vec<Compared>,
-    /// The gates that were asked for: they decide the exit code in the place of the cells.
+    /// The requested gates. If there are any, they set the exit code instead of the cells.
     pub gates: Vec<Gate>,
 }
 
-/// How many trials came to what.
+/// The number of trials by verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Summary {
-    /// Passed.
+    /// Trials that passed.
     pub pass: usize,
-    /// Failed.
+    /// Trials that failed.
     pub fail: usize,
-    /// Could not be judged.
+    /// Trials that could not be judged.
     pub ungraded: usize,
-    /// The agent, or what it needs, was broken.
+    /// Trials in which the agent, or something it needs, failed.
     pub errored: usize,
-    /// Not run, for what their cases demand.
+    /// Trials that were skipped because of requirements of their cases.
     pub skipped: usize,
-    /// Never started, because the run ended before.
+    /// Trials that never started because the run ended before.
     pub not_run: usize,
 }
 
@@ -113,14 +113,15 @@ impl Summary {
         summary
     }
 
-    /// All trials, those that were not run too.
+    /// Returns the number of all trials, including those that were not run.
     pub fn trials(&self) -> usize {
         self.pass + self.fail + self.ungraded + self.errored + self.skipped + self.not_run
     }
 }
 
 impl Report {
-    /// The report of a run: its plan, the results of what finished, how many trials were never started, and its folder.
+    /// Makes the report of a run from its plan, the results of the finished trials, the number of trials that
+    /// never started, and its folder.
     pub fn new(run: &RunRecord, results: Vec<TrialResult>, not_run: usize, folder: &Path) -> Self {
         let cells = cells::cells(run, &results);
         let columns = cells::columns(run, &results, &cells);
@@ -147,17 +148,17 @@ impl Report {
         report
     }
 
-    /// Whether the policy of any trial is `manual`: comparisons leave such a run out.
+    /// Returns true if the policy of any trial is `manual`. Comparisons leave such a run out.
     pub fn is_manual(&self) -> bool {
         self.run.manual || self.results.iter().any(|result| result.manual)
     }
 
-    /// Whether every cell was skipped, so that nothing was judged.
+    /// Returns true if every cell was skipped, so that nothing was judged.
     pub fn all_skipped(&self) -> bool {
         !self.cells.is_empty() && self.cells.iter().all(|cell| cell.verdict == Some(Verdict::Skipped))
     }
 
-    /// The results of each cell, in the order of the plan.
+    /// Returns the results of each cell, in the order of the plan.
     pub fn trials_by_cell(&self) -> HashMap<Key<'_>, Vec<&TrialResult>> {
         let mut cells: HashMap<Key<'_>, Vec<&TrialResult>> = HashMap::new();
         for result in &self.results {
@@ -166,7 +167,7 @@ impl Report {
         cells
     }
 
-    /// The cells of each case, in the order of the plan.
+    /// Returns the cells of each case, in the order of the plan.
     pub fn cells_by_case(&self) -> Vec<(&str, Vec<&Cell>)> {
         let mut cases: Vec<(&str, Vec<&Cell>)> = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
@@ -182,14 +183,15 @@ impl Report {
         cases
     }
 
-    /// The folder of a trial.
+    /// Returns the folder of a trial.
     pub fn trial_folder(&self, result: &TrialResult) -> Option<PathBuf> {
         RunFolder::open(&self.folder).trial(&result.case, &result.harness, &result.arm, result.trial).ok()
     }
 }
 
-/// The exit code that follows from a report: 1 where a snapshot differs; that of its gates where there are any; else, by its
-/// cells, 1 where one failed, 3 where one could not be judged or compared, was not run whole, or nothing ran at all, and 0.
+/// Returns the exit code of a report. 1 if a snapshot differs. Otherwise, the exit code of the gates, if there
+/// are any. Otherwise, by the cells: 1 if one failed; 3 if one could not be judged or compared, was not run
+/// completely, or nothing ran at all; else 0.
 pub fn exit_code(report: &Report) -> u8 {
     let any = |wanted: &[Option<Verdict>]| report.cells.iter().any(|cell| wanted.contains(&cell.verdict));
     if report.snapshots.iter().any(|it| it.differs) {
@@ -209,19 +211,20 @@ pub fn exit_code(report: &Report) -> u8 {
     }
 }
 
-/// The name of a trial for `evals show`: its place in the run folder, written as its own words.
+/// Returns the name of a trial for `evals show`: its place in the run folder, with unescaped names.
 pub fn trial_name(case: &str, harness: &str, arm: &str, trial: u32) -> String {
     format!("{case}/{harness}/{arm}/{trial}")
 }
 
-/// The planned trials that a name means: a whole one, or the start of one up to a `/`, such as the id of a case.
+/// Returns the planned trials that a name selects: a full name, or its beginning up to a `/`, such as the id of
+/// a case.
 pub fn trials_named<'a>(run: &'a RunRecord, name: &str) -> Vec<&'a TrialRecord> {
     let name = name.trim_end_matches('/');
     let meant = |trial: &&TrialRecord| {
         let whole = trial_name(&trial.case, &trial.harness, &trial.arm, trial.trial);
         whole.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    // A case may be named as the folder of others; its own trials are meant then.
+    // If the name is a case and also the folder of other cases, it selects the trials of the case itself.
     let of_case: Vec<_> = run.trials.iter().filter(|trial| trial.case == name).collect();
     if of_case.is_empty() { run.trials.iter().filter(meant).collect() } else { of_case }
 }

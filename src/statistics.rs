@@ -1,7 +1,7 @@
 //! Statistics of scores, trials and figures: pure functions, each with its definition and its source.
 //!
-//! The unit is the case: where trials are repeated, what counts is the mean of each case (adr/0024).
-//! Nothing here reads a file, a clock or a random source; what needs draws takes a [`random::Generator`].
+//! The unit is the case: if trials are repeated, the mean of each case counts (adr/0024). Nothing here reads a
+//! file, a clock or a random source; functions that draw random numbers take a [`random::Generator`].
 
 pub mod agreement;
 pub mod attempts;
@@ -22,10 +22,10 @@ pub mod tables;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The level of every interval and test where nobody says otherwise.
+/// The default level of every interval and test.
 pub const LEVEL: f64 = 0.95;
 
-/// A range that holds the true value in a known share of repetitions.
+/// An interval that contains the true value in a known share of repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Its lower end.
@@ -35,17 +35,17 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// From `middle - half` to `middle + half`.
+    /// Returns the interval from `middle - half` to `middle + half`.
     pub fn around(middle: f64, half: f64) -> Self {
         Self { low: middle - half, high: middle + half }
     }
 
-    /// The same, kept within `low..=high`: a share is never below 0 or above 1.
+    /// Returns the interval limited to `low..=high`: a share is never below 0 or above 1.
     pub fn within(self, low: f64, high: f64) -> Self {
         Self { low: self.low.clamp(low, high), high: self.high.clamp(low, high) }
     }
 
-    /// Whether a value lies in it.
+    /// Returns true if a value lies in the interval.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }

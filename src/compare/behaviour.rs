@@ -1,4 +1,5 @@
-//! Where two arms behave differently: calls by kind, where their typical traces part, what one of them alone breaks.
+//! Differences in behaviour between two arms: tool calls by kind, the step at which typical traces diverge, and
+//! rules that only one arm breaks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,62 +11,63 @@ use super::side::{Arm, Broken, Told, Words};
 use crate::statistics::consistency::edit_distance;
 use crate::trace::ToolKind;
 
-/// Different traces of a case of which the most typical is looked for.
+/// The maximum number of different traces of a case among which the most typical one is searched.
 const MOST_TRACES: usize = 24;
 
-/// Where two arms behave differently. Absent figures could not be seen in one of them.
+/// Differences in behaviour between two arms. A figure is absent if one of the arms did not show it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Behaviour {
-    /// Calls of a trial, by kind.
+    /// Tool calls per trial, by kind.
     pub calls: Vec<CallsOfKind>,
-    /// Cases whose typical traces part, most cases of the same kind of parting first.
+    /// Cases whose typical traces diverge; the most frequent kind of divergence comes first.
     pub partings: Vec<Parting>,
-    /// Graders that failed in trials of one arm and in none of the other.
+    /// Graders that failed in trials of one arm and in no trial of the other arm.
     pub broken_by_one: Vec<BrokenByOne>,
 }
 
-/// Calls of a trial of one kind.
+/// Tool calls of one kind per trial.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CallsOfKind {
     /// The kind.
     pub kind: ToolKind,
-    /// On average in the old arm.
+    /// The mean in the old arm.
     pub old: f64,
-    /// On average in the new arm.
+    /// The mean in the new arm.
     pub new: f64,
 }
 
-/// Where the typical traces of a case part: the first step in which they are not the same.
+/// The first step in which the typical traces of a case differ.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Parting {
     /// Id of the case.
     pub case: String,
-    /// The step, from 0, as in the Trace.
+    /// The step, from 0, as in the trace.
     pub step: usize,
-    /// What the old arm typically does then; absent where it has ended.
+    /// The old arm's typical action in this step. Absent if its trace has ended.
     pub old: Option<String>,
-    /// What the new arm typically does then; absent where it has ended.
+    /// The new arm's typical action in this step. Absent if its trace has ended.
     pub new: Option<String>,
-    /// The new mean less the old one.
+    /// The new mean score minus the old one.
     pub delta: f64,
 }
 
-/// A grader that one arm fails and the other never does, or a rule that one of them alone breaks.
+/// A grader that one arm fails and the other arm never fails, or a rule that only one arm breaks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BrokenByOne {
     /// The grader's name.
     pub name: String,
-    /// Its kind.
+    /// The kind of the grader.
     pub grader: String,
-    /// The rule that was broken, where the grader has rules.
+    /// The broken rule, if the grader has rules.
     pub rule: Option<String>,
-    /// Trials of the old arm that failed it.
+    /// Trials of the old arm that failed the grader.
     pub old: u64,
-    /// Trials of the new arm that failed it.
+    /// Trials of the new arm that failed the grader.
     pub new: u64,
 }
 
-/// Where two arms behave differently; absent where one of them is a baseline, which keeps no traces.
+/// Returns the differences in behaviour between two arms. Returns `None` if one of them is a baseline, which
+/// keeps no traces.
 pub fn behaviour(cases: &[Paired<'_>], old: &Arm, new: &Arm, words: &Words) -> Option<Behaviour> {
     let (before, now) = (old.told.as_ref()?, new.told.as_ref()?);
     let ((of_old, seen_old), (of_new, seen_new)) = (calls_of(before, cases), calls_of(now, cases));
@@ -101,7 +103,7 @@ pub fn behaviour(cases: &[Paired<'_>], old: &Arm, new: &Arm, words: &Words) -> O
     Some(Behaviour { calls: calls.collect(), partings, broken_by_one: broken.collect() })
 }
 
-/// Calls by kind over these cases, and the trials that showed them.
+/// Returns the tool calls by kind over these cases, and the number of trials that showed them.
 fn calls_of(told: &Told, cases: &[Paired<'_>]) -> (BTreeMap<ToolKind, u64>, u64) {
     let mut kinds = BTreeMap::new();
     for (kind, count) in cases.iter().filter_map(|case| told.kinds.get(case.id)).flatten() {
@@ -110,7 +112,7 @@ fn calls_of(told: &Told, cases: &[Paired<'_>]) -> (BTreeMap<ToolKind, u64>, u64)
     (kinds, cases.iter().filter_map(|case| told.seen.get(case.id)).sum())
 }
 
-/// How often each grader failed, or rule was broken, over these cases.
+/// Returns how often each grader failed, or each rule was broken, over these cases.
 fn broken_in<'a>(told: &'a Told, cases: &[Paired<'_>]) -> BTreeMap<&'a Broken, u64> {
     let mut broken = BTreeMap::new();
     for (grader, count) in cases.iter().filter_map(|case| told.broken.get(case.id)).flatten() {
@@ -119,7 +121,8 @@ fn broken_in<'a>(told: &'a Told, cases: &[Paired<'_>]) -> BTreeMap<&'a Broken, u
     broken
 }
 
-/// The most frequent trace; among equally frequent ones that which the others are nearest to, and then the first.
+/// Returns the most frequent trace; among equally frequent traces, the one closest to the others, and then the
+/// first.
 fn typical(shapes: &[Vec<u32>]) -> Option<&[u32]> {
     let mut counts: Vec<(&Vec<u32>, usize)> = Vec::new();
     for shape in shapes {

@@ -1,4 +1,4 @@
-//! The cases of a comparison, worst loss first: both counts, whether chance explains it, and flags.
+//! The cases of a comparison, the largest loss first: pass counts of both arms, p-values and flags.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,59 +10,59 @@ use crate::case::CaseKind;
 use crate::statistics::{several, tables};
 use crate::verdict::Verdict;
 
-/// The share of false finds that the list of regressed cases may hold.
+/// The false discovery rate of the list of regressed cases.
 const FALSE_FINDS: f64 = 0.1;
 
 /// A case of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CaseRow {
-    /// Its id.
+    /// The case's id.
     pub case: String,
-    /// What the old arm did.
+    /// The old arm's trials.
     pub old: Tried,
-    /// What the new arm did.
+    /// The new arm's trials.
     pub new: Tried,
-    /// The new mean less the old one.
+    /// The new mean score minus the old one.
     pub delta: f64,
-    /// Fisher's exact p of passed and failed trials.
+    /// The p-value of Fisher's exact test on passed and failed trials.
     pub p: Option<f64>,
-    /// The same adjusted for all cases by Benjamini and Hochberg.
+    /// The p-value adjusted for all cases by Benjamini and Hochberg.
     pub p_adjusted: Option<f64>,
-    /// Whether its loss alone fails a gate.
+    /// Whether losing this case alone fails a gate.
     pub critical: bool,
-    /// What is to be known of it.
+    /// The flags of the case.
     pub flags: Vec<Flag>,
 }
 
-/// How the trials of a case came out in one arm.
+/// The outcomes of one arm's trials of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Tried {
     /// Trials that passed.
     pub passed: u64,
     /// Trials that passed or failed.
     pub judged: u64,
-    /// The mean of their scores.
+    /// The mean score of the trials.
     pub score: f64,
 }
 
-/// What is to be known of a case.
+/// A flag of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flag {
-    /// It passed and does not pass any more, or loses by more than chance explains.
+    /// The case passed before and no longer passes, or its score drops by more than chance explains.
     Regressed,
-    /// It did not pass and passes now, or gains by more than chance explains.
+    /// The case did not pass before and passes now, or its score rises by more than chance explains.
     Fixed,
-    /// In one arm it both passed and failed.
+    /// The case both passed and failed in one arm.
     Flaky,
-    /// A capability case that every trial of both passed: it tells nobody apart.
+    /// A capability case that every trial of both arms passed: it does not distinguish the arms.
     Saturated,
-    /// No trial of either passed: perhaps nobody can.
+    /// No trial of either arm passed: perhaps the case cannot be solved.
     Broken,
 }
 
 impl Flag {
-    /// Its word.
+    /// Returns the flag as a word.
     pub fn word(self) -> &'static str {
         match self {
             Flag::Regressed => "regressed",
@@ -74,7 +74,7 @@ impl Flag {
     }
 }
 
-/// The cases, worst loss first.
+/// Returns the cases, the largest loss first.
 pub fn rows(cases: &[Paired<'_>]) -> Vec<CaseRow> {
     let p: Vec<Option<f64>> = cases.iter().map(|case| fisher(case.old, case.new)).collect();
     let known: Vec<f64> = p.iter().copied().flatten().collect();
@@ -136,29 +136,29 @@ fn flags(case: &Paired<'_>, p_adjusted: Option<f64>) -> Vec<Flag> {
     flags
 }
 
-/// The comparison over the cases of one tag alone, without any adjustment for how many tags there are.
+/// The comparison over the cases of one tag, without any adjustment for the number of tags.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Slice {
     /// The tag.
     pub tag: String,
-    /// Its cases.
+    /// The number of cases.
     pub cases: usize,
-    /// The difference over them.
+    /// The difference over these cases.
     pub delta: f64,
-    /// Its interval, where there can be one.
+    /// The confidence interval of the difference, if one can be computed.
     pub interval: Option<crate::statistics::Interval>,
-    /// What that interval alone would say; exploratory.
+    /// The verdict that the interval alone would give; exploratory.
     pub verdict: Overall,
 }
 
-/// The slices by tag, those of two cases or more and not of all.
+/// Returns the slices by tag. Tags with only one case, or with all of the cases, are left out.
 pub fn slices(cases: &[Paired<'_>], level: f64, margin: f64) -> Vec<Slice> {
     let mut tags: Vec<&String> = cases.iter().flat_map(|case| &case.facts.tags).collect();
     tags.sort_unstable();
     tags.dedup();
     let slice = |tag: &String| {
         let of_tag: Vec<Paired<'_>> = cases.iter().filter(|case| case.facts.tags.contains(tag)).cloned().collect();
-        // One case has a row of its own.
+        // A single case already has its own row.
         if of_tag.len() == cases.len() || of_tag.len() < 2 {
             return None;
         }

@@ -1,5 +1,5 @@
-//! How much a comparison rests on: the share of planned trials that came to a score, and the cases of the old arm that
-//! have a comparable score in the new one. Pure.
+//! The evidence that a comparison is based on: the share of planned trials that have a score, and the cases of
+//! the old arm that have a comparable score in the new one. Pure.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,25 +7,26 @@ use serde::Serialize;
 use super::join::{Joined, Reason};
 use super::side::{Arm, CaseTrials};
 
-/// How much a comparison of two arms rests on.
+/// The evidence that a comparison of two arms is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RestsOn {
     /// The old arm's trials.
     pub old: Trials,
     /// The new arm's trials.
     pub new: Trials,
-    /// The old arm's cases, without those that it skipped.
+    /// The number of the old arm's cases, without those that it skipped.
     pub cases_of_old: usize,
-    /// Those of them that are no gap: they have a comparable score in the new arm.
+    /// The number of those cases that have a comparable score in the new arm, or that are no gap for another
+    /// reason.
     pub cases: usize,
 }
 
 /// The trials of an arm.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Trials {
-    /// Trials of the plan, without those that were skipped.
+    /// The number of planned trials, without skipped ones.
     pub planned: u64,
-    /// Those of them that came to a score. A trial that was errored, ungraded or never run did not.
+    /// The number of those trials that have a score. A trial that was errored, ungraded or not run has none.
     pub completed: u64,
 }
 
@@ -36,14 +37,14 @@ impl Trials {
         Self { planned: count(CaseTrials::planned), completed: count(CaseTrials::completed) }
     }
 
-    /// The completed share of the planned trials. Absent if none was planned.
+    /// Returns the completed share of the planned trials, or `None` if none was planned.
     pub fn share(self) -> Option<f64> {
         (self.planned > 0).then(|| self.completed as f64 / self.planned as f64)
     }
 }
 
 impl RestsOn {
-    /// What a comparison of these arms rests on.
+    /// Computes the evidence for a comparison of these arms.
     pub fn of(old: &Arm, new: &Arm, joined: &Joined<'_>) -> Self {
         let cases_of_old = old.cases.len();
         let cases = cases_of_old - missing(old, new, joined).len();
@@ -51,12 +52,12 @@ impl RestsOn {
     }
 }
 
-/// The cases of the old arm without a comparable score in the new one, each with the reason.
+/// Returns the cases of the old arm without a comparable score in the new one, each with the reason.
 pub fn missing<'a>(old: &Arm, new: &Arm, joined: &'a Joined<'_>) -> Vec<(&'a str, &'a str)> {
     let scored = |arm: &Arm, case: &str| arm.cases.get(case).is_some_and(|case| !case.scores.is_empty());
     let is_missing = |case: &str, reason: Reason| match reason {
         Reason::OnlyInNew | Reason::SkippedInOld => false,
-        // What never had a score before cannot be lost, if it has one now.
+        // A case that had no score in the old arm cannot be lost if it has one now.
         Reason::NoScoreInOld => !scored(new, case),
         _ => true,
     };

@@ -1,5 +1,5 @@
-//! What a reader has to know of a comparison that can be made: what was not the same, what is in no score, what rests on
-//! what.
+//! Caveats of a comparison: conditions that differ between the sides, trials without a score, and weak
+//! evidence.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::join::{Joined, Reason};
 use super::side::{Arm, CaseFacts, CaseTrials, Side};
 
-/// What a reader has to know of a comparison that can be made.
+/// Returns the caveats of a comparison.
 pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Vec<Doubt> {
     let mut found = Vec::new();
     found.extend(same_trials(old.0, new.0));
@@ -28,45 +28,45 @@ pub fn doubts(old: (&Side, &Arm), new: (&Side, &Arm), joined: &Joined<'_>) -> Ve
     found
 }
 
-/// Something that does not stop a comparison, and that its reader has to know.
+/// A caveat: it does not prevent the comparison, but the reader needs to know it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Doubt {
-    /// What it is about.
+    /// The subject of the caveat.
     pub about: About,
-    /// For people.
+    /// The caveat as text.
     pub text: String,
 }
 
-/// What a doubt is about.
+/// The subject of a caveat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum About {
-    /// Both sides hold the same trials: the baseline was made from the run that is compared with it, or one was graded
-    /// again from the other.
+    /// Both sides hold the same trials: the baseline was made from the run that is compared with it, or one run
+    /// is a regrading of the other.
     SameRun,
     /// The manifests of a harness differ, or one changed in the middle of a run.
     Harness,
-    /// Two harnesses are compared.
+    /// Two different harnesses are compared.
     OtherHarness,
     /// A side was graded again, and no agent was run for it.
     Graded,
-    /// Trials were tried again after an attempt that counts in no score.
+    /// Trials were retried after an attempt that counts in no score.
     Retries,
-    /// What trials ran in differs.
+    /// The sandboxes of the trials differ.
     Sandbox,
-    /// It is unknown whether the trials of both met the same.
+    /// It is unknown whether the trials of both sides were given the same task.
     Played,
-    /// Another version of the agent played.
+    /// The versions of the agent differ.
     Agent,
     /// The version of the agent is unknown.
     UnknownVersion,
-    /// Other judges were asked, or such as nobody has calibrated.
+    /// The judge models differ, or some have no calibration.
     Judges,
     /// Costs come from a price table.
     Prices,
     /// The runs were made by different versions of the program.
     Version,
-    /// Several models answered in one arm, or others than before under the same name.
+    /// Several models answered in one arm, or different models answered under the same name.
     Model,
     /// Harnesses and models that only one side has.
     Unmatched,
@@ -74,16 +74,17 @@ pub enum About {
     Errors,
     /// Trials could not be judged.
     Ungraded,
-    /// Trials of the plan were never run.
+    /// Planned trials did not run.
     NotRun,
-    /// Cases have different numbers of trials.
+    /// The numbers of trials per case differ.
     Trials,
     /// Cases are left out.
     Unpaired,
 }
 
 impl About {
-    /// Whether it is about what came of the same cases under the same conditions, or about what was to be compared.
+    /// Returns true if the caveat concerns the outcome of the same cases under the same conditions, and false
+    /// if it concerns what was compared.
     pub fn is_of_what_came(self) -> bool {
         match self {
             About::Errors | About::Ungraded | About::Trials | About::Retries => true,
@@ -100,7 +101,7 @@ impl Doubt {
     }
 }
 
-/// Cases that are left out, by why.
+/// Returns the caveats about cases that are left out, by reason.
 fn left_out(joined: &Joined<'_>) -> Vec<Doubt> {
     let mut reasons: Vec<(Reason, &str, usize)> = Vec::new();
     for case in &joined.unpaired {
@@ -116,13 +117,13 @@ fn left_out(joined: &Joined<'_>) -> Vec<Doubt> {
     reasons.into_iter().map(doubt).collect()
 }
 
-/// That one side holds the trials of the other, or was graded again without an agent.
+/// Returns a caveat if one side holds the trials of the other, or was graded again without an agent.
 fn same_trials(old: &Side, new: &Side) -> Vec<Doubt> {
     if old.baseline && old.run == new.run {
         return vec![Doubt::new(About::SameRun, "the baseline was made from this very run")];
     }
     if old.run == new.run {
-        // The arms of one run.
+        // Both arms belong to one run.
         return again(new).into_iter().collect();
     }
     let mut of_old = std::iter::once(&old.run).chain(&old.origins);
@@ -156,7 +157,8 @@ fn of_harness(old: (&Side, &Arm), new: (&Side, &Arm)) -> Vec<Doubt> {
     found
 }
 
-/// Trials that were graded again may have met another case than the one that judges them now.
+/// Returns a caveat about trials that were graded again: they may have been given another case than the one
+/// that judges them now.
 fn of_judged_again(old: &Side, new: &Side, joined: &Joined<'_>) -> Option<Doubt> {
     let untold = |facts: Option<&CaseFacts>| facts.is_none_or(|facts| facts.played.is_none());
     let of_both = |id: &str| untold(old.cases.get(id)) || untold(new.cases.get(id));
@@ -170,13 +172,14 @@ fn some(names: &BTreeSet<String>) -> String {
     names.iter().take(4).cloned().collect::<Vec<_>>().join(", ")
 }
 
-/// That names which both sides know are not the same.
+/// Returns a caveat if both sides know their names and the names differ.
 fn not_the_same(about: About, what: &str, old: &BTreeSet<String>, new: &BTreeSet<String>) -> Option<Doubt> {
     let differ = !old.is_empty() && !new.is_empty() && old != new;
     differ.then(|| Doubt::new(about, format!("{what}: {} before, {} now", some(old), some(new))))
 }
 
-/// That it is unknown whether the same version of an agent played: not every agent reported its version.
+/// Returns a caveat if it is unknown whether the same version of an agent ran: not every agent reported its
+/// version.
 fn unknown_versions(old: &Arm, new: &Arm) -> Option<Doubt> {
     let has_version = |agent: &String| {
         let last = agent.rsplit(' ').next().filter(|last| last.len() < agent.len()).unwrap_or_default();
@@ -199,7 +202,7 @@ fn of_conditions(old: &Arm, new: &Arm) -> Vec<Doubt> {
     if old.harness == new.harness {
         found.extend(not_the_same(About::Agent, "the agent is not the same", &was.agents, &is.agents));
     }
-    // One that asked nobody is no other judge: it had no key, or no grader that asks.
+    // An arm without judges is no difference: it had no key, or no grader that calls a judge model.
     found.extend(not_the_same(About::Judges, "the judges are not the same", &was.judges, &is.judges));
     let uncalibrated: BTreeSet<String> = was.uncalibrated.union(&is.uncalibrated).cloned().collect();
     if !uncalibrated.is_empty() {
@@ -228,7 +231,7 @@ fn of_models(old: &Arm, new: &Arm) -> Vec<Doubt> {
     found
 }
 
-/// The model of a column: `a#2` is `a`, asked for once more.
+/// Returns the model of a column: `a#2` is `a`, asked for a second time.
 fn asked_for(column: &str) -> &str {
     match column.rsplit_once('#') {
         Some((model, number)) if number.chars().all(|c| c.is_ascii_digit()) => model,
@@ -236,7 +239,7 @@ fn asked_for(column: &str) -> &str {
     }
 }
 
-/// Trials of an arm that are in no score, or whose cost its agent did not tell.
+/// Returns the caveats about trials of an arm that are in no score, or whose cost the agent did not report.
 fn of_trials(arm: &Arm) -> Vec<Doubt> {
     let count = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
     let all = count(CaseTrials::planned);

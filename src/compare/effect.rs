@@ -1,4 +1,5 @@
-//! The difference between two arms over their cases: its interval, the interval's own test, and the verdict.
+//! The difference between two arms over their cases: its confidence interval, the interval's own test, and the
+//! verdict.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,22 +9,22 @@ use super::one_case;
 use crate::statistics::distributions::{t_quantile, t_two_sided, z_of_level};
 use crate::statistics::{Interval, means, paired, tables};
 
-/// How an interval and its p were made.
+/// The method by which an interval and its p-value are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Paired t over cases; its p is the t test's.
+    /// Paired t interval over cases; the p-value is that of the t test.
     PairedT,
-    /// Bonett and Price's interval, one 0/1 trial a case or no spread; its p is McNemar's mid-p.
+    /// Bonett and Price's interval, for one 0/1 trial per case or no spread; the p-value is McNemar's mid-p.
     BonettPrice,
-    /// One case: Newcombe's interval; its p is Fisher's. It speaks of this case, not of others.
+    /// One case: Newcombe's interval; the p-value is Fisher's. The result holds for this case only.
     Newcombe,
-    /// One case with fractional scores: Welch's t over its trials. It speaks of this case, not of others.
+    /// One case with fractional scores: Welch's t over its trials. The result holds for this case only.
     Welch,
 }
 
 impl Method {
-    /// The name of the test that belongs to it.
+    /// Returns the name of the test that belongs to the method.
     pub fn test(self) -> &'static str {
         match self {
             Method::PairedT => "paired t",
@@ -34,35 +35,35 @@ impl Method {
     }
 }
 
-/// The difference, new less old.
+/// The difference: new minus old.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effect {
     /// The mean over cases of the difference of their means.
     pub delta: f64,
     /// Its standard error.
     pub se: f64,
-    /// Its interval at the level of the comparison; absent where nothing can be said.
+    /// The confidence interval at the level of the comparison. Absent if it cannot be computed.
     pub interval: Option<Interval>,
-    /// The p of that interval's own test.
+    /// The p-value of the interval's own test.
     pub p: Option<f64>,
-    /// How both were made; absent without an interval.
+    /// The method of both. Absent without an interval.
     pub method: Option<Method>,
-    /// Cases in which the new arm does better, worse, the same.
+    /// The number of cases in which the new arm wins, loses or ties.
     pub counts: Counts,
     /// Whether any outcome of a comparison like this one could have been significant.
     pub could_be_significant: bool,
-    /// Cases.
+    /// The number of cases.
     pub n: usize,
 }
 
-/// In how many cases which arm does better.
+/// The number of cases in which the new arm wins, loses or ties.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counts {
-    /// The new one.
+    /// Cases in which the new arm is better.
     pub wins: u64,
-    /// The old one.
+    /// Cases in which the old arm is better.
     pub losses: u64,
-    /// Neither.
+    /// Cases in which both arms are equal.
     pub ties: u64,
 }
 
@@ -72,26 +73,26 @@ impl Counts {
         Self { wins: count(|it| it > SAME), losses: count(|it| it < -SAME), ties: count(|it| it.abs() <= SAME) }
     }
 
-    /// Cases in which the arms differ.
+    /// Returns the number of cases in which the arms differ.
     pub fn discordant(&self) -> u64 {
         self.wins + self.losses
     }
 
-    /// All cases.
+    /// Returns the number of all cases.
     pub(super) fn all(&self) -> u64 {
         self.discordant() + self.ties
     }
 }
 
-/// What the interval and the bounds of a gate are computed from.
+/// The basis from which the interval and the bounds of a gate are computed.
 pub(super) enum Basis {
-    /// By t with so many degrees of freedom.
+    /// A t distribution with this many degrees of freedom.
     T { df: f64 },
-    /// By Bonett and Price on cases, each difference of this size.
+    /// Bonett and Price's method on cases; each difference has this size.
     Counts { size: f64 },
-    /// Over the trials of one case.
+    /// The trials of one case.
     Trials(Method),
-    /// Nothing can be said.
+    /// Nothing: no interval can be computed.
     Nothing,
 }
 
@@ -120,7 +121,7 @@ pub(super) fn basis(cases: &[Paired<'_>], differences: &[f64]) -> Basis {
     }
 }
 
-/// The difference over these cases.
+/// Computes the difference over these cases.
 pub fn effect(cases: &[Paired<'_>], level: f64) -> Option<Effect> {
     let differences: Vec<f64> = cases.iter().map(Paired::delta).collect();
     let (delta, n) = (means::mean(&differences)?, differences.len());
@@ -160,8 +161,8 @@ pub fn effect(cases: &[Paired<'_>], level: f64) -> Option<Effect> {
     })
 }
 
-/// Whether the t of the best outcome exceeds its quantile: all cases that differ differ alike; where none is a tie and
-/// scores are shares of k trials, all but one trial of one case.
+/// Returns true if the t of the best possible outcome exceeds its quantile: all cases that differ have the same
+/// difference; if none is a tie and scores are shares of k trials, all but one trial of one case.
 fn t_could_be_significant(cases: &[Paired<'_>], counts: Counts, quantile: f64) -> bool {
     let (n, differ) = (counts.all() as f64, counts.discordant() as f64);
     if counts.ties > 0 {
@@ -173,7 +174,7 @@ fn t_could_be_significant(cases: &[Paired<'_>], counts: Counts, quantile: f64) -
     !shares || n * most as f64 - 1.0 > quantile
 }
 
-/// What a comparison says.
+/// The verdict of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -188,8 +189,9 @@ pub enum Verdict {
 }
 
 impl Effect {
-    /// What the interval says, with differences up to the margin as none. Of one case a difference is shown only where
-    /// Fisher's test says so too: with a handful of trials its interval promises more than it holds.
+    /// Returns the verdict of the interval; differences up to the margin count as none. For a single case, a
+    /// difference counts as shown only if Fisher's test agrees: with a handful of trials the interval is too
+    /// narrow.
     pub fn verdict(&self, level: f64, margin: f64) -> Verdict {
         let found = Verdict::of(self.interval, margin);
         let of_chance = self.method == Some(Method::Newcombe) && self.p.is_some_and(|p| p >= 1.0 - level);
@@ -201,7 +203,7 @@ impl Effect {
 }
 
 impl Verdict {
-    /// What an interval says, with differences up to the margin as none.
+    /// Returns the verdict of an interval; differences up to the margin count as none.
     pub fn of(interval: Option<Interval>, margin: f64) -> Self {
         match interval {
             Some(it) if it.low > 0.0 => Verdict::Improved,
@@ -211,7 +213,7 @@ impl Verdict {
         }
     }
 
-    /// Its word.
+    /// Returns the verdict as a word.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Improved => "improved",
@@ -221,7 +223,7 @@ impl Verdict {
         }
     }
 
-    /// What several comparisons say together: the worst.
+    /// Returns the worst of several verdicts.
     pub fn of_all(all: impl Iterator<Item = Self> + Clone) -> Self {
         let any = |verdict| all.clone().any(|it| it == verdict);
         let worst = [Verdict::Regressed, Verdict::Inconclusive, Verdict::Improved].into_iter().find(|it| any(*it));

@@ -1,5 +1,5 @@
-//! Gates: not worse by more than a margin, a score that is reached, a cost that is kept, no critical case lost; and how
-//! much all of that rests on.
+//! Gates of a comparison: a margin, a minimum score, a maximum cost, no lost critical case, and minimum shares
+//! of completed trials and compared cases.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,50 +20,50 @@ mod regressions;
 
 pub use asked::{Asked, Demand, NO_REGRESSIONS, usual_completed};
 
-/// The error that a gate's bound may have, one-sided.
+/// The one-sided error rate of a gate's bound.
 pub const ALPHA: f64 = 0.05;
 
-/// A gate and what it says.
+/// A gate and its result.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Gate {
-    /// The arm that it is about.
+    /// The arm that the gate applies to.
     pub arm: String,
-    /// What it demands.
+    /// The condition of the gate.
     pub kind: Kind,
-    /// What it says.
+    /// The verdict of the gate.
     pub verdict: GateVerdict,
-    /// The margin, the least score, the highest cost, or the least share of trials or cases.
+    /// The bound: the margin, the minimum score, the maximum cost, or the minimum share of trials or cases.
     pub bound: Option<f64>,
-    /// What was found: the one-sided lower bound of new less old, the score, the cost, the number of cases lost, or the
-    /// share of trials or cases.
+    /// The measured value: the one-sided lower bound of new minus old, the score, the cost, the number of lost
+    /// cases, or the share of trials or cases.
     pub found: Option<f64>,
-    /// The p that the new arm is worse by more than the margin.
+    /// The p-value of the test that the new arm is worse by more than the margin.
     pub p: Option<f64>,
-    /// The same for people.
+    /// The result as text.
     pub text: String,
 }
 
-/// What a gate demands.
+/// The condition of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Not worse than the old arm by more than a margin.
+    /// The new arm is not worse than the old arm by more than a margin.
     Margin,
-    /// No critical case lost.
+    /// No critical case is lost.
     Critical,
-    /// A score that is reached.
+    /// The score reaches a minimum.
     FailUnder,
-    /// A cost that is not exceeded.
+    /// The cost does not exceed a maximum.
     MaxCost,
     /// No case that passed before is lost.
     NoRegressions,
-    /// Enough of the planned trials came to a score.
+    /// Enough of the planned trials have a score.
     Completed,
     /// Enough of the old arm's cases have a score in the new one.
     Cases,
 }
 
-/// What the gates say of a pair of arms.
+/// Returns the results of the gates for a pair of arms.
 pub fn of_pair(
     asked: &Asked,
     (old_side, old): (&Side, &Arm),
@@ -80,7 +80,7 @@ pub fn of_pair(
     if asked.no_regressions {
         gates.push(regressions::of_regressions((old_side, old), new, joined));
     }
-    // `no-regressions` looks at critical cases itself.
+    // `no-regressions` checks critical cases itself.
     if asked.margin.is_some() || asked.fail_under.is_some() || asked.max_cost.is_some() {
         gates.extend(of_critical(new, &joined.cases));
     }
@@ -91,7 +91,7 @@ pub fn of_pair(
 fn of_margin(margin: f64, new: &Arm, joined: &Joined<'_>, effect: Option<&Effect>, enough_cases: bool) -> Gate {
     let said = effect.map(|effect| (effect, not_worse_than(&joined.cases, effect, margin, ALPHA)));
     let verdict = said.map_or(GateVerdict::Inconclusive, |(_, said)| said.verdict);
-    // A case that the new one never came to a score in may be lost.
+    // A case without a score in the new arm may be lost.
     let open = joined.unpaired.iter().filter(|it| it.reason.is_open_in_new()).count();
     let passed_but = verdict == GateVerdict::Pass && open > 0 && !enough_cases;
     let verdict = if passed_but { GateVerdict::Inconclusive } else { verdict };
@@ -119,15 +119,16 @@ fn of_margin(margin: f64, new: &Arm, joined: &Joined<'_>, effect: Option<&Effect
     Gate { arm: new.name.clone(), kind: Kind::Margin, verdict, bound: Some(margin), found, p, text }
 }
 
-/// Over how many cases a gate passes, where the old arm had more than could be compared.
+/// Returns the text for the number of cases that a gate is based on, if the old arm had more than could be
+/// compared.
 fn over(joined: &Joined<'_>) -> String {
     let gone = joined.unpaired.iter().filter(|it| it.reason != Reason::OnlyInNew).count();
     let compared = joined.cases.len();
     if gone == 0 { String::new() } else { format!("; over {compared} of the old one's {} cases", compared + gone) }
 }
 
-/// A critical case is lost where it fails, by how many of its trials must pass, and passed before; or where no trial
-/// passes any more and some did.
+/// Returns the result for critical cases. A critical case is lost if it fails now, by the number of trials that
+/// must pass, and passed before; or if no trial passes now and some passed before.
 fn of_critical(new: &Arm, cases: &[Paired<'_>]) -> Option<Gate> {
     let critical: Vec<&Paired<'_>> = cases.iter().filter(|case| case.facts.critical).collect();
     let passed_before = |case: &Paired<'_>| case.old.verdict_of_judged(case.facts.pass) == Verdict::Pass;
@@ -153,7 +154,7 @@ fn of_critical(new: &Arm, cases: &[Paired<'_>]) -> Option<Gate> {
     Some(Gate { arm: new.name.clone(), kind: Kind::Critical, verdict, bound: None, found: None, p: None, text })
 }
 
-/// Critical cases that were not compared: it is unknown whether they are lost.
+/// Returns the result for critical cases that were not compared: it is unknown whether they are lost.
 fn of_critical_left_out(old: &Side, new: &Side, arm: &Arm, joined: &Joined<'_>) -> Option<Gate> {
     let critical = |id: &str| [old, new].iter().any(|side| side.cases.get(id).is_some_and(|case| case.critical));
     let left_out = joined.unpaired.iter().filter(|it| critical(&it.case));
@@ -169,7 +170,7 @@ fn of_critical_left_out(old: &Side, new: &Side, arm: &Arm, joined: &Joined<'_>) 
     })
 }
 
-/// The first names of a list, and how many more there are.
+/// Returns the first names of a list, and the number of further names.
 fn some_of(names: &[String]) -> String {
     const SHOWN: usize = 8;
     let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
@@ -180,7 +181,7 @@ fn trials(count: u64) -> String {
     if count == 1 { "1 trial".to_owned() } else { format!("{count} trials") }
 }
 
-/// What the gates say of an arm by itself.
+/// Returns the results of the gates for a single arm.
 pub fn of_arm(asked: &Asked, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
     let mut gates = Vec::new();
     let name = arm.name.clone();
@@ -203,10 +204,10 @@ pub fn of_arm(asked: &Asked, arm: &Arm, row: &ArmSummary) -> Vec<Gate> {
     gates
 }
 
-/// Whether a score is reached. If a case has no score, that of the suite is unknown.
+/// Checks whether the score reaches the minimum. If a case has no score, the score of the suite is unknown.
 pub fn of_score(least: f64, arm: String, score: Option<f64>, open: bool) -> Gate {
     let (verdict, text) = match score {
-        // Summing up makes rounding; 0.8 of five cases is 0.8.
+        // Sums have rounding errors: a score of 0.8 over five cases must reach 0.8.
         Some(score) if !tolerance::reaches(score, least) => {
             (GateVerdict::Fail, format!("scores {}, below {}", percent_beside(score, least), percent(least)))
         }
@@ -222,7 +223,7 @@ pub fn of_score(least: f64, arm: String, score: Option<f64>, open: bool) -> Gate
     Gate { arm, kind: Kind::FailUnder, verdict, bound: Some(least), found: score, p: None, text }
 }
 
-/// What all gates say together: fail before inconclusive before pass.
+/// Returns the verdict over all gates: fail before inconclusive before pass.
 pub fn of_all(gates: &[Gate]) -> GateVerdict {
     let any = |verdict| gates.iter().any(|gate| gate.verdict == verdict);
     if any(GateVerdict::Fail) {
@@ -234,7 +235,7 @@ pub fn of_all(gates: &[Gate]) -> GateVerdict {
     }
 }
 
-/// The exit code of a gate.
+/// Returns the exit code of a gate's verdict.
 pub fn exit_code(verdict: GateVerdict) -> u8 {
     match verdict {
         GateVerdict::Pass => 0,

@@ -1,4 +1,4 @@
-//! Which cases of two arms can be compared, and which cannot and why.
+//! Pairs the cases of two arms: which can be compared, and which cannot and why.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,19 @@ use serde::Serialize;
 
 use super::side::{Arm, CaseFacts, CaseTrials, Side};
 
-/// The policy under which a person answers: no two runs of it are alike.
+/// The policy under which a person answers: no two such runs are alike.
 const MANUAL: &str = "manual";
 
-/// A case that both arms have scores of.
+/// A case with scores in both arms.
 #[derive(Debug, Clone)]
 pub struct Paired<'a> {
-    /// Its id.
+    /// The case's id.
     pub id: &'a str,
-    /// What it is.
+    /// The case's properties.
     pub facts: &'a CaseFacts,
-    /// What the old arm did.
+    /// The old arm's trials.
     pub old: &'a CaseTrials,
-    /// What the new arm did.
+    /// The new arm's trials.
     pub new: &'a CaseTrials,
 }
 
@@ -27,47 +27,48 @@ pub struct Paired<'a> {
 pub(super) const SAME: f64 = 1e-9;
 
 impl Paired<'_> {
-    /// The new arm's mean less the old one's; what is rounding alone is none.
+    /// Returns the new arm's mean minus the old one's; a difference of rounding size is 0.
     pub fn delta(&self) -> f64 {
         let delta = self.new.score().unwrap_or_default() - self.old.score().unwrap_or_default();
         if delta.abs() <= SAME { 0.0 } else { delta }
     }
 }
 
-/// A case that is left out, and why.
+/// A case that is left out, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unpaired {
-    /// Its id.
+    /// The case's id.
     pub case: String,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
-    /// The same for people.
+    /// The reason as text.
     pub text: String,
 }
 
-/// Why a case is left out.
+/// The reason why a case is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
-    /// Only the old arm has it.
+    /// Only the old arm has the case.
     OnlyInOld,
-    /// Only the new arm has it.
+    /// Only the new arm has the case.
     OnlyInNew,
-    /// The case, its graders or its files are not the same.
+    /// The case, its graders or its files differ.
     OtherDigest,
-    /// Its trials met something else than it says now: they were graded again, or a policy was changed.
+    /// The trials were given another task than the case states now: they were graded again, or a policy was
+    /// changed.
     OtherTask,
-    /// It changed between the trials of one side.
+    /// The case changed between the trials of one side.
     Mixed,
-    /// It ran under other limits.
+    /// The limits differ.
     OtherLimits,
-    /// Another policy answered.
+    /// The interaction policies differ.
     OtherInteraction,
     /// A person answered.
     Manual,
-    /// The old arm skipped it: its harness cannot do what the case requires.
+    /// The old arm skipped the case: its harness lacks a capability that the case requires.
     SkippedInOld,
-    /// The new arm skipped it.
+    /// The new arm skipped the case.
     SkippedInNew,
     /// No trial of the old arm has a score.
     NoScoreInOld,
@@ -76,12 +77,12 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Whether the case could have been compared, had there been scores.
+    /// Returns true if the case could have been compared if it had scores.
     pub fn is_without_score(self) -> bool {
         matches!(self, Reason::NoScoreInOld | Reason::NoScoreInNew | Reason::SkippedInOld | Reason::SkippedInNew)
     }
 
-    /// Whether it is unknown what the new arm would have come to.
+    /// Returns true if the outcome in the new arm is unknown.
     pub fn is_open_in_new(self) -> bool {
         matches!(self, Reason::NoScoreInNew | Reason::SkippedInNew)
     }
@@ -90,13 +91,13 @@ impl Reason {
 /// The cases of two arms.
 #[derive(Debug)]
 pub struct Joined<'a> {
-    /// Those that can be compared, in the order of their ids.
+    /// The cases that can be compared, in the order of their ids.
     pub cases: Vec<Paired<'a>>,
-    /// Those that cannot.
+    /// The cases that cannot be compared.
     pub unpaired: Vec<Unpaired>,
 }
 
-/// Joins two arms by case.
+/// Pairs the cases of two arms.
 pub fn join<'a>(old: (&'a Side, &'a Arm), new: (&'a Side, &'a Arm)) -> Joined<'a> {
     let ids: BTreeSet<&String> = old.1.cases.keys().chain(new.1.cases.keys()).collect();
     let mut joined = Joined { cases: Vec::new(), unpaired: Vec::new() };

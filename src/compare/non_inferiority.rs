@@ -1,4 +1,5 @@
-//! Whether a new arm is not worse than the old one by more than a margin: the gate's question, one-sided.
+//! The non-inferiority test of a gate: whether a new arm is not worse than the old one by more than a margin,
+//! one-sided.
 
 use super::effect::{Basis, Effect, Method, basis};
 use super::join::{Paired, SAME};
@@ -7,19 +8,20 @@ use crate::statistics::distributions::{binomial_at_most, normal_above, normal_qu
 use crate::statistics::gates::{GateVerdict, not_worse, regressed_share};
 use crate::statistics::{means, paired};
 
-/// Whether the new arm is not worse by more than a margin, one-sided.
+/// The result of the one-sided test that the new arm is not worse by more than a margin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NotWorse {
-    /// What is shown.
+    /// The verdict.
     pub verdict: GateVerdict,
-    /// The one-sided lower bound of new less old.
+    /// The one-sided lower bound of new minus old.
     pub lower: Option<f64>,
-    /// The p that it is worse by more than the margin.
+    /// The p-value of the test that the new arm is worse by more than the margin.
     pub p: Option<f64>,
 }
 
-/// The gate's question, by the same means as the interval; where no case differs, by the share of cases that regress:
-/// a spread that was not seen is no certainty.
+/// Tests whether the new arm is not worse than the old one by more than the margin, with the same method as the
+/// interval. If no case differs, the share of cases that regress is tested instead: a spread that was not
+/// observed is no certainty.
 pub fn not_worse_than(cases: &[Paired<'_>], effect: &Effect, margin: f64, alpha: f64) -> NotWorse {
     let differences: Vec<f64> = cases.iter().map(Paired::delta).collect();
     let bounded = |middle: f64, half: f64, p: f64| NotWorse {
@@ -49,15 +51,16 @@ pub fn not_worse_than(cases: &[Paired<'_>], effect: &Effect, margin: f64, alpha:
     }
 }
 
-/// Cases that differ below which t trusts a spread that is not seen yet.
+/// With fewer cases that differ than this, t relies on a spread that was not observed yet.
 const FEW: u64 = 15;
 
-/// Cases that are won below which losses could seem to make surer than ties do.
+/// With fewer won cases than this, losses could make the result seem surer than ties do.
 const FEW_WINS: u64 = 6;
 
-/// The gate's question by t. In a suite that is nearly saturated few cases differ, and their spread is no measure of
-/// what was not seen: so one more loss, of the largest size seen, is counted among them. And a result with hardly a win
-/// is never surer than one without any difference.
+/// Tests by t whether the new arm is not worse by more than the margin. In a suite that is nearly saturated few
+/// cases differ, and their spread does not measure what was not observed: so one more loss, of the largest size
+/// seen, is counted among them. And a result with hardly a win is never surer than a result without any
+/// difference.
 fn by_t(differences: &[f64], effect: &Effect, df: f64, margin: f64, alpha: f64) -> NotWorse {
     let counts = effect.counts;
     let upper = effect.delta + t_quantile(1.0 - alpha, df) * effect.se;

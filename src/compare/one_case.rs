@@ -1,4 +1,4 @@
-//! A comparison of one case alone: over its trials, and of no other case.
+//! The comparison of a single case over its trials. The result holds for this case only.
 
 use super::effect::{Effect, Method};
 use super::join::Paired;
@@ -8,8 +8,8 @@ use crate::statistics::gates::{GateVerdict, not_worse};
 use crate::statistics::means::{Welch, welch};
 use crate::statistics::{Interval, tables};
 
-/// The difference between the trials of one case: Newcombe's interval with Fisher's test where each passed or failed,
-/// Welch's t where scores lie between.
+/// Computes the difference between the trials of one case: Newcombe's interval with Fisher's test if each trial
+/// passed or failed, Welch's t if there are fractional scores.
 pub(super) fn effect(cases: &[Paired<'_>], method: Method, level: f64, base: Effect) -> Effect {
     let Some(case) = cases.first() else { return base };
     if method != Method::Newcombe {
@@ -31,8 +31,8 @@ pub(super) fn effect(cases: &[Paired<'_>], method: Method, level: f64, base: Eff
     }
 }
 
-/// The gate's question about one case whose trials passed or failed. That it is worse has to be shown by Fisher's test
-/// as well.
+/// Tests whether the new arm is not worse by more than the margin, for one case whose trials passed or failed.
+/// A difference counts as shown only if Fisher's test agrees.
 pub(super) fn shares_not_worse(cases: &[Paired<'_>], margin: f64, alpha: f64) -> Option<NotWorse> {
     let Shares { new: (x_new, n_new), old: (x_old, n_old) } = Shares::of(cases.first()?);
     let at = |level: f64| tables::newcombe(x_new, n_new, x_old, n_old, level);
@@ -44,7 +44,7 @@ pub(super) fn shares_not_worse(cases: &[Paired<'_>], margin: f64, alpha: f64) ->
     Some(NotWorse { verdict, lower: Some(it.low), p: Some(p_of(&at, margin)) })
 }
 
-/// The same for scores that lie between.
+/// Tests whether the new arm is not worse by more than the margin, for one case with fractional scores.
 pub(super) fn scores_not_worse(cases: &[Paired<'_>], margin: f64, alpha: f64) -> Option<NotWorse> {
     let case = cases.first()?;
     let it = welch(&case.new.scores, &case.old.scores, 1.0 - 2.0 * alpha)?;
@@ -53,8 +53,9 @@ pub(super) fn scores_not_worse(cases: &[Paired<'_>], margin: f64, alpha: f64) ->
     Some(NotWorse { verdict, lower: Some(it.interval.low.max(-1.0)), p })
 }
 
-/// The one-sided p that belongs to these intervals: what they leave out below where their lower end, or the upper one
-/// if the loss that was seen exceeds the margin, meets it.
+/// Returns the one-sided p-value that belongs to these intervals: the probability left out below, at the level
+/// at which the lower end of the interval (or the upper end, if the observed loss exceeds the margin) meets the
+/// margin.
 fn p_of(at: &impl Fn(f64) -> Option<Interval>, margin: f64) -> f64 {
     // A level of 0 is the difference itself.
     let lost_more = at(0.0).is_some_and(|it| it.low < -margin);
@@ -68,7 +69,7 @@ fn p_of(at: &impl Fn(f64) -> Option<Interval>, margin: f64) -> f64 {
     if lost_more { 1.0 - left_out } else { left_out }
 }
 
-/// Passed trials of all, in both arms.
+/// Passed trials and all trials, in both arms.
 struct Shares {
     new: (u64, u64),
     old: (u64, u64),

@@ -1,4 +1,5 @@
-//! What a comparison could have seen, and what seeing more would take.
+//! The power of a comparison: the minimum detectable effect, and the cases or trials needed to detect a smaller
+//! one.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,39 +11,40 @@ use crate::statistics::distributions::t_quantile;
 use crate::statistics::means;
 use crate::statistics::power::{self, Spread};
 
-/// What a comparison could have seen, and what seeing more would take.
+/// The power of a comparison: the minimum detectable effect, and the cases or trials needed to detect a smaller
+/// one.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Power {
-    /// The smallest difference that a comparison like this one finds four times in five.
+    /// The minimum detectable effect at 80 % power.
     pub smallest_effect: f64,
-    /// Of the squared standard error, the share that comes from trials of the same case differing. More trials can take
-    /// that away, and no more. Absent where no case has two trials in both arms.
+    /// The share of the squared standard error that comes from differences between trials of the same case.
+    /// More trials can remove this share, and no more. Absent if no case has two trials in both arms.
     pub share_within: Option<f64>,
-    /// The difference that the next figures are about.
+    /// The target difference of `cases_needed` and `trials_needed`.
     pub target: f64,
-    /// Cases it takes to find that difference four times in five, with as many trials each; absent where that cannot be
-    /// known from one case.
+    /// The number of cases needed to detect the target difference with 80 % power, with the same number of
+    /// trials per case. Absent if one case is too few to estimate it.
     pub cases_needed: Option<u64>,
-    /// Trials of each case in each arm it takes with these cases; absent where no number suffices or where it cannot
-    /// be known from one trial a case.
+    /// The number of trials per case and arm needed to detect the target difference with these cases. Absent if
+    /// no number suffices, or if one trial per case is too few to estimate it.
     pub trials_needed: Option<u64>,
-    /// The same in a sentence.
+    /// The power as a sentence.
     pub text: String,
 }
 
-/// How sure one wants to be to find what is there.
+/// The power of the figures: the probability of detecting a difference that exists.
 const POWER: f64 = 0.8;
 
 /// The scores of one arm in a case.
 type Scores = for<'a, 'b> fn(&'b Paired<'a>) -> &'b [f64];
 
-/// What these cases could have shown at this level.
+/// Computes the power of a comparison of these cases at this level.
 pub fn power_of(cases: &[Paired<'_>], effect: &Effect, target: f64, level: f64) -> Option<Power> {
     effect.interval?;
     let n = cases.len() as f64;
     let alpha = 1.0 - level;
     let apart = power::errors_apart(alpha, POWER);
-    // With few cases the test is by t, and so is what it sees.
+    // With few cases the test is by t, and so is its power.
     let by_t = |df: f64| t_quantile(1.0 - alpha / 2.0, df) + t_quantile(POWER, df);
     let apart_here = if effect.method == Some(Method::PairedT) { by_t(n - 1.0) } else { apart };
     let smallest_effect = apart_here * effect.se;
@@ -53,7 +55,7 @@ pub fn power_of(cases: &[Paired<'_>], effect: &Effect, target: f64, level: f64) 
     };
     let inverse = |side: Scores| cases.iter().map(|case| 1.0 / side(case).len() as f64).sum::<f64>() / n;
     let (old, new): (Scores, Scores) = (|it| &it.old.scores, |it| &it.new.scores);
-    // Only where the error is that of a spread that was seen can it be told from what it comes.
+    // The sources of the error can be separated only if it comes from a spread that was observed.
     let seen = effect.method == Some(Method::PairedT);
     let spread = within(old).zip(within(new)).filter(|_| seen).map(|(within_a, within_b)| {
         let of_trials = within_a * inverse(old) + within_b * inverse(new);

@@ -1,4 +1,5 @@
-//! `--trials auto`: looks at fixed numbers of trials, and a level for each that keeps the error rate of all together.
+//! `--trials auto`: interim looks at fixed numbers of trials, with a level for each look that bounds the error
+//! rate of all looks together.
 
 use super::effect::{Verdict, effect};
 use super::join::join;
@@ -8,23 +9,23 @@ use crate::statistics::LEVEL;
 /// Trials of each cell at each look.
 pub const LOOKS: [u32; 4] = [2, 4, 8, 16];
 
-/// The level of each look's interval: the error is shared evenly (Bonferroni), which holds however the looks depend on
-/// each other.
+/// Returns the confidence level of each look's interval. The error rate is shared evenly (Bonferroni), which
+/// holds for any dependence between the looks.
 pub fn level(looks: u32) -> f64 {
     1.0 - (1.0 - LEVEL) / f64::from(looks.max(1))
 }
 
-/// The level of a comparison: of a run that was looked at several times, that of its looks.
+/// Returns the confidence level of a comparison; higher if a run was looked at several times.
 pub fn level_of(old: &Side, new: &Side) -> f64 {
     level(old.looks.max(new.looks))
 }
 
-/// The next number of trials after this one, where there is one.
+/// Returns the next number of trials after this one, if there is one.
 pub fn next(trials: u32) -> Option<u32> {
     LOOKS.into_iter().find(|look| *look > trials)
 }
 
-/// Whether every arm stands clearly against the first: improved, regressed or equivalent.
+/// Returns true if every arm has a clear verdict against the first: improved, regressed or equivalent.
 pub fn is_clear(side: &Side, margin: f64) -> bool {
     let Some((first, rest)) = side.arms.split_first() else { return true };
     rest.iter().all(|arm| {

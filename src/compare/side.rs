@@ -1,4 +1,4 @@
-//! What an arm did in each case: a run's results, condensed one by one as they are read.
+//! Arms and sides of a comparison: a run's results, condensed to their cases one by one as they are read.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,7 +16,7 @@ use crate::trace::{ErrorCategory, ToolKind};
 use crate::values::Fraction;
 use crate::verdict::{PassTrials, Verdict, of_trials};
 
-/// Words that come again and again, kept once: the steps of traces.
+/// Interned strings: the steps of traces, each kept once.
 #[derive(Debug, Default)]
 pub struct Words {
     numbers: HashMap<Box<str>, u32>,
@@ -34,7 +34,7 @@ impl Words {
         number
     }
 
-    /// The word of a number.
+    /// Returns the string with this number.
     pub fn word(&self, number: u32) -> &str {
         self.words.get(number as usize).map_or("", AsRef::as_ref)
     }
@@ -49,59 +49,59 @@ pub struct Side {
     pub evals: String,
     /// Its cases, by id.
     pub cases: BTreeMap<String, CaseFacts>,
-    /// Digests of its manifests, by harness.
+    /// Digests of the manifests, by harness.
     pub harnesses: BTreeMap<String, String>,
-    /// Its arms, in the order of the plan.
+    /// The arms, in the order of the plan.
     pub arms: Vec<Arm>,
-    /// Whether it is a baseline, and so has no traces to tell of.
+    /// Whether the side is a baseline, which has no traces.
     pub baseline: bool,
-    /// Whether its trials were graded again, perhaps by a case that had changed since they ran.
+    /// Whether the trials were graded again, perhaps by a case that had changed since they ran.
     pub graded: bool,
-    /// Where they were: the runs that its trials come from, the nearest first.
+    /// For trials that were graded again: the runs that they come from, the nearest first.
     pub origins: Vec<String>,
-    /// How often its scores were looked at while it ran; 1 without `--trials auto`.
+    /// How often the scores were looked at while the run was in progress; 1 without `--trials auto`.
     pub looks: u32,
 }
 
-/// What a case was.
+/// The properties of a case that decide whether it can be compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseFacts {
-    /// Digest of everything it is made from.
+    /// Digest of everything that the case is made from.
     pub digest: String,
-    /// Digest of what its agents met; absent where nobody knows it.
+    /// Digest of what the agents were given. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub played: Option<String>,
-    /// Some of its trials may have met it as it was before it changed, and others after.
+    /// Whether the case changed between trials: some may have run before the change and others after it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
-    /// The limits it ran under.
+    /// The limits that the case ran under.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub limits: serde_json::Value,
-    /// The policy that answered.
+    /// The interaction policy.
     #[serde(default)]
     pub interaction: String,
-    /// Its tags.
+    /// The tags of the case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// What it is for.
+    /// The purpose of the case.
     #[serde(default)]
     pub kind: CaseKind,
-    /// How many of its trials must pass.
+    /// How many trials must pass.
     #[serde(default)]
     pub pass: PassTrials,
-    /// Whether its loss alone fails a gate.
+    /// Whether losing this case alone fails a gate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub critical: bool,
 }
 
-/// A figure of which some trials told, and some did not.
+/// A sum over trials, some of which may not have reported the figure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Known {
-    /// The sum of what was told.
+    /// The sum of the reported figures.
     pub sum: f64,
-    /// Trials that told all of theirs.
+    /// Trials that reported the whole figure.
     pub told: u64,
-    /// Trials that did not, or not all.
+    /// Trials that did not report the figure, or only a part of it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub untold: u64,
 }
@@ -112,21 +112,22 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Known {
-    /// Adds what is known of one trial, and whether that is all.
+    /// Adds the known part of one trial's figure; `is_all` states whether it is the whole figure.
     fn add(&mut self, known: f64, is_all: bool) {
-        // A sum that no number holds is not known.
+        // If the sum overflows, it is unknown.
         let sum = Some(self.sum + known).filter(|sum| sum.is_finite());
         self.sum = sum.unwrap_or(self.sum);
         if is_all && sum.is_some() { self.told += 1 } else { self.untold += 1 }
     }
 
-    /// What a trial took on average; where some did not tell, at least that much. Absent where none told.
+    /// Returns the mean per trial, which is a lower bound if some trials did not report the figure. Returns
+    /// `None` if no trial reported it.
     pub fn mean(&self) -> Option<f64> {
         let is_known = self.told > 0 || self.sum > 0.0;
         is_known.then(|| self.sum / (self.told + self.untold) as f64)
     }
 
-    /// Both together.
+    /// Returns the sum of both figures.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let (told, untold) = (self.told + other.told, self.untold + other.untold);
@@ -137,61 +138,61 @@ impl Known {
     }
 }
 
-/// More trials of a case than anybody runs.
+/// The largest plausible number of trials of a case.
 const MOST_TRIALS: u64 = 1_000_000;
 
-/// What an arm's trials of a case came to.
+/// The results of an arm's trials of a case.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseTrials {
-    /// The scores, of the trials that have one.
+    /// The scores of the trials that have one.
     pub scores: Vec<f64>,
     /// Trials that passed.
     pub passed: u64,
     /// Trials that failed.
     pub failed: u64,
-    /// Trials that could not be judged.
+    /// Trials that were ungraded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ungraded: u64,
     /// Trials that were errored.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub errored: u64,
-    /// Those of them in which the agent crashed or broke the protocol.
+    /// Errored trials in which the agent crashed or broke the protocol.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub broke: u64,
-    /// Trials that were planned and never run.
+    /// Trials that were planned but did not run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_run: u64,
-    /// Errored trials that count as failures because the comparison was asked for so.
+    /// Errored trials that count as failures, as requested for the comparison.
     #[serde(skip)]
     pub counted_errors: u64,
-    /// US dollars, those of earlier attempts with them.
+    /// Cost in US dollars, including earlier attempts.
     pub cost: Known,
-    /// Trials that were tried again after an attempt that counts in no score.
+    /// Trials that were retried after an attempt that counts in no score.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tried_again: u64,
-    /// Trials whose cost comes from a price table, and not from the agent.
+    /// Trials whose cost comes from a price table instead of the agent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub priced: u64,
     /// Tokens.
     pub tokens: Known,
-    /// Milliseconds.
+    /// Duration in milliseconds.
     pub duration: Known,
 }
 
 impl CaseTrials {
-    /// The mean over its trials; absent where none has a score.
+    /// Returns the mean score of the trials. Returns `None` if no trial has a score.
     pub fn score(&self) -> Option<f64> {
         mean(&self.scores)
     }
 
-    /// The same with every errored trial as 0.
+    /// Returns the mean score with every errored trial as 0.
     pub fn score_with_errors(&self) -> Option<f64> {
         let all = self.scores.len() as f64 + self.errored as f64;
         (all > 0.0).then(|| self.scores.iter().sum::<f64>() / all)
     }
 
-    /// The verdict on the cell, by how many of its trials must pass; trials that were errored, ungraded or never run keep
-    /// it open.
+    /// Returns the verdict on the cell, from the number of trials that must pass. Trials that were errored,
+    /// ungraded or not run leave it open.
     pub fn verdict(&self, pass: PassTrials) -> Verdict {
         let counts = [
             (Verdict::Pass, self.passed),
@@ -203,33 +204,34 @@ impl CaseTrials {
         of_trials(&trials.collect::<Vec<_>>(), pass)
     }
 
-    /// The same by the trials that were judged alone.
+    /// Returns the verdict on the cell from the judged trials alone.
     pub fn verdict_of_judged(&self, pass: PassTrials) -> Verdict {
         let judged = Self { passed: self.passed, failed: self.failed, ..Self::default() };
         judged.verdict(pass)
     }
 
-    /// Trials that were planned and not skipped.
+    /// Returns the number of trials that were planned and not skipped.
     pub fn planned(&self) -> u64 {
         self.trials() + self.not_run
     }
 
-    /// Trials that ran and came to a score of their own. One that crashed was not completed, whatever it counts as.
+    /// Returns the number of trials that ran and have a score of their own. A crashed trial is not completed,
+    /// even if it counts as a failure.
     pub fn completed(&self) -> u64 {
         (self.passed + self.failed).saturating_sub(self.counted_errors)
     }
 
-    /// Trials whose outcome is unknown: they may have passed or failed.
+    /// Returns the number of trials whose outcome is unknown: they may have passed or failed.
     pub fn unknown(&self) -> u64 {
         self.ungraded + self.errored + self.not_run
     }
 
-    /// Trials that ran.
+    /// Returns the number of trials that ran.
     pub fn trials(&self) -> u64 {
         self.passed + self.failed + self.ungraded + self.errored
     }
 
-    /// Why no trials can have come to this, if none can.
+    /// Returns the reason why no trials can have produced these numbers, if the numbers are impossible.
     pub fn is_impossible(&self) -> Option<String> {
         if let Some(score) = self.scores.iter().find(|score| !(0.0..=1.0).contains(*score)) {
             return Some(format!("{score} is no score; one lies within 0 and 1"));
@@ -251,7 +253,7 @@ impl CaseTrials {
         self.errored.checked_add(self.ungraded)?.checked_add(self.not_run)
     }
 
-    /// Counts what crashed or broke the protocol as failed.
+    /// Counts trials that crashed or broke the protocol as failed.
     pub fn count_errors(&mut self) {
         self.scores.extend(std::iter::repeat_n(0.0, self.broke as usize));
         self.failed += self.broke;
@@ -261,83 +263,84 @@ impl CaseTrials {
     }
 }
 
-/// A harness with a model, or the baseline's.
+/// A harness with a model, of a run or of a baseline.
 #[derive(Debug, Clone, Default)]
 pub struct Arm {
-    /// Its name for people, unlike that of any other arm of the comparison.
+    /// The arm's display name, unique in the comparison.
     pub name: String,
-    /// The run it belongs to.
+    /// The run that the arm belongs to.
     pub run: String,
     /// Name of the harness.
     pub harness: String,
     /// Name of the column.
     pub column: String,
-    /// What it did in each case.
+    /// What the arm did in each case.
     pub cases: BTreeMap<String, CaseTrials>,
-    /// Cases that it skipped.
+    /// Cases that the arm skipped.
     pub skipped: BTreeSet<String>,
-    /// By whom and under what its trials were made.
+    /// The harness, model and settings that produced the trials.
     pub made: Made,
-    /// What only results tell; a baseline does not keep it.
+    /// Details that only results contain; a baseline does not keep them.
     pub told: Option<Told>,
 }
 
-/// By whom, and under what, the trials of an arm were made and judged.
+/// The agents, models, judge models and sandboxes with which the trials of an arm were made and judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Made {
-    /// The agents that played it, with their versions.
+    /// The agents with their versions.
     #[serde(default)]
     pub agents: BTreeSet<String>,
-    /// Trials with a score whose agent is unknown; a baseline does not keep it.
+    /// Trials with a score whose agent is unknown; a baseline does not keep this number.
     #[serde(skip)]
     pub versionless: u64,
-    /// The models that answered; absent where nobody told.
+    /// The models that answered. Absent if not reported.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub models: BTreeSet<String>,
-    /// The judges that were asked; absent where none was.
+    /// The judge models that were called. Absent if there were none.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub judges: BTreeSet<String>,
-    /// Those of them who gave scores, and whom nobody has held against labels of people.
+    /// The judge models that gave scores and have no calibration against labels by people.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub uncalibrated: BTreeSet<String>,
-    /// What its trials ran in, in the words of `--sandbox`; absent where nobody knows it.
+    /// The sandboxes that the trials ran in, in the words of `--sandbox`. Absent if unknown.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub sandboxes: BTreeSet<String>,
-    /// Its manifest changed between its trials.
+    /// Whether the manifest changed between the trials.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
 }
 
-/// A grader that failed, or one of its rules that was broken.
+/// A grader that failed, or one rule of it that was broken.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Broken {
     /// The grader's name.
     pub name: String,
-    /// Its kind.
+    /// The kind of the grader.
     pub grader: String,
-    /// The rule, where it told which.
+    /// The broken rule, if the grader reported it.
     pub rule: Option<String>,
 }
 
-/// What results tell of an arm beside scores and costs.
+/// Details of an arm that only results contain, besides scores and costs.
 #[derive(Debug, Clone, Default)]
 pub struct Told {
-    /// How long each trial took, in milliseconds.
+    /// The duration of each trial, in milliseconds.
     pub durations: Vec<f64>,
-    /// Calls by kind of each case, over the trials whose calls could be seen.
+    /// Tool calls by kind for each case, over the trials whose calls were visible.
     pub kinds: BTreeMap<String, BTreeMap<ToolKind, u64>>,
-    /// Those trials.
+    /// The number of trials whose calls were visible, by case.
     pub seen: BTreeMap<String, u64>,
-    /// The calls of each step of each trial, by case, as numbers of [`Words`].
+    /// The calls of each step of each trial, by case, as numbers into [`Words`].
     pub shapes: BTreeMap<String, Vec<Vec<u32>>>,
-    /// How often each grader of each case failed; by its rules, where it told which were broken.
+    /// How often each grader of each case failed; by rule, if the grader reported the broken rule.
     pub broken: BTreeMap<String, BTreeMap<Broken, u64>>,
     /// Cases in which a person answered the agent.
     pub manual: BTreeSet<String>,
 }
 
 impl Side {
-    /// The side of a run, without its results: every trial of its plan that is not skipped is one that was not run.
+    /// Makes the side of a run without its results: every trial of its plan that is not skipped counts as not
+    /// run.
     pub fn of_run(record: &RunRecord) -> Self {
         let cases = record.cases.iter().map(|case| {
             let facts = CaseFacts {
@@ -389,7 +392,7 @@ impl Side {
         &mut self.arms[place]
     }
 
-    /// Adds what one trial came to.
+    /// Adds the result of one trial.
     pub fn add(&mut self, result: &TrialResult, words: &mut Words) {
         let arm = self.arm(&result.harness, &result.arm);
         if result.verdict == Verdict::Skipped {
@@ -469,7 +472,7 @@ impl CaseTrials {
             }
         }
         self.scores.extend(result.score.map(Fraction::get));
-        // Where no agent ran nothing could be spent; but a trial was paid for with all of its attempts.
+        // If no agent ran, nothing can have been spent; but earlier attempts of the trial were paid for.
         if result.agent_ran() || result.earlier_attempts.is_some() {
             self.cost.add(result.costs_usd().sum(), result.cost_is_known());
         }

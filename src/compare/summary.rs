@@ -1,4 +1,4 @@
-//! The row of each arm: score with interval, several attempts, what it took, and whether anything beats it.
+//! The summary of each arm: score with interval, pass@k, cost, tokens, duration, and the arms that dominate it.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,72 +7,73 @@ use super::side::{Arm, CaseTrials, Known};
 use crate::statistics::means::{IntervalMethod, mean, score_interval};
 use crate::statistics::{Interval, LEVEL, attempts, figures};
 
-/// Trials below which a 95th percentile means nothing.
+/// The minimum number of trials for a meaningful 95th percentile.
 const ENOUGH_FOR_P95: usize = 60;
 
 /// An arm of a comparison, over all its own cases.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ArmSummary {
-    /// Its name.
+    /// The arm's name.
     pub name: String,
-    /// The run it belongs to.
+    /// The run that the arm belongs to.
     pub run: String,
     /// The harness.
     pub harness: String,
     /// The column: the model asked for.
     pub model: String,
-    /// Cases with a score.
+    /// The number of cases with a score.
     pub cases: usize,
-    /// Trials that ran.
+    /// The number of trials that ran.
     pub trials: u64,
-    /// The mean over cases of the mean over their trials.
+    /// The mean over cases of the mean score of their trials.
     pub score: Option<f64>,
-    /// Its 95 % interval.
+    /// The 95 % confidence interval of the score.
     pub interval: Option<Interval>,
-    /// How the interval was made.
+    /// The method of the interval.
     pub interval_method: Option<IntervalMethod>,
-    /// The score with errored trials as 0; absent where there were none.
+    /// The score with errored trials as 0. Absent if there were none.
     pub score_with_errors: Option<f64>,
-    /// Share of the planned trials that ran and were not errored.
+    /// The share of the planned trials that ran and were not errored.
     pub completion: Option<f64>,
-    /// How many attempts the next two are about: the fewest trials with a score that any of its cases has.
+    /// The k of `pass_at_k` and `pass_hat_k`: the smallest number of trials with a score that any case has.
     pub k: u64,
-    /// The chance that at least one of k attempts passes.
+    /// The probability that at least one of k attempts passes.
     pub pass_at_k: Option<f64>,
-    /// The chance that all of k attempts pass.
+    /// The probability that all of k attempts pass.
     pub pass_hat_k: Option<f64>,
-    /// US dollars of all its trials.
+    /// The cost of all trials, in US dollars.
     pub cost_usd: Option<f64>,
-    /// US dollars of a trial; at least that much where some costs are unknown.
+    /// The cost per trial, in US dollars; a lower bound if some costs are unknown.
     pub cost_per_trial: Option<f64>,
-    /// US dollars of everything for each trial that passed; absent where none did or where a cost is unknown.
+    /// The total cost divided by the number of passed trials, in US dollars. Absent if no trial passed or a
+    /// cost is unknown.
     pub cost_per_success: Option<f64>,
-    /// Trials whose cost is unknown or a lower bound.
+    /// The number of trials whose cost is unknown or a lower bound.
     pub cost_unknown: u64,
-    /// Tokens of a trial; at least that many where some are unknown.
+    /// Tokens per trial; a lower bound if some are unknown.
     pub tokens_per_trial: Option<f64>,
-    /// Trials whose tokens are unknown or a lower bound.
+    /// The number of trials whose tokens are unknown or a lower bound.
     pub tokens_unknown: u64,
-    /// The median length of a trial, in milliseconds.
+    /// The median duration of a trial, in milliseconds.
     pub median_duration_ms: Option<f64>,
-    /// The 95th percentile of the same; absent below 60 trials, where it means nothing.
+    /// The 95th percentile of the duration, in milliseconds. Absent below 60 trials, where it is meaningless.
     pub p95_duration_ms: Option<f64>,
-    /// Calls of a trial.
+    /// Tool calls per trial.
     pub calls_per_trial: Option<f64>,
-    /// Trials that were errored.
+    /// The number of errored trials.
     pub errored: u64,
-    /// Those of them that count as failures, by `--errors fail`.
+    /// The number of errored trials that count as failures (`--errors fail`).
     pub errored_as_failures: u64,
-    /// Trials that could not be judged.
+    /// The number of ungraded trials.
     pub ungraded: u64,
-    /// Trials that were planned and never run.
+    /// The number of planned trials that did not run.
     pub not_run: u64,
-    /// Names of the arms that score no less, cost no more, and are better in one of both. Empty: nothing beats it.
-    /// Absent where a score or a cost is not known.
+    /// Names of the arms that dominate this one: they score no less, cost no more, and are better in score or
+    /// cost. Empty if there are none. Absent if a score or a cost is unknown.
     pub dominated_by: Option<Vec<String>>,
 }
 
-/// The rows of all arms.
+/// Returns the summaries of all arms.
 pub fn summaries(arms: &[&Arm]) -> Vec<ArmSummary> {
     let mut rows: Vec<ArmSummary> = arms.iter().map(|arm| summary(arm)).collect();
     let known: Vec<(usize, (f64, f64))> = rows
@@ -97,7 +98,7 @@ fn summary(arm: &Arm) -> ArmSummary {
     let total = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
     let known = |of: fn(&CaseTrials) -> Known| arm.cases.values().map(of).fold(Known::default(), Known::and);
     let (trials, passed, planned) = (total(CaseTrials::trials), total(|it| it.passed), total(CaseTrials::planned));
-    // Those that count as failures were errored all the same.
+    // Trials that count as failures were errored all the same.
     let errored = total(|it| it.errored + it.counted_errors);
     let with_errors: Vec<f64> = arm.cases.values().filter_map(CaseTrials::score_with_errors).collect();
     let judged: Vec<(u64, u64)> = scored.iter().map(|it| (it.passed + it.failed, it.passed)).collect();

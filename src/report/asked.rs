@@ -1,5 +1,5 @@
-//! What the models used that the engine itself asked: judges, and those that answer for the policy `llm`. No part of it is
-//! in the figures of agents.
+//! The usage of the models that the engine itself called: judge models, and models that answer for the policy
+//! `llm`. It is not part of the figures of agents.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,32 +7,32 @@ use serde::Serialize;
 use super::text::{money, plural};
 use crate::result::TrialResult;
 
-/// What models used that were asked for one purpose, over the results of a run.
+/// The usage of models that were called for one purpose, over the results of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Asked {
-    /// Requests to services, those that were answered from the cache included.
+    /// Requests to services, including those answered from the cache.
     pub requests: u64,
-    /// Tokens that were reported; a lower bound if `unknown` is above 0.
+    /// Reported tokens; a lower bound if `unknown` is above 0.
     pub tokens: u64,
-    /// US dollars that are known; a lower bound if `unknown` is above 0.
+    /// Known cost in US dollars; a lower bound if `unknown` is above 0.
     pub cost_usd: f64,
-    /// Records of which tokens or cost are unknown.
+    /// Records whose tokens or cost are unknown.
     pub unknown: u64,
 }
 
-/// The models that the engine asked in a run.
+/// The models that the engine called in a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct AskedModels {
-    /// Judges, for graders. Absent if no grader asked a model.
+    /// Judge models, for graders. Absent if no grader called a model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judges: Option<Asked>,
-    /// Models that answered permission requests for the policy `llm`. Absent if none was asked.
+    /// Models that answered permission requests for the policy `llm`. Absent if none was called.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<Asked>,
 }
 
 impl AskedModels {
-    /// Adds up what results tell.
+    /// Adds up the usage in the results.
     pub fn of(results: &[TrialResult]) -> Self {
         let mut all = Self::default();
         for result in results {
@@ -46,12 +46,12 @@ impl AskedModels {
         all
     }
 
-    /// Returns true if no model was asked.
+    /// Returns true if no model was called.
     pub fn is_empty(&self) -> bool {
         self.judges.is_none() && self.policy.is_none()
     }
 
-    /// For people.
+    /// Returns the note for reports.
     pub fn note(&self) -> Option<String> {
         let told =
             [("judges", &self.judges), ("the policy `llm`", &self.policy)].into_iter().filter_map(|(who, asked)| {

@@ -1,4 +1,4 @@
-//! What an audit of cases found: a table for people, an object for programs.
+//! The report of an audit of cases: a table, or JSON.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::text::{BOLD, DIM, Look, harmless, plural, verdict_style, wrap};
 use crate::audit::{Agent, Audited, Tried};
 use crate::verdict::Verdict;
 
-/// Writes the table, and what is wrong below it.
+/// Writes the table, followed by the problems found.
 ///
 /// # Errors
 /// The output could not be written.
@@ -72,7 +72,7 @@ fn is_without_oracle(case: &Audited) -> bool {
 
 fn cell(case: &Audited, agent: Agent) -> GridCell {
     let tried: Vec<&Tried> = case.agents.iter().filter(|tried| tried.agent == agent).collect();
-    // Of several things an agent did, the one that went wrong is told.
+    // If the audit ran several built-in agents, the first one with a wrong result is shown.
     let told = tried.iter().find(|tried| !tried.sound).or(tried.first());
     match told {
         None => GridCell::from("-"),

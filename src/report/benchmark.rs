@@ -1,4 +1,5 @@
-//! The report for a `BENCHMARK.md`: scores with their intervals, between two marks, beside which everything stays as it is.
+//! The report for a `BENCHMARK.md`: a block of scores with their intervals between two marks. The text outside
+//! the block is not changed.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,33 +12,33 @@ use super::text::{plural, short_name};
 use super::{Report, stored};
 use crate::result::TrialResult;
 
-/// The file that is written where none is named.
+/// The default file.
 pub const FILE: &str = "BENCHMARK.md";
 
-/// So many characters are kept of a name.
+/// The maximum number of characters of a name.
 const NAME: usize = 120;
-/// So many traces of a column are asked who the agent was.
+/// The maximum number of traces per column that are read to identify the agent.
 const ASKED: usize = 20;
 
-/// Why a block could not be put into a file.
+/// The reason why a block could not be written into a file.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MarkError {
-    /// There is no block for it.
+    /// The file has no block for the run.
     #[error("there is no place for it{also}; add these two lines where the figures shall stand:\n{begin}\n{end}", begin = begin(.name.as_deref()), end = end(.name.as_deref()), also = also(.others))]
     Missing {
-        /// The name of the block that would take it.
+        /// The name of the block that would be used.
         name: Option<String>,
-        /// The names of the blocks that are there.
+        /// The names of the existing blocks.
         others: Vec<String>,
     },
-    /// A block begins and does not end, or the other way round.
+    /// A block has a beginning but no end, or an end but no beginning.
     #[error("line {line}: `{mark}` {wrong}; each block begins with a line `{begin}` and ends with `{end}`", begin = begin(.name.as_deref()), end = end(.name.as_deref()))]
     Damaged {
         /// The line of the mark, from 1.
         line: usize,
-        /// The mark.
+        /// The text of the mark.
         mark: String,
-        /// What is wrong with it.
+        /// The error.
         wrong: &'static str,
         /// The block's name.
         name: Option<String>,
@@ -52,17 +53,17 @@ fn also(names: &[String]) -> String {
     format!(" (there are blocks for runs with the label {})", names.join(", "))
 }
 
-/// The line before a block; a block with a name is for runs with that label.
+/// Returns the line before a block; a named block is for runs with that label.
 pub fn begin(name: Option<&str>) -> String {
     name.map_or_else(|| "<!-- evals:benchmark -->".to_owned(), |name| format!("<!-- evals:benchmark {name} -->"))
 }
 
-/// The line after a block.
+/// Returns the line after a block.
 pub fn end(name: Option<&str>) -> String {
     name.map_or_else(|| "<!-- /evals:benchmark -->".to_owned(), |name| format!("<!-- /evals:benchmark {name} -->"))
 }
 
-/// A mark: whether it begins a block, and which.
+/// Parses a mark: whether it begins a block, and the name of the block.
 fn mark(line: &str) -> Option<(bool, Option<String>)> {
     let inner = line.trim().strip_prefix("<!--")?.strip_suffix("-->")?.trim();
     let (begins, inner) = inner.strip_prefix('/').map_or((true, inner), |rest| (false, rest));
@@ -73,11 +74,11 @@ fn mark(line: &str) -> Option<(bool, Option<String>)> {
     Some((begins, Some(name.trim().to_owned()).filter(|name| !name.is_empty())))
 }
 
-/// The text of a file with the block for a run of this label in its place: the block of that name, else the one
-/// without a name. Everything outside of it stays as it is, byte for byte.
+/// Returns the text of a file with the block for a run of this label replaced: the block of that name, else the
+/// block without a name. The text outside the block is unchanged, byte for byte.
 ///
 /// # Errors
-/// The marks are not there, or do not fit together.
+/// The marks are missing, or do not match.
 pub fn replaced(text: &str, label: Option<&str>, block: &str) -> Result<String, MarkError> {
     let place = place(text, label)?;
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
@@ -86,7 +87,7 @@ pub fn replaced(text: &str, label: Option<&str>, block: &str) -> Result<String, 
     Ok(format!("{before}{newline}{block}{newline}{newline}{after}"))
 }
 
-/// From the end of the line that begins the block to the start of the line that ends it.
+/// Returns the range from the end of the line that begins the block to the start of the line that ends it.
 fn place(text: &str, label: Option<&str>) -> Result<(usize, usize), MarkError> {
     let mut open: Option<(usize, usize, String, Option<String>)> = None;
     let mut blocks: Vec<(Option<String>, (usize, usize))> = Vec::new();
@@ -123,18 +124,18 @@ fn place(text: &str, label: Option<&str>) -> Result<(usize, usize), MarkError> {
     }
     let of = |name: Option<&str>| blocks.iter().find(|(known, _)| known.as_deref() == name).map(|(_, place)| *place);
     of(label).or_else(|| of(None)).ok_or_else(|| MarkError::Missing {
-        // A label that would end the comment is no name for a block.
+        // A label that would end the comment cannot be the name of a block.
         name: label.filter(|label| !label.contains("--") && !label.contains('\n')).map(str::to_owned),
         others: blocks.into_iter().filter_map(|(name, _)| name).collect(),
     })
 }
 
-/// A new file with an empty block.
+/// Returns a new file with an empty block.
 pub fn fresh_file() -> String {
     format!("# Benchmark\n\n{}\n{}\n", begin(None), end(None))
 }
 
-/// What stands between the marks.
+/// Returns the text between the marks.
 pub fn block(report: &Report) -> String {
     let run = &report.run;
     let mut text = String::new();
@@ -188,7 +189,7 @@ fn row(column: &Column, facts: &Facts, errors: bool) -> Vec<String> {
     cells
 }
 
-/// The model that answered; where a script did in its place, the row says so, too.
+/// Returns the model that answered; a scripted model is marked as such.
 fn model(facts: &Facts) -> String {
     let scripted = facts.scripted_model || facts.scripted_agent;
     match &facts.model {
@@ -199,14 +200,14 @@ fn model(facts: &Facts) -> String {
     }
 }
 
-/// What the traces of a column tell.
+/// Facts from the traces of a column.
 struct Facts {
     name: String,
     agent: Option<String>,
     model: Option<String>,
-    /// A script answered in the model's place.
+    /// Whether a script answered instead of the model.
     scripted_model: bool,
-    /// The agent itself plays a script.
+    /// Whether the agent itself plays a script.
     scripted_agent: bool,
 }
 
@@ -259,7 +260,8 @@ fn notes(report: &Report, facts: &[Facts]) -> Vec<String> {
     notes
 }
 
-/// The folder that all cases lie in, as it is reached from where the command runs; its last name elsewhere.
+/// Returns the folder that contains all cases: relative to the working directory if it is inside it, else its
+/// last name.
 fn suite(report: &Report) -> String {
     let mut folder: Option<PathBuf> = None;
     for case in &report.run.cases {
@@ -277,7 +279,8 @@ fn suite(report: &Report) -> String {
     shown.to_string_lossy().into_owned()
 }
 
-/// A digest of the cases as they were, so that two tables can be seen to be of the same suite.
+/// Returns a digest of the cases as they were, so that a reader can see whether two tables are of the same
+/// suite.
 fn digest(report: &Report) -> String {
     let mut cases: Vec<(&str, &str)> = report.run.cases.iter().map(|case| (&*case.id, &*case.digest)).collect();
     cases.sort_unstable();

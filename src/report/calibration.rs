@@ -1,4 +1,4 @@
-//! A calibration, as a table and as JSON.
+//! The report of a calibration: a table, or JSON.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::judge::calibration::{Calibration, Measured, Rate};
 use crate::judge::pairwise_calibration::{Orders, Pairs};
 use crate::rounding::coefficient;
 
-/// Writes it for people.
+/// Writes the calibration as a table.
 ///
 /// # Errors
 /// The output could not be written.
@@ -43,7 +43,7 @@ pub fn table(calibration: &Calibration, look: &Look, out: &mut dyn Write) -> io:
     grid.write(look, out)
 }
 
-/// What people and judges say of pairs, and what the order did.
+/// Writes the agreement of people and judges about pairs, and the effect of the order.
 fn of_pairs(pairs: &Pairs, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     let mut grid = Grid::new(["people say", "judge: better", "worse", "tie", "unknown"]);
     for (word, said) in [("better", pairs.better), ("worse", pairs.worse), ("tie", pairs.tie)] {
@@ -86,7 +86,7 @@ fn row(name: &str, measured: &Measured, look: &Look) -> Vec<super::grid::GridCel
     cells.into_iter().map(Into::into).collect()
 }
 
-/// Writes it for programs.
+/// Writes the calibration as JSON.
 ///
 /// # Errors
 /// The output could not be written.

@@ -1,4 +1,5 @@
-//! Cells and columns of a Report: verdicts, scores and what they took, from the results of their trials. Pure.
+//! Cells and columns of a report: verdicts, scores, time, cost and tokens, from the results of their trials.
+//! Pure.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use crate::trace::amount::Amount;
 use crate::values::Fraction;
 use crate::verdict::{PassTrials, Verdict, of_trials};
 
-/// Case × Harness × arm, with what its trials came to.
+/// A cell (case × harness × arm) with the outcomes of its trials.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Cell {
     /// Id of the case.
@@ -23,41 +24,41 @@ pub struct Cell {
     pub harness: String,
     /// Name of the column.
     pub arm: String,
-    /// Its verdict; absent where trials that were not run keep it open.
+    /// The verdict. Absent if trials that were not run leave it open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// How its trials came out.
+    /// The number of its trials by verdict.
     #[serde(flatten)]
     pub tally: Tally,
-    /// Mean over the trials that have a score.
+    /// The mean score of the trials that have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// The same with errored trials as 0.
+    /// The mean score with errored trials as 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_with_errors: Option<f64>,
-    /// What its trials took.
+    /// Time, cost and tokens of the trials.
     #[serde(flatten)]
     pub figures: Figures,
 }
 
 impl Cell {
-    /// Whether its trials both passed and failed.
+    /// Returns true if the trials both passed and failed.
     pub fn flaky(&self) -> bool {
         self.tally.passed > 0 && self.tally.failed > 0
     }
 
-    /// Case, harness and arm.
+    /// Returns case, harness and arm.
     pub fn key(&self) -> Key<'_> {
         (&self.case, &self.harness, &self.arm)
     }
 
-    /// Its name for people.
+    /// Returns the display name.
     pub fn name(&self) -> String {
         format!("{} ({})", self.case, column_name(&self.harness, &self.arm))
     }
 }
 
-/// Harness × arm, with what its cells came to.
+/// A column (harness × arm) with the outcomes of its cells.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Column {
     /// Name of the harness.
@@ -68,43 +69,43 @@ pub struct Column {
     pub cases_passed: usize,
     /// Cells that were not skipped.
     pub cases: usize,
-    /// How its trials came out.
+    /// The number of its trials by verdict.
     #[serde(flatten)]
     pub tally: Tally,
-    /// Mean over its cases of the mean over their trials.
+    /// The mean over cases of the mean score of their trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// Where that score would lie over cases like these.
+    /// The confidence interval of the score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<ScoreInterval>,
-    /// The same with errored trials as 0; absent where there were none.
+    /// The score with errored trials as 0. Absent if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_with_errors: Option<f64>,
-    /// Share of the trials that ran and were not errored; absent where all were skipped.
+    /// The share of the trials that ran and were not errored. Absent if all were skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion: Option<f64>,
-    /// What its trials took.
+    /// Time, cost and tokens of the trials.
     #[serde(flatten)]
     pub figures: Figures,
 }
 
 impl Column {
-    /// Its name for people.
+    /// Returns the display name.
     pub fn name(&self) -> String {
         column_name(&self.harness, &self.arm)
     }
 }
 
-/// Where a score would lie over cases like these: the case is the unit.
+/// The confidence interval of a score over cases like these: the case is the unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ScoreInterval {
-    /// Its lower end.
+    /// The lower end.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end.
     pub high: f64,
-    /// The share of such intervals that hold the true score.
+    /// The confidence level.
     pub level: f64,
-    /// How it was made.
+    /// The method of the interval.
     pub method: IntervalMethod,
 }
 
@@ -116,20 +117,20 @@ impl ScoreInterval {
     }
 }
 
-/// How trials came out.
+/// The number of trials by verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Tally {
     /// Trials that were planned and not skipped.
     pub trials: usize,
-    /// Those that passed.
+    /// Trials that passed.
     pub passed: usize,
-    /// Those that failed.
+    /// Trials that failed.
     pub failed: usize,
-    /// Those that could not be judged.
+    /// Trials that could not be judged.
     pub ungraded: usize,
-    /// Those that were errored.
+    /// Trials that were errored.
     pub errored: usize,
-    /// Those that were not run.
+    /// Trials that were not run.
     pub not_run: usize,
 }
 
@@ -142,22 +143,23 @@ impl Tally {
         Self { trials, passed, failed, ungraded, errored, not_run }
     }
 
-    /// Those that ran and were not errored.
+    /// Returns the number of trials that ran and were not errored.
     pub fn completed(&self) -> usize {
         self.trials - self.errored - self.not_run
     }
 }
 
-/// What trials took. A sum is over those that told; how many did not is beside it.
+/// Time, cost and tokens of trials. Sums are over the trials that reported the figure; the number of trials
+/// that did not is beside each sum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Figures {
-    /// Median length of the trials that were not errored, in milliseconds.
+    /// The median duration of the trials that were not errored, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub median_duration_ms: Option<u64>,
-    /// US dollars, those of earlier attempts with them.
+    /// Cost in US dollars, including earlier attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
-    /// Trials whose cost is unknown or a lower bound, or that of an earlier attempt.
+    /// Trials whose cost, or that of an earlier attempt, is unknown or a lower bound.
     pub cost_unknown: usize,
     /// Tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,7 +177,7 @@ impl Figures {
         let tokens: Vec<Amount<u64>> = ran.iter().filter_map(|result| result.metrics.tokens()).collect();
         Self {
             median_duration_ms: median(&mut durations),
-            // A sum beyond what a number holds is none.
+            // If the sum overflows, it is absent.
             cost_usd: (!costs.is_empty()).then(|| costs.iter().sum()).filter(|sum: &f64| sum.is_finite()),
             cost_unknown: results.iter().filter(|result| !result.cost_is_known()).count(),
             tokens: (!tokens.is_empty()).then(|| tokens.iter().map(|it| it.value()).fold(0, u64::saturating_add)),
@@ -208,7 +210,7 @@ struct Trials<'a> {
     results: Vec<&'a TrialResult>,
 }
 
-/// The cells of a run, in the order of its plan.
+/// Returns the cells of a run, in the order of its plan.
 pub fn cells(run: &RunRecord, results: &[TrialResult]) -> Vec<Cell> {
     let mut order: Vec<Key<'_>> = Vec::new();
     let mut trials: HashMap<Key<'_>, Trials<'_>> = HashMap::new();
@@ -235,7 +237,7 @@ pub fn cells(run: &RunRecord, results: &[TrialResult]) -> Vec<Cell> {
 fn cell((case, harness, arm): Key<'_>, trials: &Trials<'_>, rule: PassTrials) -> Cell {
     let not_run = trials.planned.saturating_sub(trials.results.len());
     let mut verdicts: Vec<Verdict> = trials.results.iter().map(|result| result.verdict).collect();
-    // A trial that was not run could have come to anything, as an ungraded one could.
+    // A trial that was not run could have had any outcome, as an ungraded one could.
     verdicts.extend(std::iter::repeat_n(Verdict::Ungraded, not_run));
     let verdict = of_trials(&verdicts, rule);
     let open = !matches!(verdict, Verdict::Pass | Verdict::Fail);
@@ -259,7 +261,7 @@ fn scores(results: &[&TrialResult]) -> Vec<f64> {
     results.iter().filter_map(|result| result.score.map(Fraction::get)).collect()
 }
 
-/// The columns of a run, in the order of its plan.
+/// Returns the columns of a run, in the order of its plan.
 pub fn columns(run: &RunRecord, results: &[TrialResult], cells: &[Cell]) -> Vec<Column> {
     let mut order: Vec<(&str, &str)> = Vec::new();
     let named = run.trials.iter().map(|trial| (&*trial.harness, &*trial.arm));

@@ -1,4 +1,4 @@
-//! Verdicts that grading again has changed: what they were, what they are, and by which graders.
+//! Verdicts that grading again has changed: the old and new verdicts, and the graders that changed them.
 
 use std::io::{self, Write};
 
@@ -7,16 +7,16 @@ use super::text::{BOLD, Look, plural, verdict_style, wrap};
 use crate::ids::column_name;
 use crate::result::{GraderWas, Said, TrialResult, Was};
 
-/// So many are written; the rest are counted.
+/// The maximum number of verdicts that are listed; the rest are counted.
 const MOST: usize = 50;
 
-/// The trials whose verdict is another one, with what it was.
+/// Returns the trials whose verdict has changed, with the old one.
 pub fn verdicts(results: &[TrialResult]) -> Vec<(&TrialResult, &Was)> {
     let was = results.iter().filter_map(|result| Some((result, result.was.as_ref()?)));
     was.filter(|(result, was)| result.verdict != was.verdict).collect()
 }
 
-/// Writes the changed verdicts; nothing where there are none.
+/// Writes the changed verdicts, or nothing if there are none.
 ///
 /// # Errors
 /// The output could not be written.

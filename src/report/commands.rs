@@ -1,4 +1,4 @@
-//! The commands that a reader of a report goes on with: look at a trial, run it again.
+//! Commands for the reader of a report: show a trial, or run it again.
 
 use std::path::Path;
 
@@ -7,20 +7,20 @@ use super::trial_name;
 use crate::result::TrialResult;
 use crate::run::RunRecord;
 
-/// The run as a word of a command: its id where it lies in the default place, else its folder.
+/// Returns the run as an argument of a command: its id if it lies in the default folder, else its path.
 pub fn run_word(run: &RunRecord, folder: &Path) -> String {
     let usual = Path::new(".evals/runs").join(&run.run);
     let here = folder.strip_prefix("./").unwrap_or(folder) == usual;
     shell_word(&if here { run.run.clone() } else { folder.to_string_lossy().into_owned() })
 }
 
-/// The command that shows a trial's trace.
+/// Returns the command that shows a trial's trace.
 pub fn show(run: &RunRecord, folder: &Path, result: &TrialResult) -> String {
     let name = trial_name(&result.case, &result.harness, &result.arm, result.trial);
     format!("evals show {} {}", run_word(run, folder), shell_word(&name))
 }
 
-/// The command that runs a trial's cell again, once.
+/// Returns the command that runs a trial's cell again, once.
 pub fn again(run: &RunRecord, result: &TrialResult) -> String {
     let mut words = vec!["evals".to_owned(), "run".to_owned()];
     if let Some(case) = run.cases.iter().find(|case| case.id == result.case) {
@@ -29,7 +29,7 @@ pub fn again(run: &RunRecord, result: &TrialResult) -> String {
     let origin = run.harnesses.iter().find(|harness| harness.name == result.harness).map(|harness| &*harness.origin);
     words.extend(["--harness".to_owned(), harness_word(&result.harness, origin)]);
     if let Some(model) = asked_model(run, result) {
-        // A model with a `=` in its name would be read as HARNESS=MODEL.
+        // A model with a `=` in its name would be parsed as HARNESS=MODEL.
         let word = if model.contains('=') { format!("{}={model}", result.harness) } else { model };
         words.extend(["--model".to_owned(), word]);
     }
@@ -48,11 +48,11 @@ fn asked_model(run: &RunRecord, result: &TrialResult) -> Option<String> {
         .trials
         .iter()
         .find(|trial| (&trial.case, &trial.harness, &trial.arm) == (&result.case, &result.harness, &result.arm));
-    // The result's own word may be the manifest's default, which is asked for in any case.
+    // The model in the result may be the manifest's default, which is used in any case.
     planned.map_or_else(|| result.model.requested.clone(), |trial| trial.model.clone())
 }
 
-/// A manifest from the usual places is found by its name, any other by its path.
+/// Returns a manifest from the default folders by its name, and any other by its path.
 fn harness_word(name: &str, origin: Option<&str>) -> String {
     let path = origin.filter(|origin| [".yaml", ".yml"].iter().any(|end| origin.ends_with(end)));
     match path {
@@ -61,7 +61,8 @@ fn harness_word(name: &str, origin: Option<&str>) -> String {
     }
 }
 
-/// The path that leads to the case under the same id: its file, or the root its id counts from where only that says so.
+/// Returns the path that selects the case under the same id: its file or, if the file alone gives another id,
+/// the root that its id is relative to.
 fn case_path(file: &Path, id: &str) -> String {
     let root = id.contains('/').then(|| root_of(file, id)).flatten();
     let path = match root {
@@ -72,13 +73,13 @@ fn case_path(file: &Path, id: &str) -> String {
     if path.as_os_str().is_empty() { ".".to_owned() } else { path.to_string_lossy().into_owned() }
 }
 
-/// A path as a user would write it where the command runs.
+/// Returns a path relative to the working directory if possible.
 fn from_here(path: &Path) -> &Path {
     let here = std::env::current_dir().ok();
     here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
 }
 
-/// What is left of a case's path before its id, where it ends with it.
+/// Returns the part of a case's path before its id, if the path ends with the id.
 fn root_of<'a>(file: &'a Path, id: &str) -> Option<&'a Path> {
     if !file.with_extension("").ends_with(id) {
         return None;
@@ -86,7 +87,7 @@ fn root_of<'a>(file: &'a Path, id: &str) -> Option<&'a Path> {
     file.ancestors().nth(Path::new(id).components().count())
 }
 
-/// Whether ids count from this folder whatever the command line names.
+/// Returns true if ids are relative to this folder whatever the command line names.
 fn is_known_root(folder: &Path) -> bool {
     folder.file_name().is_some_and(|name| name == "cases") || folder.join("suite.yaml").is_file()
 }

@@ -48,7 +48,7 @@ pub fn write(format: Format, comparison: &Comparison, look: &Look, out: &mut dyn
     }
 }
 
-/// What is not known is absent, and no `null`.
+/// Removes unknown values: they are absent instead of `null`.
 fn leave_out_unknown(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -104,7 +104,7 @@ fn all(blocks: &[Block], look: &Look, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A baseline, for people.
+/// Writes a baseline as a table.
 ///
 /// # Errors
 /// The output could not be written.

@@ -1,4 +1,4 @@
-//! What a check of harnesses tells, for people: one in full, several as a table with what was not as it should be.
+//! The report of a check of harnesses: a single harness in full, several as a table with the deviations below.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use super::text::{DIM, GREEN, Look, RED, YELLOW, one_line};
 use crate::conformance::{Finding, Item, Outcome, Report};
 use crate::harness::login::{File, Login, Offered, Variable};
 
-/// Writes the reports: one of them in full, several as a table.
+/// Writes the reports: a single one in full, several as a table.
 ///
 /// # Errors
 /// The output could not be written.
@@ -18,7 +18,7 @@ pub fn write(reports: &[Report], look: &Look, out: &mut dyn Write) -> io::Result
     }
 }
 
-/// The reports as a Markdown table: a row for each harness, a column for each item.
+/// Writes the reports as a Markdown table: a row for each harness, a column for each item.
 ///
 /// # Errors
 /// The output could not be written.
@@ -77,7 +77,7 @@ fn in_full(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> 
     Ok(())
 }
 
-/// What the agent needs to log in, and what of it is there.
+/// Returns what the agent needs to log in, and what of it is available.
 fn login_lines(login: &Login) -> Vec<String> {
     let variable = |it: &Variable| match (it.set, it.required) {
         (true, _) => format!("{} (set)", it.name),
@@ -113,7 +113,7 @@ fn login_lines(login: &Login) -> Vec<String> {
     lines
 }
 
-/// Why nothing was started, where nothing was: every item says the same.
+/// Returns why nothing was started, if nothing was: every item has the same reason.
 fn not_started(report: &Report) -> Option<&str> {
     let first = report.items.first().filter(|_| report.folder.is_none())?;
     Some(&first.text)

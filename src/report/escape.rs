@@ -1,15 +1,15 @@
-//! Text of agents and cases for Markdown, XML and workflow commands, so that it stays text: it opens no tag, breaks no
-//! table, names nobody and starts no command.
+//! Escapes text of agents and cases for Markdown, XML and workflow commands: it opens no tag, breaks no table,
+//! mentions nobody and starts no command.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::text::{Look, harmless, one_line};
 
-/// How text for services is written: no colours, every sign.
+/// The look of text for services: no colours, and Unicode signs.
 pub const LOOK: Look = Look { width: 100, colour: false, unicode: true };
 
-/// Text cut to so many characters, with a word about what is gone.
+/// Cuts text to a maximum number of characters, and states how much is missing.
 pub fn bounded(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         None => Cow::Borrowed(text),
@@ -20,8 +20,8 @@ pub fn bounded(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// One line of Markdown, for a table or a heading: a code span where the text is plain, else the same in HTML. In code
-/// nobody is mentioned and nothing is linked.
+/// Returns one line of Markdown for a table or a heading: a code span if the text is plain, else HTML code. In
+/// code, nobody is mentioned and nothing is linked.
 pub fn code(text: &str, most: usize) -> String {
     let line = one_line(text, most, &LOOK);
     match line.as_str() {
@@ -31,8 +31,8 @@ pub fn code(text: &str, most: usize) -> String {
     }
 }
 
-/// One line of Markdown in running text, whose own code spans stay where they are plain. Where a service could find a
-/// name or a link in it, all of it is code.
+/// Returns one line of running text in Markdown, in which plain code spans are kept. If a service could find a
+/// mention or a link in it, all of it becomes code.
 pub fn inline(text: &str, most: usize) -> String {
     let line = one_line(text, most, &LOOK);
     if ["@", "#", "://", "www.", "WWW.", "GH-"].iter().any(|sign| line.contains(sign)) {
@@ -50,12 +50,12 @@ pub fn inline(text: &str, most: usize) -> String {
     written.collect()
 }
 
-/// Whether a code span can hold a text as it is, in a table too.
+/// Returns true if a code span, also in a table, can contain the text unescaped.
 fn is_plain(line: &str) -> bool {
     line.chars().all(|c| c.is_alphanumeric() || " -_./()[],=+%…≥".contains(c))
 }
 
-/// Every sign that means something in Markdown or HTML, written as a number.
+/// Replaces every character with a meaning in Markdown or HTML by a numeric entity.
 fn entities(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     for c in line.chars() {
@@ -66,11 +66,11 @@ fn entities(line: &str) -> String {
             c => out.push(c),
         }
     }
-    // Services link an address as it stands, in code as well.
+    // Services turn a literal address into a link, in code as well.
     out.replace("://", "&#58;//").replace("www.", "www&#46;").replace("WWW.", "WWW&#46;")
 }
 
-/// Lines of text as a block of Markdown, in which nothing is markup.
+/// Returns lines of text as a Markdown block, in which nothing is markup.
 pub fn block(text: &str, most: usize) -> String {
     let text = harmless(&bounded(text.trim_end(), most));
     let mut out = String::with_capacity(text.len() + 16);
@@ -87,17 +87,18 @@ pub fn block(text: &str, most: usize) -> String {
     out
 }
 
-/// Text that an XML document may hold, as what it may not is written out, and in which no CI server finds an attachment.
+/// Returns text that an XML document may contain: other characters are escaped, and CI servers find no
+/// attachment in it.
 pub fn xml(text: &str, most: usize) -> String {
     harmless(&bounded(text, most)).replace("[[ATTACHMENT|", "[ [ATTACHMENT|")
 }
 
-/// The message of a workflow command: one line, whatever the text is.
+/// Returns the message of a workflow command as one line.
 pub fn command_data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// A property of a workflow command.
+/// Returns a property of a workflow command.
 pub fn command_property(text: &str) -> String {
     command_data(text).replace(':', "%3A").replace(',', "%2C")
 }

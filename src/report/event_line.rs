@@ -1,4 +1,4 @@
-//! One line about an event of a Trace, for lists of evidence; and what a call is about, in a few words.
+//! Formats an event of a trace as one line, for lists of evidence; and summarises tool calls in a few words.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::BufReader;
@@ -13,18 +13,18 @@ use crate::trace::usage::Measure;
 use crate::trace::view;
 use crate::trace::{Body, Event, PermissionOutcome, Role, Stop, ToolCall, Usage};
 
-/// Why the events of a trial could not be read.
+/// The reason why the events of a trial could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum EventsError {
     /// The file could not be opened.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// It is no trace.
+    /// The file is not a trace.
     #[error("{0}")]
     Read(#[from] ReadError),
 }
 
-/// Reads the lines of these events from a trace. An event that is not there is left out.
+/// Reads the lines of these events from a trace. Missing events are left out.
 ///
 /// # Errors
 /// The trace could not be read.
@@ -52,7 +52,7 @@ pub fn lines_of(
     Ok(lines)
 }
 
-/// What open calls are about, so that what follows them can say so.
+/// The open calls, so that later events can name them.
 #[derive(Debug, Default)]
 pub struct Names {
     cwd: Option<String>,
@@ -60,42 +60,42 @@ pub struct Names {
 }
 
 impl Names {
-    /// Knows no call yet. Paths are shown relative to the folder.
+    /// Starts without any call. Paths are shown relative to the folder.
     pub fn new(cwd: Option<String>) -> Self {
         Self { cwd, open: HashMap::new() }
     }
 
-    /// Learns from an event, before it is shown.
+    /// Updates the open calls from an event, before the event is shown.
     pub fn before(&mut self, event: &Event) {
         if let Body::ToolCall(call) = &event.body {
             self.open.insert(call.call.clone(), self.title(call));
         }
     }
 
-    /// Forgets what no later event is about.
+    /// Removes calls that no later event refers to.
     pub fn after(&mut self, event: &Event) {
         if let Body::ToolResult(result) = &event.body {
             self.open.remove(&result.call);
         }
     }
 
-    /// What an open call is: its kind and name.
+    /// Returns the kind and name of an open call.
     pub fn of<'a>(&'a self, call: &'a str) -> &'a str {
         self.open.get(call).map_or(call, String::as_str)
     }
 
-    /// A path as graders see it.
+    /// Returns a path as graders see it.
     pub fn relative(&self, path: &str) -> String {
         view::relative(path, self.cwd.as_deref())
     }
 
-    /// A call's kind and name.
+    /// Returns the kind and name of a call.
     pub fn title(&self, call: &ToolCall) -> String {
         let name = call.name.as_deref().or(call.title.as_deref()).unwrap_or_default();
         if name.is_empty() { call.kind.to_string() } else { format!("{} {name}", call.kind) }
     }
 
-    /// What a call is about: its command, its paths, or its input.
+    /// Returns the subject of a call: its command, its paths, or its input.
     pub fn about(&self, call: &ToolCall) -> String {
         if let Some(command) = view::command(call.input.as_ref()) {
             return command;
@@ -112,7 +112,7 @@ impl Names {
     }
 }
 
-/// An event in one line of at most so many columns.
+/// Returns an event as one line of limited width.
 pub fn line(event: &Event, names: &Names, width: usize, look: &Look) -> String {
     let (what, text) = match &event.body {
         Body::Message(message) => {
@@ -146,7 +146,7 @@ pub fn line(event: &Event, names: &Names, width: usize, look: &Look) -> String {
     one_line(&format!("#{} {}{space}{what}{dash}{text}", event.seq, event.body.word()), width, look)
 }
 
-/// The word of a decision.
+/// Returns the word for a permission decision.
 pub fn outcome_word(outcome: PermissionOutcome) -> &'static str {
     match outcome {
         PermissionOutcome::Allowed => "allowed",
@@ -155,7 +155,7 @@ pub fn outcome_word(outcome: PermissionOutcome) -> &'static str {
     }
 }
 
-/// The figures of a usage report that are known.
+/// Returns the known figures of a usage report.
 pub fn usage_text(usage: &Usage) -> String {
     let figures = [
         ("input", Measure::InputTokens, usage.input_tokens),
@@ -186,7 +186,7 @@ pub fn usage_text(usage: &Usage) -> String {
     parts.join(", ")
 }
 
-/// What there is to know of an end beside its reason.
+/// Returns the details of a stop besides its reason.
 pub fn stop_text(stop: &Stop) -> String {
     let mut parts = Vec::new();
     parts.extend(stop.category.map(|category| category.word().to_owned()));

@@ -1,4 +1,4 @@
-//! A recording line by line: each line, the rule that took it, and the events that it became.
+//! Explains a recording line by line: each line, the rule that handled it, and the resulting events.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::adapter::explain::Explained;
 use crate::trace::Body;
 use crate::wire::Dir;
 
-/// Shows lines to people, one after the other.
+/// A writer that shows explained lines one after the other.
 pub struct Page<'a> {
     look: Look,
     names: Names,
@@ -16,12 +16,12 @@ pub struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// Begins with the first line.
+    /// Starts at the first line.
     pub fn new(look: Look, out: &'a mut dyn Write) -> Self {
         Self { look, names: Names::new(None), out }
     }
 
-    /// Shows what became of a line.
+    /// Shows a line, its rule and its events.
     ///
     /// # Errors
     /// The output could not be written.

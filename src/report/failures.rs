@@ -1,4 +1,5 @@
-//! What did not pass, one by one: why, on what evidence, where its files are, and how to run it again.
+//! Trials that did not pass: for each, the reason, the evidence, the paths of its files, and the command to run
+//! it again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -13,14 +14,14 @@ use crate::ids::column_name;
 use crate::result::TrialResult;
 use crate::verdict::Verdict;
 
-/// So many are written whole; the rest are counted.
+/// The maximum number of trials shown in full; the rest are counted.
 const WHOLE: usize = 20;
-/// So many events are shown for one grader.
+/// The maximum number of events shown for a grader.
 const EVENTS: usize = 5;
-/// So many lines are shown of one text.
+/// The maximum number of lines shown of a text.
 const LINES: usize = 12;
 
-/// Writes the trials that failed, then those that were errored, then those that could not be judged.
+/// Writes the trials that failed, then the errored ones, then those that could not be judged.
 ///
 /// # Errors
 /// The output could not be written.
@@ -67,7 +68,7 @@ fn one(report: &Report, group: &TrialGroup<'_>, look: &Look, out: &mut dyn Write
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         paragraph(&format!("the same error: {}{more}", names.join(", ")), 2, look, out)?;
     }
-    // Paths and commands stay on one line, however long, so that they can be copied.
+    // Paths and commands are never wrapped, so that they can be copied.
     if trace.is_some() {
         to_copy("show", &commands::show(&report.run, &report.folder, result), look, out)?;
     }
@@ -76,7 +77,7 @@ fn one(report: &Report, group: &TrialGroup<'_>, look: &Look, out: &mut dyn Write
     path("workspace", folder.map(|folder| folder.join("workspace")).filter(|path| path.is_dir()), look, out)
 }
 
-/// The first line about a trial: its verdict, case, column and number.
+/// Writes the first line about a trial: its verdict, case, column and number.
 ///
 /// # Errors
 /// The output could not be written.
@@ -95,7 +96,7 @@ pub fn title(result: &TrialResult, look: &Look, out: &mut dyn Write) -> io::Resu
     Ok(())
 }
 
-/// How the session ended, where that is no plain end.
+/// Writes how the session ended, unless it ended normally.
 fn stop(result: &TrialResult, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     let Some(stop) = &result.stop else { return Ok(()) };
     if stop.reason != crate::trace::StopReason::EndTurn && result.error.is_none() {
@@ -110,7 +111,7 @@ fn stop(result: &TrialResult, look: &Look, out: &mut dyn Write) -> io::Result<()
     Ok(())
 }
 
-/// What a grader said.
+/// Writes a grade.
 ///
 /// # Errors
 /// The output could not be written.
@@ -160,7 +161,7 @@ fn shown_events(grade: &GradeRecord, events: &Events, look: &Look, out: &mut dyn
     Ok(())
 }
 
-/// Prose, wrapped and set in; a long one is cut.
+/// Writes wrapped and indented prose; long text is cut.
 fn paragraph(text: &str, indent: usize, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     if text.trim().is_empty() {
         return Ok(());

@@ -1,15 +1,16 @@
-//! Figures of a Report in words: scores, intervals, completion, time, cost and tokens. An unknown one is never 0.
+//! Formats figures of a report: scores, intervals, completion, time, cost and tokens. An unknown figure is
+//! never shown as 0.
 
 use super::cells::{Column, Figures, ScoreInterval};
 use super::text::{Look, count, duration, money};
 use crate::rounding;
 
-/// A score.
+/// Formats a score.
 pub fn score(score: Option<f64>, look: &Look) -> String {
     score.map_or_else(|| look.unknown().to_owned(), rounding::share)
 }
 
-/// An interval, such as `0.62–0.93`.
+/// Formats an interval, such as `0.62–0.93`.
 pub fn interval(interval: Option<ScoreInterval>, look: &Look) -> String {
     interval.map_or_else(
         || look.unknown().to_owned(),
@@ -17,17 +18,17 @@ pub fn interval(interval: Option<ScoreInterval>, look: &Look) -> String {
     )
 }
 
-/// How many of a column's cases passed.
+/// Formats the number of a column's cases that passed.
 pub fn passed(column: &Column) -> String {
     format!("{}/{} passed", column.cases_passed, column.cases)
 }
 
-/// How many of a column's trials ran and were not errored.
+/// Formats the number of a column's trials that ran and were not errored.
 pub fn completion(column: &Column, look: &Look) -> String {
     column.completion.map_or_else(
         || look.unknown().to_owned(),
         |share| {
-            // Only everything is 100 %, and only nothing is 0 %.
+            // Only a full share is shown as 100 %, and only an empty one as 0 %.
             let percent = match (share * 100.0).floor() {
                 0.0 if share > 0.0 => "<1".to_owned(),
                 percent => format!("{percent:.0}"),
@@ -37,7 +38,7 @@ pub fn completion(column: &Column, look: &Look) -> String {
     )
 }
 
-/// Time, cost and tokens. A sum that some trials are missing from is at least that much.
+/// Formats time, cost and tokens. If some trials are missing from a sum, it is shown as a lower bound.
 pub fn taken(figures: &Figures, look: &Look) -> [String; 3] {
     let at_least = |unknown: usize| if unknown > 0 { look.sign("≥", ">=") } else { "" };
     let unknown = || look.unknown().to_owned();

@@ -1,4 +1,4 @@
-//! The formats a Report is written in, and how `--reporter FORMAT[=PATH]` names them.
+//! The formats of a report, and the syntax `--reporter FORMAT[=PATH]`.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use super::text::Look;
 use super::{Report, benchmark, github, json, junit, markdown, table};
 
-/// A format. A further one is a file beside this one, a variant here and a line in [`write`].
+/// A format. To add one, add a file beside this one, a variant here and a line in [`write`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people, in a terminal.
@@ -29,7 +29,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that a file's suffix asks for.
+    /// Returns the format for a file's suffix.
     pub fn of_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()? {
             "txt" => Some(Format::Table),
@@ -48,7 +48,7 @@ impl Format {
             .find(|format| format.to_possible_value().is_some_and(|value| value.matches(word, false)))
     }
 
-    /// Its word.
+    /// Returns the format's name.
     pub fn word(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
@@ -75,12 +75,12 @@ pub fn write(format: Format, report: &Report, look: &Look, out: &mut dyn Write) 
     }
 }
 
-/// What `--reporter` asks for: `json`, `json=out.json`, or a path whose suffix says the format.
+/// The value of `--reporter`: `json`, `json=out.json`, or a path whose suffix gives the format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReporterArg {
     /// The format.
     pub format: Format,
-    /// Where to; standard output without one.
+    /// The output file; standard output if absent.
     pub path: Option<PathBuf>,
 }
 

@@ -1,4 +1,5 @@
-//! What the gates of a Run say: `--fail-under`, kept in its options, and its critical cases. They decide the exit code.
+//! The gates of a run: `--fail-under`, which is stored in its options, and its critical cases. They set the
+//! exit code.
 
 use super::cells::{Cell, Column};
 use super::problems;
@@ -9,7 +10,7 @@ use crate::statistics::gates::GateVerdict;
 use crate::values::Fraction;
 use crate::verdict::Verdict;
 
-/// The gates that a run was asked for: the score of each column, and the critical cases that are lost, or may be.
+/// Returns the gates of a run: the score of each column, and the critical cases that are lost or may be lost.
 pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> {
     let Some(least) = run.options.fail_under.map(Fraction::get) else { return Vec::new() };
     let mut gates: Vec<Gate> = Vec::new();
@@ -24,7 +25,8 @@ pub fn of_run(run: &RunRecord, cells: &[Cell], columns: &[Column]) -> Vec<Gate> 
     gates
 }
 
-/// A score that rests on too few of the planned trials is no evidence that the demanded one is reached.
+/// Checks that enough of the planned trials are completed: a score from too few trials does not show that the
+/// minimum is reached.
 fn of_trials(column: &Column) -> Option<Gate> {
     let tally = &column.tally;
     let (planned, completed) = (tally.trials as u64, (tally.passed + tally.failed) as u64);
@@ -35,7 +37,7 @@ fn of_trials(column: &Column) -> Option<Gate> {
     (planned > 0 && gate.verdict != GateVerdict::Pass).then_some(gate)
 }
 
-/// A critical case that fails is lost. A critical case without a verdict makes the gate inconclusive.
+/// Checks a critical case: if it fails, it is lost; if it has no verdict, the gate is inconclusive.
 fn of_critical(cell: &Cell) -> Option<Gate> {
     let (verdict, text) = match cell.verdict {
         Some(Verdict::Pass | Verdict::Skipped) => return None,

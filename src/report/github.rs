@@ -1,5 +1,5 @@
-//! The report for GitHub Actions: annotations on the lines of the cases that something is to be said of. What else it
-//! shows of a step, its summary, is the Markdown report.
+//! The report for GitHub Actions: annotations on the lines of cases. The summary of a step is the Markdown
+//! report.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,18 +15,18 @@ use crate::result::TrialResult;
 use crate::run::CaseRecord;
 use crate::statistics::gates::GateVerdict;
 
-/// So many errors, and so many warnings, are shown of one step.
+/// The maximum number of errors, and of warnings, that GitHub shows of a step.
 pub const SHOWN: usize = 10;
-/// The longest summary of a step, in bytes.
+/// The maximum size of a step's summary, in bytes.
 pub const SUMMARY: usize = 1 << 20;
-/// So many characters are kept of a message.
+/// The maximum number of characters of a message.
 const MESSAGE: usize = 2_000;
 
-/// So many of them are kept for gates that do not pass, as these decide the exit code.
+/// The number of annotations reserved for gates that do not pass, because these set the exit code.
 const FOR_GATES: usize = 3;
 
-/// Writes an annotation for each gate and each cell that did not pass: errors for failed ones, warnings for the others.
-/// Where there are more than the service shows, the last one says how many.
+/// Writes an annotation for each gate and each cell that did not pass: errors for failed ones, warnings for the
+/// others. If there are more than GitHub shows, the last annotation states how many.
 ///
 /// # Errors
 /// The output could not be written.
@@ -36,7 +36,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let differing: Vec<_> = snapshots::differing(report).collect();
     let not_passed = report.gates.iter().filter(|gate| gate.verdict != GateVerdict::Pass);
     let (lost, open): (Vec<_>, Vec<_>) = not_passed.partition(|gate| gate.verdict == GateVerdict::Fail);
-    // All kinds share what the service shows; each says at least how many there are.
+    // All kinds share the limit; each kind states at least how many there are.
     let for_gates = |gates: usize, others: usize| gates.min(SHOWN.saturating_sub(others).max(FOR_GATES));
     let for_errors = SHOWN - gates("error", &lost, for_gates(lost.len(), errors.len() + differing.len()), report, out)?;
     let for_snapshots = differing.len().min(for_errors.saturating_sub(errors.len()).max(for_errors / 2));
@@ -78,7 +78,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Gates that do not pass, at most as many as there is room for, which is given back.
+/// Writes gates that do not pass, up to the limit, and returns the remaining number of annotations.
 fn gates(level: &str, gates: &[&Gate], room: usize, report: &Report, out: &mut dyn Write) -> io::Result<usize> {
     let most = if gates.len() > room { room - 1 } else { room };
     for gate in gates.iter().take(most) {
@@ -95,7 +95,8 @@ fn gates(level: &str, gates: &[&Gate], room: usize, report: &Report, out: &mut d
     Ok(room)
 }
 
-/// No cell has anything to say where all were skipped, and the exit code is that of a run that is open.
+/// Writes a warning if all cells were skipped: no cell has an annotation then, and the exit code is that of an
+/// open run.
 fn nothing_judged(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let why = report.results.iter().find_map(|result| result.skipped.as_deref()).unwrap_or_default();
     let trials = plural(report.summary.skipped, "trial");
@@ -127,8 +128,8 @@ fn annotation(report: &Report, level: &str, problem: &CellProblem<'_>, out: &mut
     writeln!(out, "::{level} {place}title={}::{}", command_property(&title), command_data(&message))
 }
 
-/// File and line of the grader that decided it, else those where the case begins; nothing where the case lies outside
-/// of the repository.
+/// Returns file and line of the grader that decided the result, else of the beginning of the case. Returns
+/// `None` if the case lies outside the repository.
 fn place(case: &CaseRecord, result: Option<&TrialResult>, root: Option<&Path>) -> Option<(String, usize)> {
     let decided = result.and_then(|result| {
         let failed = problems::open_grades(result).into_iter().find(|grade| !grade.diagnostic)?;
@@ -138,7 +139,7 @@ fn place(case: &CaseRecord, result: Option<&TrialResult>, root: Option<&Path>) -
     at_grader.or_else(|| Some((in_repository(case, &case.path, root)?, 1)))
 }
 
-/// The path of a file of a case in the repository.
+/// Returns the path of a case's file relative to the repository.
 fn in_repository(case: &CaseRecord, file: &Path, root: Option<&Path>) -> Option<String> {
     let root = match root {
         Some(root) => root,

@@ -1,4 +1,4 @@
-//! A table of words that fits a terminal: a head, rows, and a foot set off by a line.
+//! A text table that fits a terminal: a header, rows, and a footer below a line.
 
 use std::io::{self, Write};
 
@@ -11,17 +11,17 @@ use tabled::settings::{Alignment, Padding};
 
 use super::text::{BOLD, DIM, Look, width_of, wrap};
 
-/// What stands in one place of a table: lines, each in one style. The lines are made harmless and wrapped.
+/// The content of a table cell: lines, each in one style. The lines are sanitised and wrapped.
 #[derive(Debug, Clone, Default)]
 pub struct GridCell(Vec<(Style, String)>);
 
 impl GridCell {
-    /// A line in a style.
+    /// Makes a cell with one styled line.
     pub fn styled(style: Style, text: impl Into<String>) -> Self {
         Self(vec![(style, text.into())])
     }
 
-    /// The same with a further line below.
+    /// Adds a further line below.
     #[must_use]
     pub fn below(mut self, style: Style, text: impl Into<String>) -> Self {
         self.0.push((style, text.into()));
@@ -56,12 +56,12 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A table with these headings.
+    /// Makes a table with these headings.
     pub fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Self {
         Self { head: head.into_iter().map(|cell| GridCell::styled(BOLD, cell)).collect(), ..Self::default() }
     }
 
-    /// The same with these columns set to the right, for figures.
+    /// Right-aligns these columns, for figures.
     #[must_use]
     pub fn right(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
         self.right.extend(columns);
@@ -73,12 +73,12 @@ impl Grid {
         self.rows.push(cells);
     }
 
-    /// Adds a row below the line.
+    /// Adds a row to the footer.
     pub fn foot(&mut self, cells: Vec<GridCell>) {
         self.foot.push(cells);
     }
 
-    /// How wide the table is without wrapping.
+    /// Returns the width of the table without wrapping.
     pub fn natural_width(&self) -> usize {
         total(&self.natural_widths())
     }
@@ -93,7 +93,7 @@ impl Grid {
         (0..self.head.len()).map(widest).collect()
     }
 
-    /// Writes the table, its widest columns wrapped until it fits.
+    /// Writes the table. Its widest columns are wrapped until it fits.
     ///
     /// # Errors
     /// The output could not be written.
@@ -126,12 +126,12 @@ impl Grid {
     }
 }
 
-/// Columns with the padding on both sides of each.
+/// Returns the sum of the widths of columns with their padding.
 fn total(widths: &[usize]) -> usize {
     widths.iter().map(|width| width + 2).sum()
 }
 
-/// The widths with the widest made narrower until all fit.
+/// Reduces the widest widths until the table fits.
 fn fitted(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
     while total(&widths) > room {
         let Some(widest) = widths.iter_mut().max().filter(|width| **width > 2) else { break };

@@ -1,4 +1,4 @@
-//! The report for programs: one JSON object, or one result a line.
+//! The JSON report: one object, or one line per result.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ use crate::result::TrialResult;
 use crate::run::VERSION;
 use crate::snapshot::compare::Compared;
 
-/// The object: what the contract names, and what the table shows.
+/// The object: the documented keys, and the figures of the table.
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     run: &'a str,
@@ -36,7 +36,7 @@ struct Document<'a> {
     notes: &'a [String],
     #[serde(skip_serializing_if = "<[Compared]>::is_empty")]
     snapshots: &'a [Compared],
-    /// The gates that were asked for, which decide the exit code.
+    /// The requested gates, which set the exit code.
     #[serde(skip_serializing_if = "<[Gate]>::is_empty")]
     gates: &'a [Gate],
     results: &'a [TrialResult],
@@ -70,7 +70,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Writes each result as a line.
+/// Writes each result as one line.
 ///
 /// # Errors
 /// The output could not be written.

@@ -1,7 +1,8 @@
-//! The report for CI servers: JUnit XML, a suite for each harness and model, a test case for each cell.
+//! The report for CI servers: JUnit XML with a suite for each harness and model, and a test case for each cell.
 //!
-//! A cell is one test case, whatever the number of its trials, so that names stay the same from run to run and the file
-//! is red where the exit code is 1 or 3 (adr/0026). Trials that did not pass in a cell that did are its flaky runs.
+//! A cell is one test case, whatever the number of its trials, so that names are stable from run to run and the
+//! file shows a failure if the exit code is 1 or 3 (adr/0026). Trials that did not pass in a cell that passed
+//! are its flaky runs.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -21,13 +22,13 @@ use crate::snapshot::compare::Compared;
 use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
 
-/// So many characters are kept of a name or a message.
+/// The maximum number of characters of a name or a message.
 const LINE: usize = 300;
-/// So many characters are kept of a description.
+/// The maximum number of characters of a description.
 const DESCRIPTION: usize = 4_000;
-/// So many characters are kept of an answer, and of a standard error.
+/// The maximum number of characters of an answer, and of standard error.
 const OUTPUT: usize = 2_000;
-/// So many trials of a cell are written out.
+/// The maximum number of trials of a cell that are written.
 const TRIALS: usize = 50;
 
 /// Writes the report.
@@ -75,7 +76,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// The sum of the times that are known; nothing where none is.
+/// Returns the sum of the known times, or `None` if none is known.
 fn sum(times: impl Iterator<Item = Option<Duration>>) -> Option<Duration> {
     times.flatten().reduce(Duration::saturating_add)
 }
@@ -84,7 +85,7 @@ fn line(text: &str) -> String {
     xml(&one_line(text, LINE, &LOOK), LINE)
 }
 
-/// What holds for the whole column.
+/// Adds the properties of a column to its suite.
 fn describe(suite: &mut TestSuite, report: &Report, column: &Column) {
     let run = &report.run;
     let mut add = |name: &str, value: String| {
@@ -116,7 +117,7 @@ fn test_case(report: &Report, column: &Column, cell: &Cell, trials: &[&TrialResu
     let (mut status, told) = status(cell, trials);
     let open: Vec<&TrialResult> =
         trials.iter().copied().filter(|it| !matches!(it.verdict, Verdict::Pass | Verdict::Skipped)).collect();
-    // Of a cell that is flaky all of them, as its failure alone does not say that.
+    // For a flaky cell, all trials are described, because its failure alone does not show that it is flaky.
     let is_told = |result: &TrialResult| !cell.flaky() && told.is_some_and(|told| std::ptr::eq(told, result));
     let others = open.iter().filter(|result| !is_told(result));
     status.add_reruns(others.take(TRIALS).map(|result| rerun(report, result)));
@@ -146,7 +147,7 @@ fn test_case(report: &Report, column: &Column, cell: &Cell, trials: &[&TrialResu
     case
 }
 
-/// A gate that does not pass, beside the cells of its column.
+/// Returns the test case for a gate that does not pass, beside the cells of its column.
 fn gated(column: &Column, gate: &Gate) -> TestCase {
     let kind = if gate.verdict == GateVerdict::Fail { NonSuccessKind::Failure } else { NonSuccessKind::Error };
     let mut status = TestCaseStatus::non_success(kind);
@@ -156,15 +157,16 @@ fn gated(column: &Column, gate: &Gate) -> TestCase {
     case
 }
 
-/// What keeps a run open though none of its cells says so: trials that were not run beside enough that passed, and a run
-/// in which everything was skipped.
+/// Returns a test case for what keeps a run open although none of its cells shows it: trials that were not run
+/// beside enough that passed, and a run in which everything was skipped.
 fn beside(column: &Column, name: &str, what: &str, kind: &str, why: &str) -> TestCase {
     let mut case = TestCase::new(line(&format!("{name} ({what})")), open(kind, why));
     case.set_classname(line(&column.name()));
     case
 }
 
-/// A snapshot that differs fails beside its cell, whose verdict it is no part of.
+/// Returns the test case for a snapshot that differs. It fails separately from its cell, whose verdict does not
+/// depend on it.
 fn snapshot(column: &Column, compared: &Compared) -> TestCase {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
     status.set_type("snapshot").set_message(line(&snapshots::title(compared)));
@@ -175,8 +177,8 @@ fn snapshot(column: &Column, compared: &Compared) -> TestCase {
     case
 }
 
-/// What the cell came to, and the trial that it is told by. Unknown is no pass: what could not be judged is an error,
-/// with a type that says so.
+/// Returns the status of a cell, and the trial that describes it. Unknown is no pass: a cell that could not be
+/// judged is an error, with a type that states this.
 fn status<'a>(cell: &Cell, trials: &[&'a TrialResult]) -> (TestCaseStatus, Option<&'a TrialResult>) {
     let first = |verdict: Verdict| trials.iter().copied().find(|result| result.verdict == verdict);
     let (kind, told) = match cell.verdict {
@@ -191,7 +193,7 @@ fn status<'a>(cell: &Cell, trials: &[&'a TrialResult]) -> (TestCaseStatus, Optio
     };
     let told = told.or_else(|| first(Verdict::Errored)).or_else(|| first(Verdict::Ungraded));
     match (cell.verdict, told) {
-        // Nothing went wrong in what was run, and what was not run is no pass.
+        // No trial that ran has a problem, but trials that were not run are no pass.
         (None, None) => (open("not_run", &problems::counts(cell)), None),
         _ => (not_passed(kind, cell, told), told),
     }
@@ -223,7 +225,8 @@ fn skipped(kind: &str, message: &str) -> TestCaseStatus {
     status
 }
 
-/// The kind of what is wrong with a trial: the grader that failed, the category of the error, or the verdict's word.
+/// Returns the type of a trial's problem: the grader that failed, the category of the error, or the verdict's
+/// word.
 fn type_of(result: &TrialResult) -> String {
     let failed =
         problems::open_grades(result).into_iter().find(|grade| grade.passed == Some(false) && !grade.diagnostic);
@@ -234,7 +237,7 @@ fn type_of(result: &TrialResult) -> String {
     }
 }
 
-/// A trial that did not pass beside others of its cell.
+/// Returns a rerun for a trial that did not pass beside other trials of its cell.
 fn rerun(report: &Report, result: &TrialResult) -> TestRerun {
     let kind = if result.verdict == Verdict::Fail { NonSuccessKind::Failure } else { NonSuccessKind::Error };
     let reasons = problems::reasons(result);
@@ -248,7 +251,8 @@ fn rerun(report: &Report, result: &TrialResult) -> TestRerun {
     rerun
 }
 
-/// What came before a trial's last attempt, and the failure that a trial of a derived run made good.
+/// Returns the attempts before a trial's last attempt, and the failure in the original run that a trial of a
+/// derived run made up for.
 fn before(report: &Report, result: &TrialResult) -> Vec<TestRerun> {
     let mut reruns = Vec::new();
     if result.attempt > 1
@@ -274,7 +278,7 @@ fn before(report: &Report, result: &TrialResult) -> Vec<TestRerun> {
     reruns
 }
 
-/// What a trial came to, what its agent answered at the end, and where its trace is.
+/// Writes the outcome of a trial, its agent's final answer, and the path of its trace.
 fn told_of(out: &mut String, report: &Report, result: &TrialResult) {
     let score = result.score.map(|score| format!(", score {}", rounding::share(score.get()))).unwrap_or_default();
     out.push_str(&format!("trial {}: {}{score}\n", result.trial, result.verdict.word()));
@@ -285,7 +289,7 @@ fn told_of(out: &mut String, report: &Report, result: &TrialResult) {
     out.push_str(&attachment(&folder.join("trace.jsonl")));
 }
 
-/// The line by which CI servers find a file; nothing where it is not there.
+/// Returns the line by which CI servers find a file, or an empty text if the file does not exist.
 fn attachment(path: &Path) -> String {
     if path.is_file() {
         format!("[[ATTACHMENT|{}]]\n", xml(&path.to_string_lossy(), usize::MAX))
@@ -294,13 +298,13 @@ fn attachment(path: &Path) -> String {
     }
 }
 
-/// Leaves out the one attribute that the crate writes and the common schema does not know: `skipped` of `testsuites`,
-/// whose suites each have their own.
+/// A writer that removes the one attribute that the crate writes and the common schema does not have: `skipped`
+/// of `testsuites`, whose suites each have their own.
 struct ToTheSchema<'a> {
     out: &'a mut dyn Write,
-    /// The document's beginning, until that element is whole.
+    /// The beginning of the document, until that element is complete.
     head: Option<Vec<u8>>,
-    /// Why the output could not be written, as the crate does not hand it on as it was.
+    /// The write error, because the crate does not return it unchanged.
     failed: Option<io::Error>,
 }
 

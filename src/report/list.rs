@@ -1,4 +1,4 @@
-//! What `evals list` prints: cases, harnesses, graders, policies and runs, as a table or as JSON.
+//! The output of `evals list`: cases, harnesses, graders, policies and runs, as a table or as JSON.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::grid::{Grid, GridCell};
 use super::table::counts;
 use super::text::{Look, one_line};
 
-/// How a list is written.
+/// The format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListForm {
     /// A table, for people.
@@ -25,7 +25,7 @@ pub struct CaseRow {
     pub id: String,
     /// Its file.
     pub path: String,
-    /// One line about it.
+    /// A description in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// `capability` or `regression`.
@@ -33,11 +33,11 @@ pub struct CaseRow {
     pub kind: Option<String>,
     /// Its tags.
     pub tags: Vec<String>,
-    /// The harnesses it names.
+    /// The harnesses that the case names.
     pub harnesses: Vec<String>,
-    /// Trials of each cell.
+    /// The number of trials of each cell.
     pub trials: u32,
-    /// Names of its graders.
+    /// The names of its graders.
     pub graders: Vec<String>,
 }
 
@@ -48,26 +48,26 @@ pub struct HarnessRow {
     pub name: String,
     /// The protocol it speaks.
     pub adapter: String,
-    /// Where its manifest comes from.
+    /// The origin of its manifest.
     pub origin: String,
-    /// How much of a run with it is captured.
+    /// How much of a run with the harness is captured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
     /// Its id in the protocol's own registry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registry_id: Option<String>,
-    /// What it can, in the contract's words.
+    /// The capabilities, as named in `requires`.
     pub capabilities: Vec<String>,
-    /// Whether its program is there; absent where nobody looked.
+    /// Whether the program was found. Absent if it was not searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installed: Option<bool>,
-    /// The last version that was seen at work.
+    /// The last version that was verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verified: Option<String>,
     /// How to install it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
-    /// One line about it.
+    /// A description in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -77,9 +77,9 @@ pub struct HarnessRow {
 pub struct NamedRow {
     /// Its name.
     pub name: String,
-    /// Where it comes from.
+    /// The origin.
     pub origin: String,
-    /// One line about it.
+    /// A description in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -89,16 +89,16 @@ pub struct NamedRow {
 pub struct RunRow {
     /// Its id.
     pub run: String,
-    /// The user's name for it.
+    /// The run's label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// When it began.
+    /// When the run began.
     pub started: String,
     /// Its folder.
     pub path: String,
-    /// Its columns, by name.
+    /// The names of its columns.
     pub columns: Vec<String>,
-    /// What its trials came to; absent where that could not be read.
+    /// The number of its trials by verdict. Absent if the results could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
     /// The run that it was made from.
@@ -149,7 +149,7 @@ pub fn harnesses(rows: &[HarnessRow], form: ListForm, out: &mut dyn Write) -> io
     )
 }
 
-/// Lists harnesses as a Markdown table, with nothing of this machine in it.
+/// Lists harnesses as a Markdown table without details of the local machine.
 ///
 /// # Errors
 /// The output could not be written.
@@ -172,7 +172,7 @@ pub fn harnesses_in_markdown(rows: &[HarnessRow], out: &mut dyn Write) -> io::Re
     Ok(())
 }
 
-/// Lists what has a name and a file: graders, policies. `what` is its word in the heading.
+/// Lists named items with a file: graders or policies. `what` is the heading.
 ///
 /// # Errors
 /// The output could not be written.
@@ -201,12 +201,12 @@ pub fn runs(rows: &[RunRow], form: ListForm, out: &mut dyn Write) -> io::Result<
     })
 }
 
-/// The counts of a row stand in one colour, as every cell's line does.
+/// Returns a look without colours: the counts of a row have one colour, like every line of a cell.
 fn plain(look: &Look) -> Look {
     Look { colour: false, ..*look }
 }
 
-/// A cell's text: one harmless line of bounded length.
+/// Returns the text of a cell: one sanitised line of limited length.
 fn word(text: &str, look: &Look) -> String {
     one_line(text, 200, look)
 }

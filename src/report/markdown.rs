@@ -1,4 +1,4 @@
-//! The report for pull requests: a verdict, a row for each harness and model, and everything else folded below.
+//! The report for pull requests: a verdict, a row for each harness and model, and collapsed details below.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -13,18 +13,19 @@ use super::{Report, commands, exit_code, snapshots};
 use crate::ids::column_name;
 use crate::result::TrialResult;
 
-/// The longest comment that services take, in characters. Bytes are counted, of which there are never fewer.
+/// The maximum length of a comment on the services, in characters. The report counts bytes, which are never
+/// fewer.
 pub const COMMENT: usize = 65_536;
-/// So many characters are kept of the reasons of one trial.
+/// The maximum number of characters of the reasons of a trial.
 const REASONS: usize = 1_500;
-/// So many different reasons are told of one cell.
+/// The maximum number of different reasons shown for a cell.
 const GROUPS: usize = 5;
-/// So many characters are kept of a name.
+/// The maximum number of characters of a name.
 const NAME: usize = 120;
-/// What is left free for the words that say what was cut.
+/// The space reserved for the text that states what was cut.
 const RESERVE: usize = 500;
 
-/// Writes the report, at most so many bytes long.
+/// Writes the report with a maximum number of bytes.
 ///
 /// # Errors
 /// The output could not be written.
@@ -32,7 +33,7 @@ pub fn write(report: &Report, most: usize, out: &mut dyn Write) -> io::Result<()
     out.write_all(text(report, most).as_bytes())
 }
 
-/// The report, at most so many bytes long; nothing where there is hardly room for a word.
+/// Returns the report with a maximum number of bytes, or an empty text if there is no room.
 pub fn text(report: &Report, most: usize) -> String {
     let Some(room) = most.checked_sub(RESERVE) else { return String::new() };
     let mut page = Page { text: String::new(), room, cut: false };
@@ -59,7 +60,7 @@ pub fn text(report: &Report, most: usize) -> String {
     page.text
 }
 
-/// A text that ends before it is too long.
+/// A text with a maximum length.
 struct Page {
     text: String,
     room: usize,
@@ -67,7 +68,7 @@ struct Page {
 }
 
 impl Page {
-    /// Adds a part whole or not at all; whether it was.
+    /// Adds a part completely or not at all, and returns whether it was added.
     fn add(&mut self, part: &str) -> bool {
         let fits = self.text.len() + part.len() <= self.room;
         if fits {
@@ -78,7 +79,7 @@ impl Page {
         fits
     }
 
-    /// Adds parts between a head and a foot, as many as there is room for; a line says how many are missing.
+    /// Adds parts between a head and a foot, as many as fit; a line states how many are missing.
     fn fold(&mut self, head: &str, parts: impl ExactSizeIterator<Item = String>, foot: &str) {
         let left_out = |count: usize| format!("… and {count} more\n");
         let count = parts.len();
@@ -141,7 +142,8 @@ fn verdict(report: &Report) -> String {
     )
 }
 
-/// The head of a table and the line below it, whose first column is for names and the others for figures.
+/// Returns the header row of a table and the line below it. The first column is for names, the others are for
+/// figures.
 fn head(columns: &[String]) -> String {
     let rule: Vec<&str> = columns.iter().enumerate().map(|(n, _)| if n == 0 { "---" } else { "---:" }).collect();
     format!("| {} |\n| {} |\n", columns.join(" | "), rule.join(" | "))
@@ -192,7 +194,7 @@ fn section(report: &Report, kind: ProblemKind, problems: &[&CellProblem<'_>], pa
     page.fold(&head, problems.iter().map(|problem| told(report, problem, several)), "\n</details>\n\n");
 }
 
-/// The snapshots that differ.
+/// Adds the snapshots that differ.
 fn differing(report: &Report, page: &mut Page) {
     let all: Vec<String> = snapshots::differing(report)
         .map(|compared| {
@@ -244,7 +246,7 @@ fn told(report: &Report, problem: &CellProblem<'_>, several: bool) -> String {
     text
 }
 
-/// Trials by what is said of them, in order.
+/// Groups trials by their reasons, in order.
 fn alike(trials: &[&TrialResult]) -> Vec<(Vec<String>, Vec<u32>)> {
     let mut groups: Vec<(Vec<String>, Vec<u32>)> = Vec::new();
     for result in trials {
@@ -257,7 +259,7 @@ fn alike(trials: &[&TrialResult]) -> Vec<(Vec<String>, Vec<u32>)> {
     groups
 }
 
-/// Every case with what its cells came to.
+/// Adds every case with the results of its cells.
 fn cases(report: &Report, page: &mut Page) {
     if report.cells.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! What a reader of a Report's figures has to know beside them, a line for each thing. Pure.
+//! Notes on a report's figures that a reader needs to know, one line each. Pure.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -11,7 +11,7 @@ use crate::result::{TrialResult, Warning};
 use crate::sandbox::Kind;
 use crate::trace::ErrorCategory;
 
-/// What a reader of the figures has to know.
+/// Returns the notes on a report.
 pub fn of(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     let summary = &report.summary;
@@ -77,7 +77,7 @@ pub fn of(report: &Report) -> Vec<String> {
     notes
 }
 
-/// Agents that ran in another version than any that their manifest was verified with.
+/// Returns notes on agents that ran in a version that their manifest was not verified with.
 fn not_verified(report: &Report) -> Vec<String> {
     let mut seen: BTreeSet<(&str, &str)> = BTreeSet::new();
     for result in &report.results {
@@ -99,7 +99,7 @@ fn not_verified(report: &Report) -> Vec<String> {
     seen.into_iter().filter_map(note).collect()
 }
 
-/// Harnesses whose times hold their start-up, beside others whose times do not.
+/// Returns a note on harnesses whose times include their start-up, if the times of others do not.
 fn starts_in_times(report: &Report) -> Option<String> {
     let timed = report.results.iter().filter(|result| result.metrics.duration_ms.is_some());
     let (apart, within): (Vec<&TrialResult>, Vec<&TrialResult>) =
@@ -111,7 +111,8 @@ fn starts_in_times(report: &Report) -> Option<String> {
         .then(|| format!("times of {} include the start of the program, those of the others do not", some_of(&within)))
 }
 
-/// Grades that judges who were named did not give, also where the verdict does not hang on them.
+/// Returns a note on grades that judges did not give although they were named, even if the verdict does not
+/// depend on them.
 fn unjudged(report: &Report) -> Option<String> {
     let is_named = |grade: &GradeRecord| grade.judge.as_ref().is_some_and(|judge| !judge.model.is_empty());
     let asks = |grade: &&GradeRecord| is_named(grade) && grade.passed.is_none();
@@ -125,7 +126,7 @@ fn unjudged(report: &Report) -> Option<String> {
     Some(format!("{} by a judge not given: {first}", plural(count, "grade")))
 }
 
-/// Trials whose stored results are not the ones that were judged.
+/// Returns a note on trials whose stored results are not the ones that were judged.
 fn not_as_judged(report: &Report) -> Option<String> {
     let mut changed = report.results.iter().filter(|result| result.is_not_as_judged());
     let first = changed.next()?.error.as_ref()?;
@@ -134,14 +135,14 @@ fn not_as_judged(report: &Report) -> Option<String> {
     Some(format!("the stored results of {trials} are not the ones that were judged and do not count: {first}"))
 }
 
-/// The stored results of the run that were changed, and are those of the trials again.
+/// Returns a note if the stored results of the run were changed and have been gathered from the trials again.
 fn results_changed(report: &Report) -> Option<String> {
     let mut warnings = report.results.iter().flat_map(|result| &result.warnings);
     let changed = warnings.find(|warning| matches!(warning, Warning::ResultsChanged { .. }))?;
     Some(one_line(&changed.to_string(), 400, &LOOK))
 }
 
-/// Trials in which the policy `llm` got no answer of a model.
+/// Returns a note on trials in which the policy `llm` got no answer from a model.
 fn unadvised(report: &Report) -> Option<String> {
     let tells =
         |result: &&TrialResult| result.warnings.iter().any(|warning| matches!(warning, Warning::NoModel { .. }));
@@ -152,15 +153,15 @@ fn unadvised(report: &Report) -> Option<String> {
     })
 }
 
-/// Trials in which nothing kept the agent from looking around.
+/// Returns a note on trials without a sandbox, in which the agent could read other files.
 fn not_sandboxed(report: &Report) -> Option<String> {
     if report.run.graded && report.run.derived_from.is_none() {
-        // A single trace does not say in which sandbox its agent ran.
+        // A single trace does not state in which sandbox its agent ran.
         return None;
     }
     let planned = report.run.trials.iter().filter(|trial| trial.sandbox == Kind::None);
     let free: HashSet<_> = planned.map(|trial| (&*trial.case, &*trial.harness, &*trial.arm, trial.trial)).collect();
-    // An agent that never started could read nothing.
+    // An agent that never started could not read anything.
     let began = |result: &&TrialResult| {
         let error = result.error.as_ref().map(|error| error.category);
         result.stop.is_some() && !matches!(error, Some(ErrorCategory::NotInstalled | ErrorCategory::StartFailed))
@@ -176,7 +177,8 @@ fn not_sandboxed(report: &Report) -> Option<String> {
     Some(format!("{who} not sandboxed and could read what you can; `--sandbox bwrap` confines them"))
 }
 
-/// Trials that took more than one attempt: the last one alone is counted, and the others are not to be overlooked.
+/// Returns a note on trials with more than one attempt: only the last attempt counts, but the reader should
+/// know of the others.
 fn tried_again(report: &Report) -> Option<String> {
     let earlier = report.results.iter().filter_map(|result| result.earlier_attempts);
     let attempts: Vec<usize> = earlier.map(|it| it.count as usize).filter(|count| *count > 0).collect();
@@ -188,7 +190,7 @@ fn tried_again(report: &Report) -> Option<String> {
     })
 }
 
-/// A run whose number of trials follows from what it came to.
+/// Returns a note on a run whose number of trials depends on its results.
 fn looked_at(report: &Report) -> Option<String> {
     let first = *report.run.options.looks.as_ref()?.first()?;
     let most = report.run.trials.iter().map(|trial| trial.trial).max()?;
@@ -197,7 +199,7 @@ fn looked_at(report: &Report) -> Option<String> {
     })
 }
 
-/// Judges that nobody held against labels of people, where a score rests on them.
+/// Returns a note on judges without a calibration, if a score depends on them.
 fn uncalibrated(report: &Report) -> Option<String> {
     let counted = report.results.iter().flat_map(|result| &result.grades);
     let counted = counted.filter(|grade| !grade.diagnostic && grade.passed.is_some());

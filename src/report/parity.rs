@@ -1,4 +1,4 @@
-//! What a comparison of an agent inside the engine and by its own command tells, for people.
+//! The report of a parity check, which compares an agent inside the engine with its own command.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! What a reader of a Report has to look at: trials and cells that did not pass, grouped, with the reasons. Pure.
+//! The problems in a report: trials and cells that did not pass, grouped, with the reasons. Pure.
 
 use std::collections::HashMap;
 
@@ -9,19 +9,19 @@ use crate::result::TrialResult;
 use crate::trace::StopReason;
 use crate::verdict::Verdict;
 
-/// A trial that did not pass, and those that ended with the very same error.
+/// A trial that did not pass, and other trials that ended with the same error.
 #[derive(Debug)]
 pub struct TrialGroup<'a> {
     /// The trial.
     pub result: &'a TrialResult,
-    /// Others of its harness and model whose error is the same.
+    /// Other trials of its harness and model with the same error.
     pub same: Vec<&'a TrialResult>,
 }
 
-/// The trials that failed, then those that were errored, then those that could not be judged.
+/// Returns the trials that failed, then the errored ones, then those that could not be judged.
 pub fn trials(report: &Report) -> Vec<TrialGroup<'_>> {
     let mut groups: Vec<TrialGroup<'_>> = Vec::new();
-    // One missing program or one refused key is one thing to read, however many trials met it.
+    // A missing program or a refused key is shown once, however many trials it affects.
     let mut known: HashMap<(&str, &str, &str, &str), usize> = HashMap::new();
     for verdict in [Verdict::Fail, Verdict::Errored, Verdict::Ungraded] {
         for result in report.results.iter().filter(|result| result.verdict == verdict) {
@@ -44,34 +44,34 @@ pub fn trials(report: &Report) -> Vec<TrialGroup<'_>> {
 pub struct CellProblem<'a> {
     /// The cell.
     pub cell: &'a Cell,
-    /// What is wrong with it.
+    /// The kind of the problem.
     pub kind: ProblemKind,
-    /// Its trials that were run and did not pass, in order.
+    /// Its trials that ran and did not pass, in order.
     pub trials: Vec<&'a TrialResult>,
-    /// Other cells of its harness and model with the very same error.
+    /// Other cells of its harness and model with the same error.
     pub same: Vec<&'a Cell>,
 }
 
-/// What is wrong with a cell, the gravest first.
+/// The kind of a cell's problem, the most serious first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProblemKind {
-    /// It failed.
+    /// The cell failed.
     Failed,
-    /// Its agent, or what that needs, was broken.
+    /// The agent, or something it needs, failed.
     Errored,
-    /// It could not be judged.
+    /// The cell could not be judged.
     Ungraded,
-    /// Trials that were not run leave it open.
+    /// Trials that were not run leave the cell open.
     NotRun,
-    /// It passed, though not with every trial.
+    /// The cell passed, but not every trial did.
     Flaky,
 }
 
 impl ProblemKind {
-    /// All of them, the gravest first.
+    /// All kinds, the most serious first.
     pub const ALL: [ProblemKind; 5] = [Self::Failed, Self::Errored, Self::Ungraded, Self::NotRun, Self::Flaky];
 
-    /// In a word.
+    /// Returns the kind as a word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Failed => "failed",
@@ -83,7 +83,7 @@ impl ProblemKind {
     }
 }
 
-/// The cells in which something is to be looked at, the gravest first, else in the order of the plan.
+/// Returns the cells with problems, the most serious first, else in the order of the plan.
 pub fn cells(report: &Report) -> Vec<CellProblem<'_>> {
     let trials = report.trials_by_cell();
     let mut problems: Vec<CellProblem<'_>> = Vec::new();
@@ -123,7 +123,7 @@ fn all_alike(results: &[&TrialResult]) -> bool {
     results.windows(2).all(|pair| matches!(pair, [a, b] if a.error == b.error))
 }
 
-/// How many of a cell's trials came to what, as far as they did not pass: `2 of 3 trials failed`.
+/// Returns the numbers of a cell's trials that did not pass, by outcome: `2 of 3 trials failed`.
 pub fn counts(cell: &Cell) -> String {
     let tally = &cell.tally;
     let parts = [
@@ -144,7 +144,7 @@ pub fn counts(cell: &Cell) -> String {
     text
 }
 
-/// Why a trial did not pass, a line for each reason, the one that decided it first.
+/// Returns the reasons why a trial did not pass, one line each, the deciding one first.
 pub fn reasons(result: &TrialResult) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(error) = &result.error {
@@ -166,7 +166,7 @@ pub fn reasons(result: &TrialResult) -> Vec<String> {
     lines
 }
 
-/// The grades that did not pass: those that decided the verdict, then the other ones, then diagnostics.
+/// Returns the grades that did not pass: those that decided the verdict, then others, then diagnostics.
 pub fn open_grades(result: &TrialResult) -> Vec<&GradeRecord> {
     let mut open: Vec<&GradeRecord> = result.grades.iter().filter(|grade| grade.passed != Some(true)).collect();
     let failed = result.verdict == Verdict::Fail;

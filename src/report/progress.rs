@@ -1,4 +1,4 @@
-//! What a user sees of a Run while it moves: live lines on a terminal, one line for each finished trial elsewhere.
+//! The progress display of a run: live lines on a terminal, otherwise one line for each finished trial.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -15,35 +15,35 @@ use crate::result::TrialResult;
 use crate::run::events::RunEvent;
 use crate::verdict::Verdict;
 
-/// Someone who watches a run.
+/// An observer of a run.
 pub trait Watch: Send {
-    /// Something happened.
+    /// Handles an event of the run.
     fn see(&mut self, event: &RunEvent);
 
-    /// The run is over, or was interrupted: nothing more will be seen.
+    /// Ends the display: the run has ended or was interrupted.
     fn end(&mut self) {}
 }
 
-/// Whether a display may move: only on a terminal, and neither in CI nor where the user wants none.
+/// Returns true if live progress may be shown: only on a terminal, and not in CI or if the user disabled it.
 pub fn may_move(terminal: bool, ci: Option<&str>, no_progress: bool) -> bool {
     let in_ci = ci.is_some_and(|value| !value.is_empty() && value != "0" && value != "false");
     terminal && !in_ci && !no_progress
 }
 
-/// One line for each trial that is done.
+/// A display with one line for each finished trial.
 pub struct Plain<W> {
     out: W,
     look: Look,
 }
 
 impl<W: Write + Send> Plain<W> {
-    /// Writes lines to this output.
+    /// Makes a display that writes to this output.
     pub fn new(out: W, look: Look) -> Self {
         Self { out, look }
     }
 
     fn line(&mut self, line: &str) {
-        // A display that nobody can read any more must not end the run.
+        // A display that can no longer be written must not end the run.
         let _ = writeln!(self.out, "{line}").and_then(|()| self.out.flush());
     }
 }
@@ -70,7 +70,8 @@ fn planned(trials: usize, skipped: usize) -> String {
     format!("{} to run{skipped}", plural(trials, "trial"))
 }
 
-/// The line about a trial that is done: verdict, case, column, time, and the first thing to know if it did not pass.
+/// Returns the line about a finished trial: verdict, case, column, time, and the main reason if it did not
+/// pass.
 fn finished(result: &TrialResult, look: &Look) -> String {
     let word = format!("{:<8}", result.verdict.word().to_uppercase());
     let mut parts = vec![place(&result.case, &result.harness, &result.arm, result.trial)];
@@ -86,7 +87,7 @@ fn finished(result: &TrialResult, look: &Look) -> String {
     }
 }
 
-/// Why a trial did not pass, in short.
+/// Returns a short reason why a trial did not pass.
 fn why(result: &TrialResult) -> Option<String> {
     if let Some(reason) = &result.skipped {
         return Some(reason.clone());
@@ -115,7 +116,7 @@ fn place(case: &str, harness: &str, arm: &str, trial: u32) -> String {
     harmless(&format!("{case}{number}  {}", column_name(harness, arm))).replace('\n', " ")
 }
 
-/// The line about something that is no result.
+/// Returns the line about an event that is not a result.
 fn oddity(event: &RunEvent, look: &Look) -> String {
     let (word, text) = match event {
         RunEvent::Retry { case, harness, arm, trial, attempt, why } => {
@@ -131,7 +132,7 @@ fn oddity(event: &RunEvent, look: &Look) -> String {
     format!("{}  {text}", look.paint(YELLOW, word))
 }
 
-/// A head with counts, cost and time, and one line for each trial that runs.
+/// A live display: a header with counts, cost and time, and one line for each running trial.
 pub struct Live {
     look: Look,
     bars: MultiProgress,
@@ -144,16 +145,16 @@ pub struct Live {
     cost_unknown: bool,
 }
 
-/// Redraws a second, at most.
+/// The maximum number of redraws per second.
 const REDRAWS: u8 = 10;
 
 impl Live {
-    /// Draws on standard error.
+    /// Makes a display on standard error.
     pub fn on_stderr(look: Look) -> Self {
         Self::on(ProgressDrawTarget::stderr_with_hz(REDRAWS), look)
     }
 
-    /// Draws on this target.
+    /// Makes a display on this target.
     pub fn on(target: ProgressDrawTarget, look: Look) -> Self {
         let bars = MultiProgress::with_draw_target(target);
         let head = bars.add(ProgressBar::new_spinner().with_style(style("{msg}  {elapsed}")));
@@ -183,7 +184,7 @@ impl Live {
     }
 
     fn above(&self, line: &str) {
-        // A display that nobody can read any more must not end the run.
+        // A display that can no longer be written must not end the run.
         let _ = self.bars.println(line);
     }
 
@@ -198,7 +199,7 @@ impl Live {
             Verdict::Fail => &mut self.summary.fail,
             Verdict::Ungraded => &mut self.summary.ungraded,
             Verdict::Errored => &mut self.summary.errored,
-            // The plan has counted them.
+            // Already counted from the plan.
             Verdict::Skipped => return,
         };
         *counted += 1;

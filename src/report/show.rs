@@ -1,4 +1,4 @@
-//! A Trace for reading in a terminal: each event with its number and time, diffs as hunks, nothing that could act.
+//! Shows a trace in a terminal: each event with its number and time, diffs as hunks, and all text sanitised.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
@@ -20,10 +20,10 @@ use crate::trace::{
 };
 use crate::values::Fraction;
 
-/// Why a Trace could not be shown.
+/// The reason why a trace could not be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ShowError {
-    /// It could not be read; what came before is shown.
+    /// The trace could not be read; the events before the error are shown.
     #[error("the trace could not be read: {0}")]
     Read(#[from] ReadError),
     /// The output could not be written.
@@ -31,21 +31,21 @@ pub enum ShowError {
     Write(#[from] io::Error),
 }
 
-/// So many lines of a message or a thought.
+/// The maximum number of lines of a message or a thought.
 const TEXT_LINES: usize = 60;
-/// So many lines of a tool's output.
+/// The maximum number of lines of a tool's output.
 const OUTPUT_LINES: usize = 12;
-/// So many lines of a diff.
+/// The maximum number of lines of a diff.
 const DIFF_LINES: usize = 60;
-/// Columns before an event's own text: its number and its time.
+/// The width of the columns before an event's text: its number and its time.
 const GUTTER: usize = 16;
-/// Sub-agents below this depth are set in no further.
+/// The maximum depth of sub-agents that is indented.
 const DEEPEST: usize = 4;
 
-/// Shows a trace, event by event; with `full` nothing is cut.
+/// Shows a trace, event by event; with `full`, nothing is cut.
 ///
 /// # Errors
-/// The trace could not be read, or the output not written.
+/// The trace could not be read, or the output could not be written.
 pub fn trace<R: BufRead>(
     reader: &mut Reader<R>,
     full: bool,
@@ -69,7 +69,7 @@ pub fn trace<R: BufRead>(
     Ok(())
 }
 
-/// Shows the verdict on a trial and what each grader said.
+/// Shows the verdict on a trial and each grade.
 ///
 /// # Errors
 /// The output could not be written.
@@ -137,7 +137,7 @@ struct Page<'a> {
     timed: bool,
     out: &'a mut dyn Write,
     names: Names,
-    /// How deep the speaker of each open call is.
+    /// The depth of the sub-agent of each open call.
     depths: HashMap<String, usize>,
     margin: String,
 }
@@ -289,7 +289,7 @@ impl Page<'_> {
         self.head(style, &format!("stop {}", stop.reason.word()), &parts.join(": "))
     }
 
-    /// The first line of an event, behind its gutter: what it is, and a few words.
+    /// Writes the first line of an event after its number and time: the kind and a short text.
     fn head(&mut self, style: Style, what: &str, text: &str) -> io::Result<()> {
         let room = self.room();
         let what = one_line(what, room, &self.look);
@@ -312,7 +312,7 @@ impl Page<'_> {
         self.look.columns().saturating_sub(GUTTER + self.margin.chars().count())
     }
 
-    /// A line below the first one.
+    /// Writes a line below the first one.
     fn line(&mut self, line: &str, style: Style) -> io::Result<()> {
         let margin = self.look.paint(DIM, &self.margin);
         writeln!(self.out, "{:GUTTER$}{margin}{}", "", self.look.paint(style, line))
@@ -346,7 +346,7 @@ impl Page<'_> {
         let path = one_line(&format!("{what}{}", self.names.relative(&diff.path)), self.room(), &self.look);
         self.line(&path, BOLD)?;
         let (old, new) = (diff.old.as_deref().unwrap_or_default(), diff.new.as_deref().unwrap_or_default());
-        // A diff that is hard to find is shown coarser, not waited for.
+        // A diff that takes long to compute is shown in a coarser form instead.
         let changes = TextDiff::configure().timeout(Duration::from_millis(300)).diff_lines(old, new);
         let most = if self.full { usize::MAX } else { DIFF_LINES };
         let mut written = 0;
@@ -377,7 +377,7 @@ impl Page<'_> {
     }
 }
 
-/// Writes the change of one file by itself.
+/// Writes the change of a single file.
 ///
 /// # Errors
 /// The output could not be written.
@@ -386,7 +386,7 @@ pub fn diff(diff: &FileDiff, look: &Look, out: &mut dyn Write) -> io::Result<()>
     Page { look: *look, full: false, timed: false, out, names, depths, margin: String::new() }.diff(diff)
 }
 
-/// The first lines of a text, as many as could be shown, and how many lines follow them.
+/// Returns the first lines of a text that may be shown, and the number of lines after them.
 fn bounded(text: &str, most: usize) -> (&str, usize) {
     match text.match_indices('\n').nth(most) {
         Some((end, _)) => (&text[..end], text[end + 1..].trim_end().split('\n').count()),

@@ -1,4 +1,4 @@
-//! Snapshots for people: a line for each difference in a report, and each difference in full.
+//! Snapshots in reports: a line for each difference, and each difference in full.
 
 use std::io::{self, Write};
 
@@ -8,12 +8,12 @@ use super::text::{BOLD, DIM, GREEN, Look, RED, YELLOW, harmless, one_line, plura
 use crate::snapshot::compare::{Compared, State};
 use crate::snapshot::diff::{Difference, Sign};
 
-/// So many differences are written in a report; the rest are counted.
+/// The maximum number of differences in a report; the rest are counted.
 const MOST: usize = 30;
-/// So many lines are shown of one difference.
+/// The maximum number of lines of a difference.
 const LINES: usize = 60;
 
-/// Writes what the cells of a report differ in; nothing where all are as accepted.
+/// Writes the differences of a report's cells from their accepted snapshots, or nothing if there are none.
 ///
 /// # Errors
 /// The output could not be written.
@@ -60,26 +60,26 @@ fn style(sign: Sign) -> anstyle::Style {
     }
 }
 
-/// The cells that differ from what is accepted for them.
+/// Returns the cells that differ from their accepted snapshots.
 pub fn differing(report: &Report) -> impl Iterator<Item = &Compared> {
     report.snapshots.iter().filter(|it| it.differs)
 }
 
-/// In which cell something differs.
+/// Returns the title of a cell with differences.
 pub fn title(compared: &Compared) -> String {
     let column = crate::ids::column_name(&compared.harness, compared.model.as_deref().unwrap_or("default"));
     let what = if compared.state == State::New { "no snapshot is accepted" } else { "the snapshot differs" };
     format!("{what}: {} ({column})", compared.case)
 }
 
-/// What differs in a cell, a line for each difference.
+/// Returns the differences of a cell, one line each.
 pub fn lines(compared: &Compared) -> Vec<String> {
     let differences = compared.differing.iter().flat_map(|it| &it.differences);
     let told = differences.map(|difference| format!("{} {}", difference.sign.mark(), difference.sentence()));
     compared.note.clone().into_iter().chain(told).collect()
 }
 
-/// The line about a cell: its state, its name, and how many of its trials are as accepted.
+/// Writes the line about a cell: its state, its name, and how many of its trials match the accepted snapshot.
 fn head(compared: &Compared, indent: &str, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     let (word, style) = match compared.state {
         _ if compared.accepted => ("accepted", GREEN),
@@ -112,7 +112,7 @@ fn head(compared: &Compared, indent: &str, look: &Look, out: &mut dyn Write) -> 
     Ok(())
 }
 
-/// Writes a cell with all that differs.
+/// Writes a cell with all of its differences.
 ///
 /// # Errors
 /// The output could not be written.
@@ -158,7 +158,7 @@ fn one(difference: &Difference, look: &Look, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-/// The counts of states that are not zero, in a line.
+/// Returns the counts of the states that are not zero, on one line.
 pub fn counts(all: &[Compared], unreferenced: usize) -> String {
     let states = [State::Same, State::Changed, State::New, State::Missing];
     let of = |state: State| all.iter().filter(|it| it.state == state).count();

@@ -1,4 +1,4 @@
-//! What a run says of its cases themselves: saturated, broken, flaky. Pure.
+//! Flags of the cases of a run: saturated, broken, flaky. Pure.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,30 +11,32 @@ use crate::result::TrialResult;
 use crate::run::RunRecord;
 use crate::verdict::Verdict;
 
-/// A case of a run, and what its trials say of it.
+/// A case of a run, with the flags that follow from its trials.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Standing {
     /// Id of the case.
     pub case: String,
-    /// What it is for.
+    /// The purpose of the case.
     pub kind: CaseKind,
-    /// What is to be known of it; mostly nothing.
+    /// The flags; usually none.
     pub flags: Vec<Flag>,
 }
 
-/// Something that a reader of the figures has to know of a case.
+/// A flag of a case, for readers of the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Flag {
-    /// A capability case that every planned trial of every harness and model passed: it tells nobody apart any more.
+    /// A capability case that every planned trial of every harness and model passed: it no longer distinguishes
+    /// them.
     Saturated,
-    /// No trial of any harness and model passed, and at least one was judged: perhaps nobody can.
+    /// No trial of any harness and model passed, and at least one was judged: perhaps the case cannot be
+    /// solved.
     Broken,
-    /// It passed and it failed: within one cell, or now and in the run before.
+    /// The case both passed and failed: within one cell, or between this run and the run before.
     Flaky,
 }
 
-/// What a run says of each of its cases, in the order of its plan.
+/// Returns the flags of each case, in the order of the plan.
 pub fn of_cases(run: &RunRecord, results: &[TrialResult], cells: &[Cell]) -> Vec<Standing> {
     let mut by_case: HashMap<&str, Vec<&Cell>> = HashMap::new();
     for cell in cells {
@@ -47,7 +49,7 @@ pub fn of_cases(run: &RunRecord, results: &[TrialResult], cells: &[Cell]) -> Vec
         .map(|case| {
             let cells: &[&Cell] = by_case.get(&*case.id).map(Vec::as_slice).unwrap_or_default();
             let mut flags = Vec::new();
-            // A run of what failed before says nothing of the case as a whole.
+            // A rerun of failed trials shows nothing about the case as a whole.
             if run.derived_from.is_none() || run.graded {
                 flags.extend(over_all(case.kind, cells));
             }
@@ -65,13 +67,14 @@ fn over_all(kind: CaseKind, cells: &[&Cell]) -> Option<Flag> {
     let (failed, not_run) = (sum(|cell| cell.tally.failed), sum(|cell| cell.tally.not_run));
     match kind {
         CaseKind::Capability if trials > 0 && passed == trials => Some(Flag::Saturated),
-        // What was errored or not judged could have passed; that it failed once and never passed is worth a look.
+        // An errored or ungraded trial could have passed; but a case that failed at least once and never passed
+        // needs a look.
         _ if passed == 0 && failed > 0 && not_run == 0 => Some(Flag::Broken),
         _ => None,
     }
 }
 
-/// What a report says of the cases with flags, in words; that some are flaky is said of their cells.
+/// Returns the notes on cases with flags. Flaky cases are noted with their cells instead.
 pub fn notes(standings: &[Standing]) -> Vec<String> {
     let named = |flag: Flag| -> Vec<String> {
         standings.iter().filter(|it| it.flags.contains(&flag)).map(|it| it.case.clone()).collect()

@@ -1,4 +1,5 @@
-//! What reports take from the stored files of trials beside their results: final answers, earlier attempts, who the agent was.
+//! Reads what reports need from the stored files of trials besides their results: final answers, earlier
+//! attempts, and the agent's identity.
 
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -9,12 +10,13 @@ use crate::run::read_json;
 use crate::trace::jsonl::{Reader, read_event};
 use crate::trace::{Agent, Body};
 
-/// A last line longer than this is not read for a report.
+/// The maximum length of a last line that is read for a report.
 const LONGEST_LINE: u64 = 32 << 20;
-/// So much is read at a time.
+/// The block size for reading.
 const BLOCK: u64 = 8 << 10;
 
-/// The final answer of a trial, from the last line of its trace. Nothing where there is no trace, or no answer in it.
+/// Returns the final answer of a trial, from the last line of its trace. Returns `None` without a trace, or
+/// without an answer in it.
 pub fn answer(trial: &Path) -> Option<String> {
     let mut file = regular::open(trial.join("trace.jsonl")).ok()?;
     let line = last_line(&mut file).ok()??;
@@ -24,13 +26,13 @@ pub fn answer(trial: &Path) -> Option<String> {
     }
 }
 
-/// The last line of a file that is not empty, read from its end; nothing where it is too long.
+/// Returns the last non-empty line of a file, read from its end, or `None` if the line is too long.
 fn last_line(file: &mut (impl Read + Seek)) -> io::Result<Option<Vec<u8>>> {
     let end = file.seek(SeekFrom::End(0))?;
     let mut start = end;
     let mut tail: Vec<u8> = Vec::new();
     while start > 0 && end - start < LONGEST_LINE {
-        // Ever more at a time, so that a long line is not copied once for each block.
+        // The step grows, so that a long line is not copied once for each block.
         let step = BLOCK.max(end - start).min(start);
         start -= step;
         file.seek(SeekFrom::Start(start))?;
@@ -47,20 +49,20 @@ fn last_line(file: &mut (impl Read + Seek)) -> io::Result<Option<Vec<u8>>> {
     Ok((start == 0).then(|| tail.trim_ascii_end().to_vec()).filter(|line| !line.is_empty()))
 }
 
-/// The attempts that a trial's last one was preceded by, as far as their results can be read.
+/// Returns the attempts before a trial's last one, as far as their results can be read.
 pub fn earlier_attempts(trial: &Path, result: &TrialResult) -> Vec<TrialResult> {
     let attempts = trial.join("attempts");
     let read = |number: u32| read_json(&attempts.join(number.to_string()).join("result.json")).ok();
     (1..result.attempt).filter_map(read).collect()
 }
 
-/// Who the agent of a trial said it was.
+/// Returns how the agent of a trial identified itself.
 pub fn agent(trial: &Path) -> Option<Agent> {
     let file = regular::open(trial.join("trace.jsonl")).ok()?;
     Reader::new(BufReader::new(file)).ok()?.header().agent.clone()
 }
 
-/// Whether a script answered in the place of the agent's model.
+/// Returns true if a script answered instead of the agent's model.
 pub fn model_was_scripted(trial: &Path) -> bool {
     trial.join("model.jsonl").is_file()
 }

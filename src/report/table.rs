@@ -1,4 +1,4 @@
-//! The report for a terminal: the table case × (harness, model), notes, failures, and one line that sums up.
+//! The report for a terminal: a table of case × (harness, model), notes, failures, and a summary line.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -14,10 +14,11 @@ use super::{Report, Summary, changed, failures, snapshots};
 use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
 
-/// Names longer than this are wrapped even where there is room, so that figures stay near them.
+/// The length from which names are wrapped even if there is room, so that figures stay near them.
 const LONGEST_NAME: usize = 60;
 
-/// From so many columns on a table of one column has figures beside each other; below, they stand under the verdict.
+/// The width from which a table with one column shows figures beside each other; in a narrower one, they are
+/// below the verdict.
 const FIGURES_BESIDE: usize = 60;
 
 /// Writes the whole report.
@@ -70,7 +71,7 @@ fn tables(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     {
         return one_column(report, column, look, out);
     }
-    // As many columns side by side as fit; the rest follow below, under the same cases.
+    // As many columns side by side as fit; the rest follow below, with the same cases.
     let mut rest = report.columns.as_slice();
     let mut first = true;
     while !rest.is_empty() {
@@ -150,7 +151,7 @@ fn side_by_side(report: &Report, columns: &[Column], look: &Look) -> Grid {
     grid
 }
 
-/// The same with what it took on a second line, as far as known.
+/// Adds time, cost and tokens, as far as known, as a second line.
 fn with_figures(cell: GridCell, took: &Figures, look: &Look) -> GridCell {
     let known = figures::taken(took, look).into_iter().filter(|figure| figure != look.unknown());
     let known = known.collect::<Vec<_>>().join(" ");
@@ -161,7 +162,7 @@ fn case_name(case: &str) -> GridCell {
     wrapped_name(case).into()
 }
 
-/// The whole name: what two models differ in may stand at its end.
+/// Returns the full name: two models may differ only at the end.
 fn column_head(column: &Column) -> String {
     wrapped_name(&column.name())
 }
@@ -193,7 +194,7 @@ fn closing(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> 
             writeln!(out, "{}", look.paint(style, &line))?;
         }
     }
-    // The words are wrapped without their colours, and coloured line by line.
+    // The text is wrapped without colours, and then coloured line by line.
     let mut parts = count_parts(&report.summary).into_iter().peekable();
     let mut used = 0;
     while let Some((text, style)) = parts.next() {
@@ -213,7 +214,7 @@ fn closing(report: &Report, look: &Look, out: &mut dyn Write) -> io::Result<()> 
     writeln!(out, "{} {folder}", look.paint(DIM, "run folder"))
 }
 
-/// The counts of a summary that are not zero, coloured.
+/// Returns the counts of a summary that are not zero, with colours.
 pub fn counts(summary: &Summary, look: &Look) -> String {
     let parts = count_parts(summary).into_iter().map(|(text, style)| look.paint(style, &text));
     parts.collect::<Vec<_>>().join(", ")

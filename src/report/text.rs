@@ -1,4 +1,4 @@
-//! Text for terminals: makes agents' words harmless, wraps, cuts, colours, and writes figures for people.
+//! Text for terminals: sanitises agents' text, wraps, cuts and colours text, and formats figures.
 
 use std::fmt::Write as _;
 
@@ -9,25 +9,26 @@ use crate::trace::amount::Amount;
 use crate::values::{is_hidden, is_variation};
 use crate::verdict::Verdict;
 
-/// How output for people looks. The caller knows the stream, so the caller decides.
+/// The look of text output. The caller knows the stream, so the caller decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Look {
-    /// Columns of the terminal.
+    /// The number of columns of the terminal.
     pub width: usize,
     /// Whether colours are written.
     pub colour: bool,
-    /// Whether signs of our own beyond ASCII are written.
+    /// Whether non-ASCII signs of our own are written.
     pub unicode: bool,
 }
 
 impl Look {
-    /// For files, pipes and logs: no colour, plain signs.
+    /// The look for files, pipes and logs: no colour, ASCII signs.
     pub const PLAIN: Look = Look { width: 100, colour: false, unicode: false };
 
-    /// The narrowest that anything is laid out for.
+    /// The minimum width of a layout.
     const NARROWEST: usize = 40;
 
-    /// The look that suits a stream: plain where it is no terminal; `NO_COLOR` and `CLICOLOR` are honoured.
+    /// Returns the look for a stream: plain if the stream is not a terminal; `NO_COLOR` and `CLICOLOR` are
+    /// respected.
     pub fn of(stream: &impl anstream::stream::RawStream, width: Option<usize>) -> Self {
         let terminal = stream.is_terminal();
         Look {
@@ -37,45 +38,45 @@ impl Look {
         }
     }
 
-    /// The width to lay out for.
+    /// Returns the width of the layout.
     pub fn columns(&self) -> usize {
         self.width.max(Self::NARROWEST)
     }
 
-    /// The text in a style.
+    /// Returns the text in a style.
     pub fn paint(&self, style: Style, text: &str) -> String {
         if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
-    /// The sign, or what stands for it in plain output.
+    /// Returns the sign, or its plain replacement.
     pub fn sign(&self, unicode: &'static str, plain: &'static str) -> &'static str {
         if self.unicode { unicode } else { plain }
     }
 
-    /// A figure, with `≥` before one that is a lower bound.
+    /// Returns a figure, with `≥` before a lower bound.
     pub fn amount<T: Copy>(&self, amount: Amount<T>, text: impl Fn(T) -> String) -> String {
         let sign = if amount.is_exact() { "" } else { self.sign("≥", ">=") };
         format!("{sign}{}", text(amount.value()))
     }
 
-    /// The sign for a figure that is unknown.
+    /// Returns the sign for an unknown figure.
     pub fn unknown(&self) -> &'static str {
         self.sign("–", "-")
     }
 
-    /// What stands for text that was left out.
+    /// Returns the sign for omitted text.
     pub fn ellipsis(&self) -> &'static str {
         self.sign("…", "...")
     }
 }
 
-/// Whether the locale that the user set has signs beyond ASCII; one that is not set forbids none.
+/// Returns true if the user's locale has non-ASCII characters, or if no locale is set.
 pub fn locale_is_unicode() -> bool {
     let names = ["LC_ALL", "LC_CTYPE", "LANG"];
     is_unicode(names.map(|name| crate::own_environment::var(name).map(|value| value.to_string_lossy().into_owned())))
 }
 
-/// The same of the values that decide it: the first one that is there and not empty does.
+/// Decides by the values of the locale variables: the first value that is set and not empty counts.
 fn is_unicode(values: [Option<String>; 3]) -> bool {
     let decides = values.into_iter().flatten().find(|value| !value.is_empty());
     decides.is_none_or(|value| {
@@ -84,24 +85,24 @@ fn is_unicode(values: [Option<String>; 3]) -> bool {
     })
 }
 
-/// For what matters less.
+/// For less important text.
 pub const DIM: Style = Style::new().dimmed();
 /// For headings.
 pub const BOLD: Style = Style::new().bold();
-/// For what is good, and for added lines.
+/// For good results, and for added lines.
 pub const GREEN: Style = AnsiColor::Green.on_default();
-/// For what is bad, and for removed lines.
+/// For bad results, and for removed lines.
 pub const RED: Style = AnsiColor::Red.on_default();
-/// For what is open.
+/// For open results.
 pub const YELLOW: Style = AnsiColor::Yellow.on_default();
-/// For what is broken.
+/// For broken results.
 pub const MAGENTA: Style = AnsiColor::Magenta.on_default();
-/// For what an agent does.
+/// For actions of an agent.
 pub const CYAN: Style = AnsiColor::Cyan.on_default();
-/// For the name of a rule.
+/// For names of rules.
 pub const BLUE: Style = AnsiColor::Blue.on_default();
 
-/// The colour of a verdict.
+/// Returns the style of a verdict.
 pub fn verdict_style(verdict: Verdict) -> Style {
     match verdict {
         Verdict::Pass => GREEN,
@@ -112,8 +113,8 @@ pub fn verdict_style(verdict: Verdict) -> Style {
     }
 }
 
-/// Text that can do nothing to a terminal: colours are taken out, any other control character is written out, and so
-/// are those that reorder or hide text. Only line ends stay; a tab becomes spaces.
+/// Sanitises text for a terminal: colours are removed; other control characters, and characters that reorder or
+/// hide text, are escaped. Line ends are kept, and tabs become spaces.
 pub fn harmless(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -127,14 +128,14 @@ pub fn harmless(text: &str) -> String {
             '\n' => out.push('\n'),
             '\t' => out.push_str("    "),
             '\r' if rest.starts_with('\n') || rest.is_empty() => {}
-            // What a program wrote over is read line by line.
+            // Text that a program overwrote is shown as separate lines.
             '\r' => out.push('\n'),
             '\0'..='\x1f' => {
                 out.push('^');
                 out.push(char::from(c as u8 + 0x40));
             }
             '\x7f' => out.push_str("^?"),
-            // Variation selectors only choose among shapes, of different widths.
+            // Variation selectors only choose among glyphs of different widths.
             c if is_variation(c) => {}
             c if is_hidden(c) => {
                 let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
@@ -145,16 +146,16 @@ pub fn harmless(text: &str) -> String {
     out
 }
 
-/// What follows a colour sequence, if the text begins with one.
+/// Returns the text after a colour sequence, if the text begins with one.
 fn after_colour(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("\x1b[")?;
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';' && c != ':')?;
     rest[end..].strip_prefix('m')
 }
 
-/// The text on one line, harmless, at most so wide.
+/// Returns the text sanitised, on one line, with a maximum width.
 pub fn one_line(text: &str, width: usize, look: &Look) -> String {
-    // Far more than fits on a line is not worth cleaning; a mark says that it was there.
+    // Text far longer than a line is not sanitised completely; a mark shows that it was cut.
     let most = width.saturating_mul(8).saturating_add(64);
     let head = text.char_indices().nth(most).map_or(text, |(end, _)| &text[..end]);
     let clean = harmless(head);
@@ -165,12 +166,12 @@ pub fn one_line(text: &str, width: usize, look: &Look) -> String {
     cut(&line, width, look)
 }
 
-/// How many columns a harmless text takes.
+/// Returns the number of columns of sanitised text.
 pub fn width_of(text: &str) -> usize {
     text.chars().map(get_char_width).sum()
 }
 
-/// The text cut to so many columns, with a mark where something is gone.
+/// Cuts the text to a number of columns, with a mark if something is missing.
 pub fn cut(text: &str, width: usize, look: &Look) -> String {
     if width_of(text) <= width {
         return text.to_owned();
@@ -184,7 +185,7 @@ pub fn cut(text: &str, width: usize, look: &Look) -> String {
     out
 }
 
-/// A name on one line, cut in its middle to so many columns: what two names differ in often stands at their end.
+/// Cuts the middle of a name to fit a number of columns: names often differ at their end.
 pub fn short_name(name: &str, width: usize, look: &Look) -> String {
     let clean = harmless(name).split_whitespace().collect::<Vec<_>>().join(" ");
     if width_of(&clean) <= width {
@@ -195,7 +196,7 @@ pub fn short_name(name: &str, width: usize, look: &Look) -> String {
     format!("{}{}{end}", prefix(&clean, room - width_of(end)), look.ellipsis())
 }
 
-/// The longest end of the text that takes at most so many columns.
+/// Returns the longest end of the text that fits a number of columns.
 fn suffix(text: &str, width: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices().rev() {
@@ -207,7 +208,7 @@ fn suffix(text: &str, width: usize) -> &str {
     text
 }
 
-/// The longest start of the text that takes at most so many columns.
+/// Returns the longest beginning of the text that fits a number of columns.
 fn prefix(text: &str, width: usize) -> &str {
     let mut used = 0;
     for (at, c) in text.char_indices() {
@@ -219,8 +220,8 @@ fn prefix(text: &str, width: usize) -> &str {
     text
 }
 
-/// The text as lines of at most so many columns, broken between words where possible; the indentation of each of its
-/// lines stays. The text is made harmless.
+/// Wraps the text to lines of a number of columns, broken between words if possible; the indentation of each
+/// line is kept. The text is sanitised.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     // A character may be two columns wide.
     let width = width.max(2);
@@ -231,7 +232,8 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The start of a broken word up to its last joint, such as a `/`, unless that is far from its end.
+/// Returns the beginning of a broken word up to its last separator, such as a `/`, unless that is far from its
+/// end.
 fn joint(head: &str) -> &str {
     let last = head.rfind(['/', '-', '_', '.', ',', '&', '?', '=']).map(|at| at + 1);
     last.filter(|end| end * 2 > head.len()).map_or(head, |end| &head[..end])
@@ -275,7 +277,7 @@ fn wrap_line(line: &str, width: usize, lines: &mut Vec<String>) {
     lines.push(current);
 }
 
-/// A word of a command line as a shell reads it back.
+/// Quotes a word of a command line for a shell.
 pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -304,7 +306,7 @@ pub fn shell_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// A length of time for people.
+/// Formats a duration.
 pub fn duration(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms}ms"),
@@ -314,10 +316,10 @@ pub fn duration(ms: u64) -> String {
     }
 }
 
-/// Money for people.
+/// Formats an amount of US dollars.
 pub fn money(usd: f64) -> String {
     if usd >= 1e12 {
-        // Nobody counts so many digits.
+        // More digits would be unreadable.
         format!("${usd:.2e}")
     } else if usd == 0.0 || usd >= 0.1 {
         format!("${usd:.2}")
@@ -328,7 +330,7 @@ pub fn money(usd: f64) -> String {
     }
 }
 
-/// A large number for people.
+/// Formats a large number.
 pub fn count(number: u64) -> String {
     match number {
         0..10_000 => number.to_string(),
@@ -337,7 +339,7 @@ pub fn count(number: u64) -> String {
     }
 }
 
-/// `1 trial`, `2 trials`.
+/// Formats a number with a noun: `1 trial`, `2 trials`.
 pub fn plural(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }

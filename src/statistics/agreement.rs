@@ -1,4 +1,4 @@
-//! How far two judges agree, and a judge with people.
+//! Agreement between two judges, and between a judge and people.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ pub struct Kappa {
     pub observed: f64,
     /// The share on which they would by chance.
     pub expected: f64,
-    /// `(po - pe) / (1 - pe)`; absent where chance explains everything.
+    /// `(po - pe) / (1 - pe)`; absent if chance explains all agreement.
     pub kappa: Option<f64>,
     /// Its standard error by Fleiss, Cohen & Everitt 1969.
     pub se: Option<f64>,
@@ -21,8 +21,8 @@ pub struct Kappa {
     pub interval: Option<Interval>,
 }
 
-/// Cohen's kappa of a square table, rows the one judge, columns the other; absent where it is empty or not square.
-/// Cohen 1960.
+/// Computes Cohen's kappa of a square table with one judge in rows and the other in columns; `None` if the
+/// table is empty or not square. Cohen 1960.
 pub fn cohen(table: &[Vec<u64>], level: f64) -> Option<Kappa> {
     let shares = shares(table)?;
     let (rows, columns) = margins(&shares);
@@ -63,7 +63,8 @@ pub fn weighted(table: &[Vec<u64>], weight: impl Fn(f64) -> f64) -> Option<f64> 
     (chance > 0.0).then(|| 1.0 - seen / chance)
 }
 
-/// Gwet's AC1, which keeps its sense where one answer is rare: chance is `sum q (1 - q) / (k - 1)`. Gwet 2008.
+/// Computes Gwet's AC1, which stays meaningful if one answer is rare: chance is `sum q (1 - q) / (k - 1)`. Gwet
+/// 2008.
 pub fn gwet(table: &[Vec<u64>]) -> Option<f64> {
     let shares = shares(table)?;
     let (rows, columns) = margins(&shares);
@@ -73,7 +74,8 @@ pub fn gwet(table: &[Vec<u64>]) -> Option<f64> {
     (table.len() > 1 && expected < 1.0).then(|| (observed - expected) / (1.0 - expected))
 }
 
-/// Agreement of several judges: a row for each item, a column for each answer, how many gave it. Fleiss 1971.
+/// Computes the agreement of several judges: a row for each item, a column for each answer with the number of
+/// judges who gave it. Fleiss 1971.
 pub fn fleiss(counts: &[Vec<u64>]) -> Option<f64> {
     let judges = counts.first()?.iter().sum::<u64>();
     if judges < 2 || counts.iter().any(|row| row.iter().sum::<u64>() != judges) {
@@ -101,7 +103,7 @@ fn margins(shares: &[Vec<f64>]) -> (Vec<f64>, Vec<f64>) {
     (rows, columns)
 }
 
-/// How a judge's verdicts stand against people's labels.
+/// A judge's verdicts compared with labels by people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Confusion {
     /// Passed by both.
@@ -114,18 +116,18 @@ pub struct Confusion {
     pub false_fail: u64,
 }
 
-/// What follows from a confusion table. A share without a denominator is absent.
+/// Rates computed from a confusion table. A share without a denominator is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Calibration {
-    /// Of what people passed, what the judge passed.
+    /// The share that the judge passed of what people passed.
     pub true_pass_rate: Option<f64>,
-    /// Of what people failed, what the judge failed.
+    /// The share that the judge failed of what people failed.
     pub true_fail_rate: Option<f64>,
-    /// Of what the judge passed, what people did.
+    /// The share that people passed of what the judge passed.
     pub precision: Option<f64>,
-    /// Of what the judge failed, what people did.
+    /// The share that people failed of what the judge failed.
     pub negative_precision: Option<f64>,
-    /// The share on which they agree; alone it hides a judge that passes everything.
+    /// The share on which both agree; alone it hides a judge that passes everything.
     pub accuracy: Option<f64>,
     /// The mean of the first two.
     pub balanced_accuracy: Option<f64>,
@@ -134,7 +136,7 @@ pub struct Calibration {
 }
 
 impl Confusion {
-    /// What follows from it.
+    /// Computes the rates of the table.
     pub fn calibration(&self) -> Calibration {
         let share = |part: u64, rest: u64| (part + rest > 0).then(|| part as f64 / (part + rest) as f64);
         let true_pass_rate = share(self.true_pass, self.false_fail);
@@ -152,28 +154,28 @@ impl Confusion {
         }
     }
 
-    /// As a table, rows the judge, columns the people, pass first.
+    /// Returns the table with the judge in rows and people in columns, pass first.
     pub fn table(&self) -> Vec<Vec<u64>> {
         vec![vec![self.true_pass, self.false_pass], vec![self.false_fail, self.true_fail]]
     }
 }
 
-/// A pass rate that a judge with known errors reports.
+/// A pass rate reported by a judge with known errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
     /// The share that it passed.
     pub rate: f64,
-    /// Of how many.
+    /// The number of verdicts.
     pub n: f64,
-    /// Its true fail rate (specificity), from so many labels.
+    /// The judge's true fail rate (specificity), and the number of labels it was measured with.
     pub specificity: (f64, f64),
-    /// Its true pass rate (sensitivity), from so many labels.
+    /// The judge's true pass rate (sensitivity), and the number of labels it was measured with.
     pub sensitivity: (f64, f64),
 }
 
-/// The true pass rate, `(p + TNR - 1) / (TPR + TNR - 1)`, not cut to 0 and 1, and its interval, which is. Absent where
-/// the judge is hardly better than chance (`TPR + TNR - 1 <= 0.1`). Rogan & Gladen 1978; interval by Lee et al. 2025
-/// (arXiv 2511.21140).
+/// Returns the corrected pass rate, `(p + TNR - 1) / (TPR + TNR - 1)`, not limited to 0 and 1, and its
+/// interval, which is limited. `None` if the judge is hardly better than chance (`TPR + TNR - 1 <= 0.1`). Rogan
+/// & Gladen 1978; interval by Lee et al. 2025 (arXiv 2511.21140).
 pub fn corrected_rate(judged: Judged, level: f64) -> Option<(f64, Interval)> {
     let ((q0, m0), (q1, m1)) = (judged.specificity, judged.sensitivity);
     let better = q0 + q1 - 1.0;
@@ -187,7 +189,8 @@ pub fn corrected_rate(judged: Judged, level: f64) -> Option<(f64, Interval)> {
     let (s0, s1) = ((m0 * q0 + 1.0) / (m0 + 2.0), (m1 * q1 + 1.0) / (m1 + 2.0));
     let (m0, m1) = (m0 + 2.0, m1 + 2.0);
     let below = s0 + s1 - 1.0;
-    // With few labels of one kind the smoothed judge may be no better than chance, and an interval would stand on its head.
+    // With few labels of one kind, the smoothed judge may be no better than chance, and the ends of an interval
+    // would be swapped.
     if below <= 0.0 {
         return None;
     }
@@ -198,7 +201,8 @@ pub fn corrected_rate(judged: Judged, level: f64) -> Option<(f64, Interval)> {
     Some((theta, Interval::around(middle + shift, z * variance.sqrt() / below).within(0.0, 1.0)))
 }
 
-/// The chance that a majority of independent judges is right where each is with chance `p`; ties are wrong. Condorcet.
+/// Returns the probability that a majority of independent judges is right if each is right with probability
+/// `p`; ties are wrong. Condorcet.
 pub fn majority(p: f64, judges: u64) -> f64 {
     (judges / 2 + 1..=judges).map(|right| binomial_exactly(right, judges, p)).sum()
 }

@@ -1,11 +1,11 @@
-//! What c successes of n trials say of k attempts, and of how reliable a case is.
+//! Estimates from c successes of n trials: the success of k attempts, and the reliability of a case.
 
 use serde::Serialize;
 
 use super::means;
 
-/// The chance that at least one of `k` attempts succeeds: `1 - C(n-c, k) / C(n, k)`, unbiased, as a stable product.
-/// Absent where fewer than `k` trials have a score. Chen et al. 2021 (human-eval).
+/// Returns the probability that at least one of `k` attempts succeeds: `1 - C(n-c, k) / C(n, k)`, unbiased, as
+/// a stable product. `None` if fewer than `k` trials have a score. Chen et al. 2021 (human-eval).
 pub fn pass_at_k(n: u64, c: u64, k: u64) -> Option<f64> {
     if k == 0 || n < k || c > n {
         return None;
@@ -16,8 +16,8 @@ pub fn pass_at_k(n: u64, c: u64, k: u64) -> Option<f64> {
     Some(1.0 - (n - c + 1..=n).map(|i| 1.0 - k as f64 / i as f64).product::<f64>())
 }
 
-/// The chance that all of `k` attempts succeed: `C(c, k) / C(n, k)`, unbiased. Absent where fewer than `k` trials have
-/// a score. Yao et al. 2024 (tau-bench).
+/// Returns the probability that all of `k` attempts succeed: `C(c, k) / C(n, k)`, unbiased. `None` if fewer
+/// than `k` trials have a score. Yao et al. 2024 (tau-bench).
 pub fn pass_hat_k(n: u64, c: u64, k: u64) -> Option<f64> {
     if k == 0 || n < k || c > n {
         return None;
@@ -28,12 +28,13 @@ pub fn pass_hat_k(n: u64, c: u64, k: u64) -> Option<f64> {
     Some((0..k).map(|j| (c - j) as f64 / (n - j) as f64).product())
 }
 
-/// `(c/n)^k`, which is too high for pass^k: kept to be compared with.
+/// Returns `(c/n)^k`, a biased estimate of pass^k that is too high; kept for comparison.
 pub fn pass_hat_k_biased(n: u64, c: u64, k: u32) -> Option<f64> {
     (n > 0 && c <= n).then(|| (c as f64 / n as f64).powf(f64::from(k)))
 }
 
-/// The chance that at least one, and that all, of `k` independent attempts succeed where each does with chance `p`.
+/// Returns the probabilities that at least one, and that all, of `k` independent attempts succeed if each
+/// succeeds with probability `p`.
 pub fn of_independent(p: f64, k: u32) -> (f64, f64) {
     (1.0 - (1.0 - p).powf(f64::from(k)), p.powf(f64::from(k)))
 }
@@ -49,7 +50,7 @@ pub struct OverCases {
     pub cases: usize,
 }
 
-/// The mean over cases of what `figure` says of each case's `(n, c)`; absent where no case has it.
+/// Returns the mean over cases of `figure` of each case's `(n, c)`; `None` if no case has it.
 pub fn over_cases(cases: &[(u64, u64)], figure: impl Fn(u64, u64) -> Option<f64>) -> Option<OverCases> {
     let known: Vec<f64> = cases.iter().filter_map(|(n, c)| figure(*n, *c)).collect();
     let se = means::variance(&known).map(|variance| (variance / known.len() as f64).sqrt());
@@ -71,7 +72,7 @@ pub struct Flakiness {
     pub flaky: bool,
 }
 
-/// How reliable a case is, from `c` successes of `n` trials; absent without a trial.
+/// Computes the reliability of a case from `c` successes of `n` trials; `None` without a trial.
 pub fn flakiness(n: u64, c: u64) -> Option<Flakiness> {
     if n == 0 || c > n {
         return None;

@@ -1,10 +1,11 @@
-//! How alike repeated trials are: their outcomes, and the calls of those that succeeded.
+//! The similarity of repeated trials: of their outcomes, and of the tool calls of successful ones.
 
 use std::collections::BTreeMap;
 
 use super::means::mean;
 
-/// How consistent outcomes are, `(2p - 1)²`: 1 where all agree, 0 at half and half. HAL 2025 (arXiv 2510.11977).
+/// Returns the consistency of outcomes, `(2p - 1)²`: 1 if all agree, 0 at half and half. HAL 2025 (arXiv
+/// 2510.11977).
 pub fn of_outcomes(passed: u64, trials: u64) -> Option<f64> {
     (trials > 0 && passed <= trials).then(|| (2.0 * passed as f64 / trials as f64 - 1.0).powi(2))
 }

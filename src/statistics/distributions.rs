@@ -1,4 +1,4 @@
-//! The few distributions that everything else needs, by `statrs`; arguments out of their domain give NaN.
+//! The distributions that the other modules need, from `statrs`; arguments out of their domain give NaN.
 
 use statrs::distribution::{Beta, Binomial, ChiSquared, ContinuousCDF, Discrete, DiscreteCDF, Hypergeometric};
 use statrs::distribution::{Normal, StudentsT};

@@ -1,4 +1,4 @@
-//! What trials took: quantiles, medians, cost of a success, and which arms nothing beats.
+//! Statistics of durations, tokens and costs: quantiles, medians, cost per success, and Pareto dominance.
 
 use super::Interval;
 use super::distributions::{binomial_at_most, binomial_exactly};
@@ -10,7 +10,7 @@ pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     quantile_of_sorted(&sorted, share)
 }
 
-/// The same, of values that are in order.
+/// Returns the quantile of sorted values.
 pub fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     let place = share.clamp(0.0, 1.0) * sorted.len().checked_sub(1)? as f64;
     let below = *sorted.get(place.floor() as usize)?;
@@ -18,13 +18,13 @@ pub fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     Some(below + (above - below) * (place - place.floor()))
 }
 
-/// The middle, an interval of it by order statistics, and how often such an interval holds.
+/// The median, an order-statistic interval of it, and the coverage of the interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Median {
     /// The median.
     pub median: f64,
-    /// From the k-th smallest to the k-th largest, and the share of repetitions in which that holds the true median;
-    /// absent where even all values are not enough: below 6 at 95 %.
+    /// From the k-th smallest to the k-th largest value, and the share of repetitions in which this interval
+    /// contains the true median. Absent if even all values are not enough: below 6 at 95 %.
     pub interval: Option<(Interval, f64)>,
 }
 
@@ -55,13 +55,13 @@ fn first_outside(n: usize, level: f64) -> Option<usize> {
     found
 }
 
-/// What a success cost: all that was spent over the successes; absent where there was none.
+/// Returns the cost per success: the total divided by the number of successes; `None` if there was none.
 pub fn cost_of_success(total: f64, successes: u64) -> Option<f64> {
     (successes > 0).then(|| total / successes as f64)
 }
 
-/// Which points dominate each, by their places: one that costs no more and scores no less, and is better in one of
-/// them. Equal points do not dominate each other. Points are `(cost, score)`.
+/// Returns the indices of the points that dominate each point: those that cost no more and score no less, and
+/// are better in one of the two. Equal points do not dominate each other. Points are `(cost, score)`.
 pub fn dominated_by(points: &[(f64, f64)]) -> Vec<Vec<usize>> {
     let beats = |a: (f64, f64), b: (f64, f64)| a.0 <= b.0 && a.1 >= b.1 && a != b;
     let all = |point: (f64, f64)| points.iter().enumerate().filter(move |(_, other)| beats(**other, point));

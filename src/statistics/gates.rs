@@ -1,4 +1,4 @@
-//! Gates: whether the new is not worse than the old by more than a margin.
+//! Non-inferiority tests: whether the new arm is not worse than the old one by more than a margin.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use super::distributions::normal_quantile;
 use super::rates::{clopper_pearson_lower, clopper_pearson_upper};
 
-/// What a gate says.
+/// The verdict of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateVerdict {
-    /// Not worse by more than the margin.
+    /// The new arm is not worse by more than the margin.
     Pass,
-    /// Worse by more than the margin.
+    /// The new arm is worse by more than the margin.
     Fail,
     /// Neither is shown.
     Inconclusive,
@@ -24,7 +24,8 @@ pub fn bounds(delta: f64, se: f64, alpha: f64) -> (f64, f64) {
     (delta - half, delta + half)
 }
 
-/// Non-inferiority: pass where the lower bound exceeds `-margin`, fail where the upper one is below it.
+/// Returns the verdict of a non-inferiority test: pass if the lower bound exceeds `-margin`, fail if the upper
+/// bound is below it.
 pub fn not_worse(lower: f64, upper: f64, margin: f64) -> GateVerdict {
     if lower > -margin {
         GateVerdict::Pass
@@ -35,9 +36,9 @@ pub fn not_worse(lower: f64, upper: f64, margin: f64) -> GateVerdict {
     }
 }
 
-/// Where no spread was seen, which is no certainty: the one-sided upper bound of the share of cases that regress
-/// (Clopper-Pearson; `1 - alpha^(1/n)` where none did), and what it says of the margin. 20 cases without a regression do
-/// not exclude a drop of 5 %, 59 do. Absent without a case.
+/// Tests by the one-sided upper bound of the share of cases that regress (Clopper-Pearson; `1 - alpha^(1/n)` if
+/// none did), for samples without any observed spread, which is no certainty. 20 cases without a regression do
+/// not exclude a drop of 5 %, 59 do. `None` without a case.
 pub fn regressed_share(regressed: u64, cases: u64, margin: f64, alpha: f64) -> Option<(f64, GateVerdict)> {
     let upper = clopper_pearson_upper(regressed, cases, alpha)?;
     let lower = clopper_pearson_lower(regressed, cases, alpha)?;

@@ -1,4 +1,4 @@
-//! A suite's score: mean over cases, its standard error and interval, and what of its variance trials can take away.
+//! The score of a suite: the mean over cases, its standard error and interval, and its components of variance.
 
 use serde::Serialize;
 
@@ -153,7 +153,7 @@ pub fn welch(a: &[f64], b: &[f64], level: f64) -> Option<Welch> {
     Some(Welch { difference, se, df, p, interval })
 }
 
-/// What the variance of a suite's score is made of.
+/// The components of variance of a suite's score.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Components {
     /// The suite's score: the mean of the case means.
@@ -162,7 +162,8 @@ pub struct Components {
     pub of_means: f64,
     /// Within cases: the mean variance of a case's trials. More trials make it matter less.
     pub within: f64,
-    /// Between cases: `of_means - within / K`; below 0 by chance, and then 0 where it is shown. Only more cases help.
+    /// Between cases: `of_means - within / K`; below 0 by chance, and then shown as 0. Only more cases reduce
+    /// it.
     pub between: f64,
     /// `sqrt(of_means / n)`.
     pub se: f64,
@@ -170,11 +171,11 @@ pub struct Components {
     pub icc: Option<f64>,
     /// `1 + (K - 1) icc`.
     pub design_effect: Option<f64>,
-    /// Of how many independent trials the information is.
+    /// The number of independent trials with the same information.
     pub effective_trials: Option<f64>,
-    /// What pooling all trials would claim, and be wrong.
+    /// The standard error if all trials were pooled, which is wrong.
     pub se_pooled: Option<f64>,
-    /// Trials of a case; the harmonic mean where cases have different numbers.
+    /// Trials per case; the harmonic mean if cases have different numbers.
     pub trials: f64,
     /// Cases.
     pub cases: usize,
@@ -222,7 +223,7 @@ pub fn macro_and_micro(trials: &[Vec<f64>]) -> Option<(f64, f64)> {
     Some((mean(&means)?, mean(&pooled)?))
 }
 
-/// How an interval of a suite's score was made.
+/// The method of an interval of a suite's score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IntervalMethod {
@@ -232,10 +233,10 @@ pub enum IntervalMethod {
     T,
 }
 
-/// The interval of a suite's score from the means of its cases, by the rule that held up in simulation (adr/0024):
-/// Wilson on the cases where each scores 0 or 1, however many trials it has, or none differs, or where the cases are
-/// fewer than 50 and the score is outside 0.1 to 0.9; Student's t otherwise, kept within 0 and 1. Trials are never
-/// pooled. Absent without a case.
+/// Computes the interval of a suite's score from the means of its cases, by the rule that held up in simulation
+/// (adr/0024): Wilson on the number of cases if each case scores 0 or 1, however many trials it has, or if no
+/// case differs, or if there are fewer than 50 cases and the score is outside 0.1 to 0.9; otherwise Student's
+/// t, limited to 0 and 1. Trials are never pooled. `None` without a case.
 pub fn score_interval(case_means: &[f64], level: f64) -> Option<(Interval, IntervalMethod)> {
     let (middle, n) = (mean(case_means)?, case_means.len());
     let wilson = || (super::rates::wilson_of_share(middle, n as f64, level), IntervalMethod::Wilson);

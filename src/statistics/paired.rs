@@ -1,4 +1,5 @@
-//! Two arms on the same cases: the mean difference, its interval, and ratios of what they took.
+//! Comparisons of two arms on the same cases: the mean difference, its interval, and ratios of costs, tokens or
+//! durations.
 
 use serde::Serialize;
 
@@ -13,9 +14,9 @@ pub struct PairedDifference {
     pub difference: f64,
     /// `sd(d) / sqrt(n)`.
     pub se: f64,
-    /// What it would be had the arms different cases.
+    /// The standard error if the arms had different cases.
     pub se_unpaired: f64,
-    /// How far the arms find the same cases hard; absent where one of them does not vary.
+    /// The correlation between the arms over cases; absent if one of them does not vary.
     pub correlation: Option<f64>,
     /// The difference in standard errors; absent where there is no spread.
     pub t: Option<f64>,
@@ -89,7 +90,7 @@ pub fn bonett_price_parts(b: u64, c: u64, n: u64) -> (f64, f64) {
     (middle, ((first + second - middle * middle) / total).sqrt())
 }
 
-/// How many times what the one took the other takes.
+/// The ratio of two arms' consumption.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ratio {
     /// The geometric mean of `b / a` over the pairs.
@@ -98,9 +99,9 @@ pub struct Ratio {
     pub interval: Option<Interval>,
     /// Two-sided p that nothing changed; absent below two pairs and without spread.
     pub p: Option<f64>,
-    /// The sum of the one over the sum of the other.
+    /// The ratio of the sums.
     pub of_totals: f64,
-    /// Pairs: those of which both are known and above 0.
+    /// The number of pairs of which both values are known and above 0.
     pub n: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Tests and intervals by rearranging what was seen: sign flips, ranks, resampling.
+//! Tests and intervals by rearranging the observed values: sign flips, ranks, resampling.
 
 use serde::Serialize;
 

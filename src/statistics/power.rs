@@ -1,4 +1,5 @@
-//! What a comparison can see: the smallest effect, and how many cases or trials a given effect takes.
+//! Power calculations: the smallest detectable effect, and the number of cases or trials needed to detect a
+//! given effect.
 
 use super::distributions::normal_quantile;
 

@@ -1,4 +1,4 @@
-//! The one generator of every draw, from a seed that is printed, so that a report can be made again.
+//! The random number generator of every draw, with a seed that is printed, so that reports are reproducible.
 
 /// xoshiro256**, its state filled from a seed by SplitMix64 (Blackman & Vigna 2018).
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! Intervals for a share: so many of so many.
+//! Confidence intervals for a share.
 
 use super::Interval;
 use super::distributions::{beta_above, beta_quantile, normal_quantile, z_of_level};

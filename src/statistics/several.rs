@@ -1,4 +1,4 @@
-//! p-values of several tests at once, adjusted so that the many do not find by chance what is not there.
+//! Adjustments of the p-values of several tests, to limit false positives.
 
 /// Holm: `max over j <= i of min(1, (m - j + 1) p_(j))`. For a small family that gates. Holm 1979.
 pub fn holm(p: &[f64]) -> Vec<f64> {

@@ -1,4 +1,4 @@
-//! Looking more than once: bounds that keep the error rate however often one looks, or for a planned number of looks.
+//! Sequential tests: bounds that keep the error rate for any number of looks, or for a planned number of looks.
 
 use super::distributions::{ln_beta, normal_below, normal_quantile, normal_two_sided};
 

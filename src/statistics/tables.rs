@@ -1,4 +1,4 @@
-//! Counts in tables: McNemar, Fisher, Newcombe, Cochran-Mantel-Haenszel.
+//! Tests on tables of counts: McNemar, Fisher, Newcombe, Cochran-Mantel-Haenszel.
 
 use serde::Serialize;
 

@@ -1,13 +1,13 @@
-//! The gates that are asked for on the command line: `--gate`, `--gate margin=0.05`, `--gate completed=0.9`.
+//! The gates requested on the command line: `--gate`, `--gate margin=0.05`, `--gate completed=0.9`.
 
 use std::str::FromStr;
 
-/// The share of planned trials that must be completed. Default of `--gate completed=`.
+/// The default of `--gate completed=`: the share of planned trials that must be completed.
 const COMPLETED: f64 = 0.9;
-/// The share of the old side's cases that must have a score in the new one. Default of `--gate cases=`.
+/// The default of `--gate cases=`: the share of the old side's cases that must have a score in the new one.
 const CASES: f64 = 1.0;
 
-/// The word of a bare `--gate`.
+/// The name of the gate that a bare `--gate` requests.
 pub const NO_REGRESSIONS: &str = "no-regressions";
 
 /// One value of `--gate`.
@@ -35,7 +35,7 @@ impl FromStr for Demand {
         };
         let number = || figure.parse::<f64>().map_err(|_| wrong(text));
         match key {
-            // Without a margin no number of cases would ever pass.
+            // With a margin of 0, no number of cases would ever suffice to pass.
             "margin" => match number()? {
                 margin if margin > 0.0 && margin < 1.0 => Ok(Self::Margin(margin)),
                 _ => Err(format!("{}; it lies between 0 and 1", wrong(text))),
@@ -57,7 +57,7 @@ fn within(share: f64, text: &str) -> Result<f64, String> {
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(format!("{}; a share lies from 0 to 1", wrong(text))) }
 }
 
-/// The gates that are asked for.
+/// The requested gates.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Asked {
     /// No case that passed before is lost.
@@ -73,8 +73,8 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Collects the values of `--gate`, `--fail-under` and `--max-cost`. Values that only say how much evidence is
-    /// wanted ask for `no-regressions`.
+    /// Collects the values of `--gate`, `--fail-under` and `--max-cost`. If the values only set the required
+    /// evidence, `no-regressions` is added.
     ///
     /// # Errors
     /// A gate is given twice.
@@ -99,23 +99,23 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Whether there is a gate at all.
+    /// Returns true if any gate is requested.
     pub fn any(&self) -> bool {
         *self != Self::default()
     }
 
-    /// The share of each side's planned trials that must be completed.
+    /// Returns the share of each side's planned trials that must be completed.
     pub fn completed(&self) -> f64 {
         self.completed.unwrap_or(COMPLETED)
     }
 
-    /// The share of the old side's cases that must have a score in the new one.
+    /// Returns the share of the old side's cases that must have a score in the new one.
     pub fn cases(&self) -> f64 {
         self.cases.unwrap_or(CASES)
     }
 }
 
-/// The share of a run's planned trials that its own gates want completed.
+/// Returns the default share of a run's planned trials that the run's own gates require to be completed.
 pub fn usual_completed() -> f64 {
     COMPLETED
 }

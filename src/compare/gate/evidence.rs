@@ -1,4 +1,5 @@
-//! Gates about how much a comparison rests on: completed trials, and cases of the old arm with a score in the new one.
+//! Gates on the evidence of a comparison: completed trials, and cases of the old arm with a score in the new
+//! one.
 
 use super::{Gate, Kind};
 use crate::compare::coverage::{Trials, missing};
@@ -7,10 +8,10 @@ use crate::compare::side::{Arm, CaseTrials};
 use crate::rounding::{percent, percent_beside};
 use crate::statistics::gates::GateVerdict;
 
-/// Shares that differ by less are the same: rounding.
+/// Shares that differ by less are equal: the difference is rounding.
 const SAME: f64 = 1e-9;
 
-/// Whether enough of an arm's planned trials came to a score.
+/// Checks whether enough of an arm's planned trials have a score.
 pub fn of_trials(least: f64, arm: &Arm) -> Gate {
     let count = |of: fn(&CaseTrials) -> u64| arm.cases.values().map(of).sum::<u64>();
     let lost = [
@@ -21,7 +22,8 @@ pub fn of_trials(least: f64, arm: &Arm) -> Gate {
     of_counts(least, arm.name.clone(), Trials::of(arm), &lost)
 }
 
-/// The same by counts, with how many trials were lost in which way.
+/// Checks the share of completed trials from their counts; `lost` lists how many trials were lost for which
+/// reason.
 pub fn of_counts(least: f64, arm: String, trials: Trials, lost: &[(u64, &str)]) -> Gate {
     let Trials { planned, completed } = trials;
     let enough = trials.share().is_some_and(|share| share + SAME >= least);
@@ -41,7 +43,7 @@ pub fn of_counts(least: f64, arm: String, trials: Trials, lost: &[(u64, &str)]) 
     Gate { arm, kind: Kind::Completed, verdict, bound: Some(least), found: trials.share(), p: None, text }
 }
 
-/// Whether enough of the old arm's cases have a comparable score in the new one.
+/// Checks whether enough of the old arm's cases have a comparable score in the new one.
 pub fn of_cases(least: f64, old: &Arm, new: &Arm, joined: &Joined<'_>) -> Gate {
     let (missing, all) = (missing(old, new, joined), old.cases.len());
     let share = (all > 0).then(|| (all - missing.len()) as f64 / all as f64);

@@ -7,17 +7,18 @@ use crate::compare::side::{Arm, CaseFacts, CaseTrials, Side};
 use crate::statistics::gates::GateVerdict;
 use crate::verdict::Verdict;
 
-/// What became of a case that passed before.
+/// The outcome of a case that passed before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Kept,
     Lost,
-    /// Its trials now were errored, ungraded or never run, and decide which.
+    /// Undecided: its new trials were errored, ungraded or not run.
     Open,
 }
 
-/// Whether a case that passed before is lost. A critical or regression case is lost where it fails now, by how many of its
-/// trials must pass; any other one where all of its trials passed before and none does now.
+/// Checks whether a case that passed before is lost. A critical or regression case is lost if it fails now, by
+/// the number of trials that must pass. Any other case is lost if all of its trials passed before and none
+/// passes now.
 pub fn of_regressions(old: (&Side, &Arm), new: &Arm, joined: &Joined<'_>) -> Gate {
     let before_and_now = |was: &CaseTrials, is: &CaseTrials| {
         format!("{}/{} before, {}/{} now", was.passed, was.passed + was.failed, is.passed, is.planned())
@@ -74,7 +75,7 @@ fn fate(facts: &CaseFacts, old: &CaseTrials, new: &CaseTrials) -> Fate {
     fate
 }
 
-/// A case that passed before and has no score now.
+/// Returns the outcome of a case that passed before and has no score now.
 fn unscored((side, old): (&Side, &Arm), case: &Unpaired) -> Option<(Fate, String)> {
     let (facts, was) = (side.cases.get(&case.case)?, old.cases.get(&case.case)?);
     let could_be_lost = all_passed_before(was) || (is_guarded(facts) && passed_before(facts, was));

@@ -7,10 +7,10 @@ use crate::report::escape::code;
 use crate::report::markdown::COMMENT;
 use crate::report::text::harmless;
 
-/// Characters of a line that is code; more than any page has.
+/// The maximum number of characters of a line of code; more than any page has.
 const MOST: usize = 4000;
 
-/// Writes the page, block by block, as many as a comment holds: the verdicts come first.
+/// Writes the page block by block, as many blocks as a comment can hold. Verdicts come first.
 ///
 /// # Errors
 /// The output could not be written.
@@ -29,7 +29,7 @@ pub fn write(blocks: &[Block], out: &mut dyn Write) -> io::Result<()> {
     if cut { out.write_all(LEFT_OUT.as_bytes()) } else { Ok(()) }
 }
 
-/// What the page ends with where some of it has no room.
+/// The end of a page from which blocks were left out.
 const LEFT_OUT: &str =
     "Some of it was left out for its length; `evals compare` in a terminal, or with `--format json`, has everything.\n";
 
@@ -43,7 +43,7 @@ fn one(block: &Block, out: &mut dyn Write) -> io::Result<()> {
         }
         Block::Table { head, right, rows } => {
             let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
-            // The headings are the program's own: `pass@k` names nobody.
+            // The headings are the program's own: `pass@k` mentions nobody.
             writeln!(out, "{}", line(head.iter().map(|cell| text_alone(cell)).collect()))?;
             let rule = |column: usize| if right.contains(&column) { "---:" } else { "---" }.to_owned();
             writeln!(out, "{}", line((0..head.len()).map(rule).collect()))?;
@@ -60,8 +60,8 @@ fn one(block: &Block, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Text that is only text in Markdown, on one line; all of it is code where a service could find a link or a name of
-/// somebody in it.
+/// Escapes text for Markdown, on one line. If a service could find a link or a mention in the text, all of it
+/// becomes code.
 fn escaped(text: &str) -> String {
     match ["@", "#", "://", "www.", "WWW.", "GH-"].iter().any(|sign| text.contains(sign)) {
         true => code(text, MOST),
@@ -77,7 +77,7 @@ fn text_alone(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            // A name of a person or a team would be told of it.
+            // A mentioned person or team would be notified.
             '@' => out.push_str("&#64;"),
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' => {
                 out.push('\\');

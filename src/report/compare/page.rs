@@ -1,4 +1,5 @@
-//! The page of a comparison, whatever it is shown in: what comes first, what a line says, what a table holds.
+//! The page of a comparison, independent of its format: the order of its parts, the text of its lines, the
+//! content of its tables.
 
 use anstyle::Style;
 
@@ -14,45 +15,45 @@ use crate::report::text::{GREEN, RED, YELLOW, count, duration, money, plural};
 use crate::rounding;
 use crate::statistics::gates::GateVerdict;
 
-/// Cases that are shown; the JSON form has them all.
+/// The maximum number of cases that are shown; the JSON form has all of them.
 const MOST_CASES: usize = 20;
-/// Partings that are shown.
+/// The maximum number of diverging traces that are shown.
 const MOST_PARTINGS: usize = 8;
 
 /// A part of the page.
 #[derive(Debug)]
 pub enum Block {
-    /// What all of it comes to.
+    /// The overall verdict.
     Verdict {
-        /// Good, bad or open.
+        /// The style: good, bad or open.
         style: Style,
-        /// The line.
+        /// The text.
         text: String,
     },
     /// A heading.
     Heading(String),
-    /// Lines of their own.
+    /// Separate lines.
     Lines(Vec<String>),
     /// A table.
     Table {
         /// The headings.
         head: Vec<&'static str>,
-        /// Columns of figures.
+        /// The columns with figures, which are right-aligned.
         right: Vec<usize>,
         /// The rows.
         rows: Vec<Vec<String>>,
     },
-    /// What is for a second look.
+    /// Details that are collapsed.
     Folded {
-        /// What it is.
+        /// The title.
         title: String,
-        /// Its parts.
+        /// The blocks.
         blocks: Vec<Block>,
     },
 }
 
 impl Block {
-    /// Whether there is nothing to show in it.
+    /// Returns true if there is nothing to show in the block.
     fn is_empty(&self) -> bool {
         match self {
             Block::Verdict { .. } | Block::Heading(_) => false,
@@ -63,7 +64,7 @@ impl Block {
     }
 }
 
-/// The page: verdict, validity, arms, then each pair.
+/// Returns the blocks of the page: verdict, validity, arms, then each pair.
 pub fn blocks(comparison: &Comparison, plus_minus: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     if let Some(gates) = &comparison.gate {
@@ -124,7 +125,7 @@ fn verdict_line(pair: &Pair) -> Block {
 
 fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<String> {
     let mut lines = Vec::new();
-    // What forbids trust comes first.
+    // Caveats that make the result invalid come first.
     let mut doubts: Vec<_> = pair.doubts.iter().collect();
     doubts.sort_by_key(|doubt| doubt.about.is_of_what_came());
     let validity: Vec<&str> = doubts.iter().map(|doubt| &*doubt.text).collect();
@@ -195,7 +196,7 @@ fn second_lines(pair: &Pair, comparison: &Comparison, plus_minus: &str) -> Vec<S
     lines
 }
 
-/// How much the comparison rests on.
+/// Returns the text about the evidence of a comparison.
 fn rests_on(pair: &Pair) -> String {
     let RestsOn { old, new, cases_of_old, cases } = pair.rests_on;
     let of = |trials: Trials, name: &str| {
@@ -210,7 +211,8 @@ fn rests_on(pair: &Pair) -> String {
     )
 }
 
-/// Where the interval and the p beside it do not say the same: with few cases that differ both are approximations.
+/// Returns a note if the interval and its p-value disagree: with few cases that differ, both are
+/// approximations.
 fn at_the_border(pair: &Pair) -> Option<String> {
     let (interval, p) = (pair.interval?, pair.p?);
     let excludes_none = interval.low > 0.0 || interval.high < 0.0;
@@ -261,7 +263,7 @@ fn gate_name(kind: gate::Kind) -> &'static str {
     }
 }
 
-/// The word of a gate's verdict.
+/// Returns a gate's verdict as a word.
 pub fn gate_word(verdict: GateVerdict) -> &'static str {
     match verdict {
         GateVerdict::Pass => "pass",
@@ -291,7 +293,7 @@ fn arms(comparison: &Comparison) -> Block {
     Block::Folded { title: "arms".to_owned(), blocks }
 }
 
-/// The sign for a figure that is unknown.
+/// Returns the text, or the sign for an unknown figure.
 fn or_unknown(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }
@@ -386,7 +388,7 @@ fn cases(pair: &Pair) -> Block {
             flags.join(", "),
         ]
     };
-    // Losses first; where there are too many of them, gains are left to the JSON form.
+    // Losses first; if there are too many of them, gains are only in the JSON form.
     let rows: Vec<Vec<String>> = differ.iter().take(MOST_CASES).map(row).collect();
     let mut lines = Vec::new();
     if differ.len() > rows.len() {

@@ -1,30 +1,30 @@
-//! Figures of a comparison in words: shares, points, p-values, ratios.
+//! Formats the figures of a comparison: shares, percentage points, p-values, ratios.
 
 use crate::compare::Ratio;
 use crate::rounding;
 use crate::statistics::Interval;
 
-/// A share.
+/// Formats a share as a percentage.
 pub fn percent(share: f64) -> String {
     rounding::percent(share)
 }
 
-/// A difference of shares, in percentage points.
+/// Formats a difference of shares in percentage points.
 pub fn points(difference: f64) -> String {
     format!("{} pp", rounding::points_figure(difference))
 }
 
-/// An interval of a difference.
+/// Formats the confidence interval of a difference.
 pub fn points_interval(interval: Interval) -> String {
     format!("[{}, {}]", rounding::points_figure(interval.low), rounding::points_figure(interval.high))
 }
 
-/// An interval of a share.
+/// Formats the confidence interval of a share.
 pub fn percent_interval(interval: Interval) -> String {
     format!("[{}, {}]", rounding::percent_figure(interval.low), rounding::percent_figure(interval.high))
 }
 
-/// A p-value; never 0.
+/// Formats a p-value, which is never shown as 0.
 pub fn p_value(p: f64) -> String {
     match p {
         p if p < 0.0001 => "p < 0.0001".to_owned(),
@@ -33,7 +33,7 @@ pub fn p_value(p: f64) -> String {
     }
 }
 
-/// A chance; never certain.
+/// Formats a probability, which is never shown as 0 or 1.
 pub fn chance(p: f64) -> String {
     match p {
         p if p > 0.994 => "above 0.99".to_owned(),
@@ -42,11 +42,12 @@ pub fn chance(p: f64) -> String {
     }
 }
 
-/// A ratio with its interval, and over how many of the compared cases it is, where not over all.
+/// Formats a ratio with its interval, and the number of compared cases it is based on if that is not all of
+/// them.
 pub fn ratio(ratio: &Ratio, compared: usize) -> String {
     let over =
         if ratio.cases < compared { format!(" over {} of {compared} cases", ratio.cases) } else { String::new() };
-    // With two or three cases that differ widely the interval is of no use, and its ends are no figures to be read.
+    // With two or three cases that differ widely, the interval is useless, and its ends are not shown.
     let interval = match ratio.interval {
         Some(it) if it.low < 1.0 / WIDEST || it.high > WIDEST => " (interval unknown)".to_owned(),
         Some(it) => format!(" [{}, {}]", factor(it.low), factor(it.high)),
@@ -55,14 +56,14 @@ pub fn ratio(ratio: &Ratio, compared: usize) -> String {
     format!("{}{interval}{over}", factor(ratio.ratio))
 }
 
-/// Ends of an interval beyond this factor say nothing.
+/// The factor beyond which the ends of an interval mean nothing.
 const WIDEST: f64 = 1000.0;
 
 fn factor(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{v:.0}"),
         v if v >= 0.095 || v == 0.0 => format!("{v:.2}"),
-        // Two figures of what is small.
+        // Small ratios are shown with two significant digits.
         v => format!("{v:.*}", (1.0 - v.log10().floor()).clamp(2.0, 12.0) as usize),
     }
 }
