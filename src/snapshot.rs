@@ -1,7 +1,8 @@
-//! Golden traces: the Trace of a cell without what differs by chance, accepted once, and compared from then on.
+//! Snapshots: the normalised trace of a cell, accepted once, and compared from then on.
 //!
-//! Pure but for [`store`]: [`normalise`] makes a [`Shape`] of a Trace, [`form`] writes and reads the text that is
-//! reviewed, [`align`] finds what two Shapes have in common, [`differ`] says what they do not, [`set`] knows several.
+//! Pure except for [`store`]: [`normalise`] makes a [`Shape`] of a trace, [`form`] writes and reads the text
+//! that is reviewed, [`align`] finds what two shapes have in common, [`differ`] describes the differences,
+//! [`set`] handles several shapes.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,19 +20,20 @@ pub mod settings;
 pub mod store;
 mod value;
 
-/// What a trial did, without what differs by chance.
+/// What a trial did, without values that vary by chance.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shape {
-    /// What happened, in order.
+    /// The events, in order.
     pub items: Vec<Item>,
-    /// All tokens; absent where nobody told.
+    /// All tokens. Absent if not reported.
     pub tokens: Option<Range>,
-    /// Tokens received, likewise.
+    /// Output tokens. Absent if not reported.
     pub output_tokens: Option<Range>,
 }
 
 impl Shape {
-    /// How many calls, words and plans of the agent it holds; what sub-agents did is part of their calls.
+    /// Returns the number of calls, messages and plans of the agent; those of sub-agents are part of their
+    /// calls.
     pub fn done(&self) -> usize {
         let done = |item: &Item| match &item.body {
             Body::Step(calls) => calls.len(),
@@ -42,7 +44,7 @@ impl Shape {
     }
 }
 
-/// The least and the most of a figure.
+/// The minimum and the maximum of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Range {
     /// The least.
@@ -52,23 +54,23 @@ pub struct Range {
 }
 
 impl Range {
-    /// One figure.
+    /// Makes the range of one figure.
     pub fn of(figure: u64) -> Self {
         Self { least: figure, most: figure }
     }
 
-    /// Both.
+    /// Returns the range that contains both.
     pub fn with(self, other: Self) -> Self {
         Self { least: self.least.min(other.least), most: self.most.max(other.most) }
     }
 }
 
-/// One thing that happened. Two are the same if what happened is, wherever in its Trace it stands.
+/// An event. Two items are equal if their events are, wherever they are in their traces.
 #[derive(Debug, Clone)]
 pub struct Item {
-    /// What happened.
+    /// The event.
     pub body: Body,
-    /// `seq` of its events; empty in an accepted snapshot, which does not hold them.
+    /// `seq` of its events; empty in an accepted snapshot, which does not contain them.
     pub events: Vec<u64>,
 }
 
@@ -78,33 +80,33 @@ impl PartialEq for Item {
     }
 }
 
-/// What can happen. A text that is not kept is absent.
+/// The kind of an event. A text that is not kept is absent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
-    /// The user's prompt: a turn begins.
+    /// A prompt of the user, which begins a turn.
     User(Option<String>),
-    /// The agent speaks.
+    /// A message of the agent.
     Says(String),
-    /// The agent shows what it thinks.
+    /// A thought of the agent.
     Thinks(String),
-    /// The agent shows its plan: status and text of each line.
+    /// A plan of the agent: status and text of each entry.
     Plan(Vec<(String, String)>),
-    /// A round of calls, sorted.
+    /// A step of calls, sorted.
     Step(Vec<Call>),
-    /// The session ends: the reason, and the limit or word that goes with it.
+    /// The end of the session: the reason, with the limit or the agent's own word.
     Stop(String, Option<String>),
 }
 
-/// A call. Two are the same if they do the same with the same outcome.
+/// A call. Two calls are equal if they do the same with the same outcome.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// What it does.
+    /// The kind of the tool.
     pub kind: ToolKind,
-    /// What the agent calls the tool.
+    /// The agent's name of the tool.
     pub name: Option<String>,
-    /// Its arguments by their paths, and under keys with `@` what became of it.
+    /// The arguments by path, and the outcome under keys with `@`.
     pub details: Vec<(String, String)>,
-    /// What the sub-agent did that it started.
+    /// The items of the sub-agent that the call started.
     pub inner: Vec<Item>,
     /// `seq` of its events.
     pub events: Vec<u64>,
@@ -117,7 +119,7 @@ impl PartialEq for Call {
 }
 
 impl Call {
-    /// Kind and name, as they stand in the text form.
+    /// Returns kind and name, as in the text form.
     pub fn label(&self) -> String {
         match &self.name {
             Some(name) => format!("{} {}", self.kind, value::on_one_line(name)),
@@ -125,7 +127,7 @@ impl Call {
         }
     }
 
-    /// Whether it is a call of the same tool.
+    /// Returns true if it is a call of the same tool.
     pub fn is_of_the_tool_of(&self, other: &Self) -> bool {
         self.kind == other.kind && self.name == other.name
     }

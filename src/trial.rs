@@ -1,4 +1,5 @@
-//! Runs one planned Trial: workspace → agent → trace → change → hidden files → grades → verdict → files on disk.
+//! Runs one planned trial: workspace → agent → trace → change → hidden files → grades → verdict → files on
+//! disk.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -58,31 +59,31 @@ use measure::measure;
 use play::play;
 use prepare::make_ready;
 
-/// What every trial of a run shares.
+/// The data that all trials of a run share.
 pub struct Engine {
     /// The engine's own environment.
     pub env: BTreeMap<String, String>,
-    /// This program, for `{self}`.
+    /// The path of this program, for `{self}`.
     pub this_program: PathBuf,
     /// Which workspaces are kept.
     pub keep: Keep,
-    /// Turns true when the user interrupts the run.
+    /// Becomes true when the user interrupts the run.
     pub interrupt: watch::Receiver<bool>,
-    /// A private folder of the system's temporary one.
+    /// A private folder in the system's temporary folder.
     pub temporary: PathBuf,
-    /// An empty folder in it: what an empty workspace was before.
+    /// An empty folder in it: the original of an empty workspace.
     pub empty: PathBuf,
-    /// What no agent has to see: cases and what they hide, graders, runs.
+    /// The paths that agents must not see: cases and their hidden files, graders, runs.
     pub hides: Vec<PathBuf>,
-    /// A sandbox in the place of the cases' and the manifests' own.
+    /// A sandbox that overrides those of the cases and the manifests.
     pub sandbox: Option<sandbox::Kind>,
-    /// Who answers what the policy `manual` asks.
+    /// The person who answers the policy `manual`.
     pub person: Option<Arc<dyn Person>>,
-    /// Asks models, for graders and the policy `llm`.
+    /// Calls models, for graders and the policy `llm`.
     pub judges: Judges,
-    /// Variables of the user's environment that agents get in this run, beside those of their manifests.
+    /// Variables of the user's environment that agents get in this run, besides those of their manifests.
     pub pass: Vec<String>,
-    /// The versions of the agents' programs, as far as they were asked for.
+    /// The versions of the agents' programs, as far as requested.
     pub versions: version::Versions,
 }
 
@@ -92,49 +93,49 @@ pub struct Attempt {
     pub case: Arc<Case>,
     /// The harness.
     pub manifest: Arc<Manifest>,
-    /// Its place in the plan.
+    /// The planned trial.
     pub trial: TrialRecord,
-    /// What answers permission requests.
+    /// The interaction policy.
     pub interaction: Interaction,
     /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// Where its files go.
+    /// The folder of its files.
     pub folder: PathBuf,
-    /// What lay in that folder before, if anything did.
+    /// A warning if there were files in that folder before.
     pub foreign: Option<Warning>,
-    /// Holds the files of the case to what they were when the run began; absent where no run was begun.
+    /// Checks that the files of the case have not changed since the run began. Absent outside a run.
     pub seal: Option<Arc<Seal>>,
 }
 
-/// What an attempt came to.
+/// The outcome of an attempt.
 pub enum Outcome {
-    /// It is done, and everything of it is on disk but its journal line.
+    /// The attempt is done, and everything except its journal line is on disk.
     Done(Box<TrialResult>),
-    /// The user interrupted it; it is run again by `--resume`.
+    /// The user interrupted the attempt; `--resume` runs it again.
     Interrupted,
 }
 
-/// Why an attempt could not be brought to a result. This is the engine's own failure.
+/// The reason why an attempt has no result. This is a failure of the engine itself.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
-    /// Its files could not be written.
+    /// The trial's files could not be written.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The file system refused.
+    /// The file system returned an error.
     #[error("could not {doing}: {source}{}", resources::hint(source))]
     Io {
-        /// What was being done.
+        /// The operation.
         doing: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The engine itself has a mistake. The trial ends with it, and the others go on.
+    /// A bug in the engine. Only this trial ends with it.
     #[error("the engine broke off: {0}")]
     Panicked(String),
 }
 
 impl TrialError {
-    /// Whether no trial can go on: the disk takes nothing more.
+    /// Returns true if no trial can continue, because the disk cannot be written.
     pub fn is_of_the_disk(&self) -> bool {
         match self {
             TrialError::Run(RunError::Io { source, .. }) | TrialError::Io { source, .. } => {
@@ -144,7 +145,7 @@ impl TrialError {
         }
     }
 
-    /// The same as an error of the run.
+    /// Converts the error to one of the run.
     pub fn of_run(self, folder: &Path) -> RunError {
         match self {
             TrialError::Run(error) => error,
@@ -160,7 +161,7 @@ fn io(doing: impl Into<String>) -> impl FnOnce(std::io::Error) -> TrialError {
     move |source| TrialError::Io { doing, source }
 }
 
-/// The folders of a trial while it runs, all below one that vanishes with it.
+/// The folders of a running trial, all in one that is removed with it.
 struct Folders {
     /// Vanishes with them.
     _root: Vanishing,
@@ -179,16 +180,16 @@ impl Folders {
         Ok(Self { _root: root, workspace, home })
     }
 
-    /// A further folder of the trial's.
+    /// Returns a further folder of the trial.
     fn beside(&self, name: &str) -> PathBuf {
         self.home.with_file_name(name)
     }
 }
 
-/// Runs an attempt to its result.
+/// Runs an attempt and returns its result.
 ///
 /// # Errors
-/// The engine itself failed; the agent's failures are results.
+/// The engine itself failed; failures of the agent are results.
 pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialError> {
     make_durable(&attempt.folder)?;
     let folders = Folders::make(&engine.temporary)?;
@@ -202,7 +203,7 @@ pub async fn run(engine: &Engine, attempt: &Attempt) -> Result<Outcome, TrialErr
     }
 }
 
-/// Does work that waits for the file system, perhaps for long, while other trials and the user are served.
+/// Runs blocking file system work on another thread, so that other trials and the user are not blocked.
 async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, TrialError> {
     tokio::task::spawn_blocking(work).await.map_err(|error| TrialError::Panicked(error.to_string()))
 }
@@ -216,16 +217,16 @@ async fn run_in(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result
     Ok(Outcome::Done(Box::new(result)))
 }
 
-/// Why an attempt went no further.
+/// The reason why an attempt ended early.
 enum Ended {
-    /// It has come to its outcome.
+    /// The attempt has an outcome.
     With(Outcome),
     /// The engine itself failed.
     Broken(TrialError),
 }
 
 impl Ended {
-    /// No agent ran, or none could be seen: the result says why.
+    /// Returns the result of an attempt without an agent, with the reason.
     fn without_agent(attempt: &Attempt, masker: &Masker, category: ErrorCategory, why: String) -> Self {
         finish_without_agent(attempt, masker, category, why).map_or_else(Self::Broken, Self::With)
     }
@@ -243,12 +244,12 @@ impl<E: Into<TrialError>> From<E> for Ended {
     }
 }
 
-/// What commands of the case are waited for; nothing once the user interrupts the run, which ends them.
+/// Waits for commands of the case; `None` if the user interrupts the run, which ends them.
 async fn unless_interrupted<T>(engine: &Engine, work: impl Future<Output = T>) -> Option<T> {
     let mut interrupt = engine.interrupt.clone();
     let interrupted = async move {
         if interrupt.wait_for(|on| *on).await.is_err() {
-            // Nobody is left who could interrupt.
+            // The sender is gone, so no interrupt can come.
             std::future::pending::<()>().await;
         }
     };
@@ -258,19 +259,19 @@ async fn unless_interrupted<T>(engine: &Engine, work: impl Future<Output = T>) -
     }
 }
 
-/// The result of an attempt that failed in the engine itself.
+/// Returns the result of an attempt in which the engine itself failed.
 pub fn internal_error(engine: &Engine, attempt: &Attempt, error: &TrialError) -> Result<Outcome, TrialError> {
     finish_without_agent(attempt, &masker_before(engine, attempt), ErrorCategory::Internal, error.to_string())
 }
 
-/// What is masked before the agent's environment is known.
+/// Returns the masker to use before the agent's environment is known.
 fn masker_before(engine: &Engine, attempt: &Attempt) -> Masker {
     let case = &attempt.case;
     let given = environment::given_by(case);
     environment::masker_of_what_is_known(&engine.env, &case.env, &attempt.manifest, &given).0
 }
 
-/// Makes a folder and whatever is missing above it, and syncs each folder that got a new name.
+/// Makes a folder and its missing parents, and syncs each folder that got a new entry.
 fn make_durable(folder: &Path) -> Result<(), TrialError> {
     if folder.is_dir() {
         return Ok(());

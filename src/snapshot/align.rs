@@ -1,4 +1,4 @@
-//! Aligns two lists with least cost: what stands in both, what only in one. Pure.
+//! Aligns two lists at minimum cost: items in both, and items in only one. Pure.
 
 use std::collections::HashMap;
 
@@ -6,13 +6,14 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::{Body, Call, Item};
 
-/// What leaving a call out, or adding one, costs. Changing one into another of the same tool is at most [`MOST_CHANGED`].
+/// The cost of removing or adding a call. Changing a call into another of the same tool costs at most
+/// [`MOST_CHANGED`].
 const CALL: u32 = 100;
-/// See [`CALL`]: less than to take one away and add another, and for two calls more, so that an equal one is found.
+/// Less than removing one call and adding another; more for two calls, so that an equal call is preferred.
 const MOST_CHANGED: u32 = 150;
-/// What an item that is no step costs.
+/// The cost of an item that is no step.
 const OTHER: u32 = 60;
-/// Cells of the table in which the least cost is looked for. Beyond that, equal items alone are found.
+/// The maximum number of table cells for the search. Above it, only equal items are matched.
 const LARGEST: usize = 1 << 20;
 
 /// Two positions that belong together, or one that has no counterpart.

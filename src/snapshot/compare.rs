@@ -1,4 +1,4 @@
-//! What came of comparing the cells of a run with what is accepted for them, for reports and for programs.
+//! The results of comparing the cells of a run with their accepted snapshots, for reports and programs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,22 +8,22 @@ use super::diff::Difference;
 use super::set::{Accepted, Belongs, Several};
 use crate::snapshot::settings::SnapshotText;
 
-/// How a cell stands to its snapshot.
+/// The state of a cell compared with its snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Every trial did what is accepted.
+    /// Every trial matches the snapshot.
     Same,
-    /// Nothing is accepted yet.
+    /// There is no snapshot yet.
     New,
-    /// A trial did something else.
+    /// A trial differs from the snapshot.
     Changed,
-    /// Something is accepted, and no trial could be compared with it.
+    /// There is a snapshot, and no trial could be compared with it.
     Missing,
 }
 
 impl State {
-    /// The word.
+    /// Returns the state as a word.
     pub fn word(self) -> &'static str {
         match self {
             State::Same => "same",
@@ -34,40 +34,40 @@ impl State {
     }
 }
 
-/// A cell beside its snapshot.
+/// The comparison of a cell with its snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compared {
     /// Id of the case.
     pub case: String,
     /// Name of the harness.
     pub harness: String,
-    /// The model asked for.
+    /// The requested model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How it stands.
+    /// The state.
     pub state: State,
-    /// The file of the snapshot.
+    /// The snapshot file.
     pub file: String,
     /// Trials that could be compared.
     pub trials: u32,
-    /// Those that did what is accepted.
+    /// Trials that match the snapshot.
     pub matching: u32,
-    /// What the others did, trials that did the same together.
+    /// The differences of the other trials; equal trials are grouped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differing: Vec<Differing>,
-    /// What else has to be known.
+    /// A note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Whether it counts as a difference.
+    /// Whether the cell counts as different.
     pub differs: bool,
-    /// Accepted by the run itself.
+    /// Whether the run itself accepted the cell.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub accepted: bool,
-    /// Nothing of what the agent does could ever differ: its harness shows no calls and texts are left out, or nothing
-    /// is common to what is accepted.
+    /// Whether no difference of the agent could ever be visible: its harness shows no calls and texts are left
+    /// out, or the core of the snapshot is empty.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shows_nothing: bool,
-    /// Somebody has looked at it and said no.
+    /// Whether a person has rejected the difference.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rejected: bool,
 }
@@ -75,28 +75,28 @@ pub struct Compared {
 /// Trials that differ in the same way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Differing {
-    /// Which, as they are named in the run.
+    /// The names of the trials in the run.
     pub trials: Vec<String>,
-    /// From the accepted Shape that is nearest.
+    /// The differences from the nearest accepted shape.
     pub differences: Vec<Difference>,
 }
 
-/// A cell: what it is called, and what its trials did.
+/// A cell with the shapes of its trials.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
     /// Id of the case.
     pub case: String,
     /// Name of the harness.
     pub harness: String,
-    /// The model asked for.
+    /// The requested model.
     pub model: Option<String>,
-    /// What the case says of its snapshots.
+    /// How texts are kept in snapshots.
     pub text: SnapshotText,
-    /// Likewise.
+    /// How several trials are combined.
     pub several: Several,
     /// The trials that can be compared, by their names in the run.
     pub shapes: Vec<(String, Shape)>,
-    /// Why others cannot, each by its name.
+    /// The trials that cannot be compared, with the reasons.
     pub passed_over: Vec<PassedOver>,
 }
 
@@ -105,21 +105,21 @@ pub struct Cell {
 pub struct PassedOver {
     /// Its name.
     pub name: String,
-    /// Why, as it goes on from the name.
+    /// The reason; the text continues after the name.
     pub why: String,
-    /// Whether that is because there is nothing of it to be seen.
+    /// Whether the reason is that nothing of the trial is visible.
     pub shows_nothing: bool,
-    /// Whether that is because somebody changed what was judged.
+    /// Whether the reason is that the judged files were changed.
     pub changed: bool,
 }
 
 impl Cell {
-    /// Its name, as it can be filtered by.
+    /// Returns the name, for filters.
     pub fn name(&self) -> String {
         name(&self.case, &self.harness, self.model.as_deref())
     }
 
-    /// Compares it with what is accepted for it. That a snapshot is new counts as a difference where it was asked for.
+    /// Compares the cell with its snapshot. A new cell counts as different only if that was requested.
     pub fn compared(&self, accepted: Option<&Accepted>, file: String, asked: bool) -> Compared {
         let mut compared = Compared {
             case: self.case.clone(),
@@ -173,13 +173,13 @@ impl Cell {
         compared
     }
 
-    /// What a snapshot of it has to say of itself.
+    /// Returns the identity that a snapshot of the cell must have.
     fn belongs(&self) -> Belongs<'_> {
         let (text, several) = (self.text, self.several);
         Belongs { case: &self.case, harness: &self.harness, model: self.model.as_deref(), text, several }
     }
 
-    /// Why trials cannot be compared, those with one reason together.
+    /// Returns why trials cannot be compared, grouped by reason.
     fn passed_over(&self) -> Option<String> {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for one in &self.passed_over {
@@ -192,7 +192,7 @@ impl Cell {
         (!told.is_empty()).then(|| told.join("; "))
     }
 
-    /// What of these trials is no part of what is accepted for them, in words: a core leaves out what they do not share.
+    /// Returns a text about what an accepted core omits, because the trials do not share it.
     pub fn left_out(&self, accepted: &Accepted) -> Option<String> {
         let core = accepted.shapes.first().filter(|_| accepted.several == Several::Core)?.shape.done();
         let most = self.shapes.iter().map(|(_, shape)| shape.done()).max().unwrap_or(0);
@@ -201,7 +201,7 @@ impl Cell {
         })
     }
 
-    /// What is accepted from now on.
+    /// Returns the new accepted snapshot.
     pub fn accepted(&self, before: Option<Accepted>, beside: bool) -> Accepted {
         let shapes: Vec<Shape> = self.shapes.iter().map(|(_, shape)| shape.clone()).collect();
         let same_kind = before.filter(|it| !it.outdated && (it.text, it.several) == (self.text, self.several));
@@ -213,7 +213,7 @@ impl Cell {
 }
 
 impl Compared {
-    /// Takes over what has to be known of what is accepted.
+    /// Adopts the notes of an accepted snapshot.
     pub fn holds(&mut self, accepted: &Accepted) {
         if let Some(why) = accepted.empty_core() {
             self.shows_nothing = true;
@@ -221,7 +221,7 @@ impl Compared {
         }
     }
 
-    /// Adds to what has to be known.
+    /// Adds a note.
     pub fn tell(&mut self, what: String) {
         self.note = Some(match self.note.take() {
             Some(note) => format!("{note}; {what}"),
@@ -230,7 +230,7 @@ impl Compared {
     }
 }
 
-/// A cell's name: case, harness and, where one was asked for, model.
+/// Returns a cell's name: case, harness and, if requested, model.
 pub fn name(case: &str, harness: &str, model: Option<&str>) -> String {
     match model {
         Some(model) => format!("{case}/{harness}/{model}"),
@@ -238,7 +238,7 @@ pub fn name(case: &str, harness: &str, model: Option<&str>) -> String {
     }
 }
 
-/// Where two trials differ in the same way, their events are at other places all the same.
+/// Returns true if the differences are equal; the positions of their events may differ.
 fn same_differences(one: &[Difference], other: &[Difference]) -> bool {
     one.len() == other.len()
         && one

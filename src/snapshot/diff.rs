@@ -1,4 +1,4 @@
-//! What differs between an accepted Shape and another: one entry for each call or item, in words for people. Pure.
+//! Describes the differences of a shape from an accepted one: one entry for each call or item. Pure.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,20 +7,20 @@ use similar::{ChangeTag, TextDiff};
 use super::form::range_text;
 use super::{Body, Call, Item, Range, Shape, align};
 
-/// Whether something is new, gone, or another one.
+/// Whether an item was added, removed or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sign {
-    /// It was not accepted.
+    /// Not in the accepted shape.
     Added,
-    /// It was accepted, and is not there.
+    /// Only in the accepted shape.
     Removed,
-    /// It is there, and not as accepted.
+    /// In both, but different.
     Changed,
 }
 
 impl Sign {
-    /// The sign before a line.
+    /// Returns the sign of the line.
     pub fn mark(self) -> char {
         match self {
             Sign::Added => '+',
@@ -33,13 +33,13 @@ impl Sign {
 /// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// Whether it is new, gone or changed.
+    /// Whether the item was added, removed or changed.
     pub sign: Sign,
-    /// Where: `step 3`, numbered as the trial has it; what is gone as it was accepted.
+    /// The place: `step 3`, numbered as in the trial; for a removed item as in the accepted shape.
     pub place: String,
-    /// What: `execute Bash`, `says`, `stop`.
+    /// The item: `execute Bash`, `says`, `stop`.
     pub what: String,
-    /// Its parts: all of something new or gone, of something changed only what is another.
+    /// The parts: all parts of an added or removed item, only the differing parts of a changed one.
     pub lines: Vec<DifferentLine>,
     /// `seq` of its events in the trial.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -49,14 +49,14 @@ pub struct Difference {
 /// A line of a difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DifferentLine {
-    /// `+`, `-`, or a blank for one that both have.
+    /// `+`, `-`, or a blank for a line in both.
     pub mark: char,
     /// The line.
     pub text: String,
 }
 
 impl Difference {
-    /// In one line, for a reason.
+    /// Returns the difference on one line, for a reason.
     pub fn sentence(&self) -> String {
         let word = match self.sign {
             Sign::Added => "added",
@@ -70,12 +70,12 @@ impl Difference {
     }
 }
 
-/// What differs, and how much is as accepted.
+/// The differences, and the amount that matches.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Found {
     /// The differences, in order.
     pub differences: Vec<Difference>,
-    /// Calls and other items that are the same.
+    /// The number of calls and other items that are equal.
     pub same: usize,
 }
 
@@ -105,17 +105,18 @@ pub fn differences(accepted: &Shape, now: &Shape) -> Found {
     found
 }
 
-/// Figures this near to each other are no difference, however small they are.
+/// The absolute difference up to which figures count as equal.
 const SLACK: u64 = 200;
 
-/// Whether a figure is in bounds: at least half of the least and at most twice the most that was accepted.
+/// Returns true if a figure is within bounds: at least half of the accepted minimum and at most twice the
+/// accepted maximum.
 fn within(accepted: Range, now: Range) -> bool {
     let least = (accepted.least / 2).min(accepted.least.saturating_sub(SLACK));
     let most = accepted.most.saturating_mul(2).max(accepted.most.saturating_add(SLACK));
     now.least >= least && now.most <= most
 }
 
-/// Where the items of a list stand, by their positions: steps and turns are counted.
+/// Returns the places of the items of a list, with numbered steps and turns.
 fn places(items: &[Item], above: &str) -> Vec<String> {
     let (mut steps, mut turns) = (0, 0);
     let place = |item: &Item| match item.body {

@@ -1,4 +1,4 @@
-//! The text form of what is accepted for a cell: lines made for a review. What is written is read back as it was.
+//! The text form of an accepted snapshot, made for reviews. Reading it returns exactly what was written.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ mod read;
 
 pub use read::{FormError, read};
 
-/// The version of the form; a higher one is refused.
+/// The version of the form. Files of a higher version are refused.
 pub const VERSION: u32 = 2;
 
 /// The whole file.

@@ -1,4 +1,4 @@
-//! From a Trace to its Shape: the events go by, and chance is replaced when all of them are known.
+//! Makes the shape of a trace: collects the events, and replaces values that vary by chance at the end.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::trace::{
     ToolCall,
 };
 
-/// Sub-agents of sub-agents further down than this stand at the end.
+/// The maximum depth of nested sub-agents; deeper ones are listed at the end.
 const DEEPEST: usize = 16;
 
 /// Bytes of an input that are searched for how its output was produced.

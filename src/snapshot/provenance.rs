@@ -1,8 +1,9 @@
-//! Which values of a session its environment produced before the agent used them, and the number that each has in a snapshot.
+//! Determines which values of a session its environment produced before the agent used them, and their numbers
+//! in a snapshot.
 //!
-//! A value is chance only if both hold: its form is one that environments make at random ([`values`]), and a tool's output
-//! held it before the agent or the user did. Each value is looked up in an index, so the work grows with the length of the
-//! session and not with its square.
+//! A value counts as chance only if two conditions hold: environments make values of this form at random
+//! ([`values`]), and a tool's output contained it before the agent or the user did. Values are looked up in an
+//! index, so that the cost grows linearly with the length of the session.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! Replaces the chance in a text by words in braces: folders of the trial, values of the environment, and what the case names.
+//! Replaces values that vary by chance in texts by placeholders in braces: folders of the trial, values of the
+//! environment, and matches of the case's rules.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

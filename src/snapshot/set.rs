@@ -1,4 +1,4 @@
-//! Several trials of a cell: the set of Shapes that are accepted, or the core that they have in common. Pure.
+//! Combines several trials of a cell: the set of accepted shapes, or their common core. Pure.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,76 +7,76 @@ use super::diff::{Found, Sign, differences};
 use super::{Body, Item, Shape, align};
 use crate::snapshot::settings::SnapshotText;
 
-/// What is accepted for a cell.
+/// The accepted snapshot of a cell.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Accepted {
-    /// Id of the case, for who reads the file.
+    /// Id of the case, for readers of the file.
     pub case: String,
     /// Name of the harness.
     pub harness: String,
-    /// The model asked for.
+    /// The requested model.
     pub model: Option<String>,
     /// How texts are kept.
     pub text: SnapshotText,
-    /// What several trials come to.
+    /// How several trials are combined.
     pub several: Several,
-    /// The Shapes; of a core there is one.
+    /// The accepted shapes; a core has one.
     pub shapes: Vec<Known>,
-    /// An older form of the file, in which replaced values had no numbers: it cannot be compared with.
+    /// Whether the file has an old form, in which replaced values had no numbers: it cannot be compared.
     pub outdated: bool,
 }
 
-/// The cell that something accepted has to belong to, and how its case keeps it.
+/// The cell that a snapshot must belong to, and the case's settings.
 #[derive(Debug, Clone, Copy)]
 pub struct Belongs<'a> {
     /// Id of the case; `None` if it is unknown.
     pub case: &'a str,
     /// Name of the harness.
     pub harness: &'a str,
-    /// The model asked for.
+    /// The requested model.
     pub model: Option<&'a str>,
     /// How texts are kept.
     pub text: SnapshotText,
-    /// What several trials come to.
+    /// How several trials are combined.
     pub several: Several,
 }
 
-/// Whether two ids mean the same case: the folder that ids count from may be another for one file than for its folder.
+/// Returns true if two ids mean the same case: an id may be relative to different folders.
 pub fn same_case(one: &str, other: &str) -> bool {
     let below = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.ends_with('/'));
     one == other || below(one, other) || below(other, one)
 }
 
-/// A Shape that is accepted, and how many trials showed it when it was.
+/// An accepted shape, and how many trials showed it when it was accepted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Known {
     /// The Shape.
     pub shape: Shape,
-    /// Trials that showed it.
+    /// The number of trials that showed it.
     pub seen: u32,
-    /// Of so many.
+    /// The number of all trials.
     pub of: u32,
 }
 
-/// What several trials come to.
+/// How several trials are combined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Several {
-    /// Each Shape that a trial has is accepted.
+    /// The shape of each trial is accepted.
     #[default]
     Set,
-    /// What all of them have in common is, and a trial has to show it.
+    /// What all trials have in common is accepted, and a trial must show it.
     Core,
 }
 
 impl Accepted {
-    /// What differs between a trial and the accepted Shape that is nearest to it.
+    /// Returns the differences of a trial from the nearest accepted shape.
     pub fn compared(&self, now: &Shape) -> Found {
         let mut best: Option<Found> = None;
         for known in &self.shapes {
             let mut found = differences(&known.shape, now);
             if self.several == Several::Core {
-                // A core says what has to be there, and nothing of what else is.
+                // A core states what is required, and allows anything else.
                 found.differences.retain(|it| it.sign != Sign::Added);
             }
             let nearer = best
@@ -89,7 +89,7 @@ impl Accepted {
         best.unwrap_or_default()
     }
 
-    /// What has to be known of a core that holds nothing of what the agent did.
+    /// Returns a note if a core contains nothing of the agent's actions.
     pub fn empty_core(&self) -> Option<&'static str> {
         let empty = self.several == Several::Core && self.shapes.iter().all(|known| known.shape.done() == 0);
         empty.then_some(
@@ -98,7 +98,7 @@ impl Accepted {
         )
     }
 
-    /// Why it is not what was accepted for this cell: it says of itself that it belongs to another, or was made otherwise.
+    /// Returns why it is not a snapshot of this cell: it names another cell, or was made with other settings.
     pub fn refused(&self, of: &Belongs<'_>) -> Option<String> {
         let model = |model: Option<&str>| model.map_or(String::new(), |model| format!(" with the model `{model}`"));
         if !same_case(&self.case, of.case) || self.harness != of.harness || self.model.as_deref() != of.model {
@@ -127,7 +127,7 @@ impl Accepted {
         })
     }
 
-    /// Takes these trials in, beside what is accepted already if `beside`, else in its place.
+    /// Adds these trials: beside the accepted ones if `beside`, else instead of them.
     #[must_use]
     pub fn with(mut self, shapes: &[Shape], beside: bool) -> Self {
         let of = u32::try_from(shapes.len()).unwrap_or(u32::MAX);
@@ -151,7 +151,7 @@ impl Accepted {
     }
 }
 
-/// A Shape that is known counts once more, and its usage may be what this one's is.
+/// Adds a shape: a known one is counted once more, and its usage range is extended.
 fn take_in(known: &mut Vec<Known>, shape: &Shape, of: u32) {
     match known.iter_mut().find(|it| it.shape.items == shape.items) {
         Some(same) => {
@@ -168,7 +168,7 @@ fn take_in(known: &mut Vec<Known>, shape: &Shape, of: u32) {
     }
 }
 
-/// What two lists have in common, in order: equal items, and of steps the calls that both have.
+/// Returns what two lists have in common, in order: equal items, and for steps the calls in both.
 fn in_both(one: &[Item], other: &[Item]) -> Vec<Item> {
     let mut items = Vec::new();
     for (n, m) in align::items(one, other) {

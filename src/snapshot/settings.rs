@@ -1,4 +1,4 @@
-//! What a case says about its snapshots.
+//! A case's settings for its snapshots.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use super::set::Several;
 use crate::values::Pattern;
 
-/// What of a Trace a snapshot keeps.
+/// What a snapshot keeps of a trace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SnapshotSettings {
     /// How texts are kept.
     pub text: SnapshotText,
-    /// Replacements made before it is kept or compared.
+    /// Replacements made before a trace is stored or compared.
     pub normalise: Vec<Normalise>,
-    /// What several trials come to.
+    /// How several trials are combined.
     pub several: Several,
 }
 
@@ -21,12 +21,12 @@ pub struct SnapshotSettings {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SnapshotText {
-    /// Not at all.
+    /// Texts are not kept.
     #[default]
     None,
-    /// As they are.
+    /// Texts are kept unchanged.
     Full,
-    /// As a digest.
+    /// A digest of each text is kept.
     Digest,
 }
 
@@ -34,9 +34,9 @@ pub enum SnapshotText {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Normalise {
-    /// What is replaced.
+    /// The regular expression to replace.
     pub regex: Pattern,
-    /// What stands in its place. `$1`, `$name` and `${name}` are groups of the regex, `$$` is a dollar. A word in braces, such
-    /// as `{n}`, is numbered by the order of use.
+    /// The replacement. `$1`, `$name` and `${name}` are groups of the regular expression, `$$` is a dollar
+    /// sign. A word in braces, such as `{n}`, is numbered by the order of use.
     pub with: String,
 }

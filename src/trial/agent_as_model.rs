@@ -1,4 +1,5 @@
-//! An agent in a model's place: it is given a question as its prompt, in an empty workspace, and what it says is the answer.
+//! Uses an agent instead of a model: the agent gets a question as its prompt in an empty workspace, and its
+//! final message is the answer.
 
 use std::collections::HashMap;
 use std::io::BufReader;
@@ -19,10 +20,10 @@ use crate::trace::jsonl::Reader;
 use crate::trace::{Body, Usage, UsageScope};
 use crate::values::Time;
 
-/// How long an agent may take for an answer, where nobody says otherwise.
+/// The default timeout of an answer.
 const TIME: Time = Time(Duration::from_secs(300));
 
-/// The case whose prompt the question takes the place of.
+/// The case whose prompt is replaced by the question.
 const CASE: &str = "prompt: Answer.\ninteraction: auto-reject\ngraders: [{stop: {reason: [end_turn]}}]\n";
 
 /// Starts agents for answers.
@@ -40,8 +41,8 @@ impl std::fmt::Debug for InPlaceOfModel {
 }
 
 impl InPlaceOfModel {
-    /// Starts the agents of these manifests, with an engine that asks no model itself. Each may take so long for an
-    /// answer.
+    /// Makes a starter for the agents of these manifests, with an engine that calls no model itself, and with a
+    /// timeout per answer.
     pub fn new(engine: Engine, manifests: HashMap<String, Arc<Manifest>>, time: Option<Time>) -> Self {
         Self { engine, manifests, time: time.unwrap_or(TIME), asked: AtomicUsize::new(0) }
     }
@@ -113,7 +114,7 @@ fn case(folder: &Path, prompt: &str) -> Result<Case, String> {
     Ok(case)
 }
 
-/// What the agent said in the end.
+/// Returns the agent's final message.
 fn said(trace: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let mut reader = Reader::new(BufReader::new(regular::open(trace)?))?;
     let mut output = None;

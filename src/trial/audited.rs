@@ -1,5 +1,5 @@
-//! A trial whose agent is built in and needs no process: it does something to the workspace, says something, and is gone.
-//! Everything around it is as with any other agent.
+//! A trial with a built-in agent without a process: the agent changes the workspace, returns a message, and
+//! ends. Everything else is as for other agents.
 
 use std::fs;
 use std::io as std_io;
@@ -17,17 +17,17 @@ use crate::secrets::Masker;
 use crate::trace::recorder::{Finished, Part, Recorder, Voice};
 use crate::trace::{Exit, Header, Seen, Stop, StopReason};
 
-/// What came of it.
+/// The outcome.
 pub enum Played {
-    /// It was judged.
+    /// The trial was judged.
     Judged(Box<TrialResult>),
-    /// The workspace could not be made, so nothing was played: why.
+    /// The workspace could not be made, so the agent did not run; with the reason.
     NotReady(String),
     /// The user interrupted it.
     Interrupted,
 }
 
-/// Plays such an agent. Nothing of it is kept.
+/// Runs such an agent. None of its files are kept.
 ///
 /// # Errors
 /// The engine itself failed.
@@ -77,7 +77,7 @@ pub async fn play(
     Ok(result.map_or(Played::Interrupted, |result| Played::Judged(Box::new(result))))
 }
 
-/// A session that shows everything, and in which nothing is called.
+/// Returns a session that can show everything and contains no tool call.
 fn session(attempt: &Attempt, workspace: &Path, says: Option<&str>) -> Over {
     let mut header = Header::new("audit", Seen { tracing: true, interaction: true });
     header.case = Some(attempt.case.id.clone());

@@ -1,11 +1,12 @@
-//! The command line of an agent: its manifest's words with everything in its place, and the model where it takes one.
+//! Builds the command line of an agent: its manifest's words with placeholders replaced, and the model.
 
 use std::path::Path;
 
 use crate::environment::Placeholders;
 use crate::harness::{Manifest, ModelVia};
 
-/// Program and arguments, ready to run. A path to the program counts from where the command runs, if it is there.
+/// Returns program and arguments, ready to run. A relative path to the program is resolved from the working
+/// directory, if it exists there.
 pub fn line(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
     let mut words = filled(manifest, placeholders);
     if let Some(program) = words.first_mut().filter(|program| program.contains('/'))
@@ -25,7 +26,7 @@ fn filled(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
             end.get_or_insert(words.len());
         }
         if word.contains("{model}") && placeholders.model.is_none() {
-            // Without a model there is nothing to say of one: its flag goes with it.
+            // Without a model, the flag of `{model}` is removed as well.
             if word == "{model}" && words.len() > 1 && words.last().is_some_and(|flag| flag.starts_with('-')) {
                 words.pop();
             }
@@ -39,7 +40,8 @@ fn filled(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
     words
 }
 
-/// What the agent takes by flags. The file of MCP servers is last: a flag for several files takes what follows it.
+/// Returns the flags of the agent. The file of MCP servers comes last, because a flag for several files takes
+/// all words after it.
 fn flags(manifest: &Manifest, placeholders: &Placeholders) -> Vec<String> {
     let named = manifest.command.iter().any(|word| word.contains("{model}"));
     let by_flag = manifest.model.via == ModelVia::Flag && !named;

@@ -1,4 +1,4 @@
-//! From the end of a session to its result: what kind of error it was, what the limits say, what the user is warned of.
+//! Derives the result from the end of a session: the category of an error, exceeded limits, and warnings.
 
 use super::limits;
 use super::metrics::Observed;
@@ -18,13 +18,13 @@ use crate::whole_file::FileError;
 use crate::whole_file::PartFile;
 use crate::whole_file::{put_in_place, sync_folder, write_part};
 
-/// The end of standard error, where the session did not end well.
+/// Returns the end of standard error if the session ended abnormally.
 pub(super) fn tail_worth_keeping(left: &Left, stop: &Stop) -> Option<String> {
     let well = stop.category.is_none() && stop.exit.is_none_or(|exit| exit.code == Some(0));
     (!well && !left.stderr_tail.is_empty()).then(|| left.stderr_tail.clone())
 }
 
-/// Why the model is not the one that the case insists on, if it is not, or if nobody can tell.
+/// Returns why the model is not the required one, if it is not or if it is unknown.
 pub(super) fn wrong_model(model: &Model) -> Option<String> {
     let requested = model.requested.as_ref()?;
     match &model.effective {
@@ -34,7 +34,7 @@ pub(super) fn wrong_model(model: &Model) -> Option<String> {
     }
 }
 
-/// What kind of error the end is, if it is one.
+/// Returns the error category of the end, if it is an error.
 pub(super) fn error_of(stop: &Stop) -> Option<ErrorCategory> {
     match stop.reason {
         StopReason::Error => Some(stop.category.unwrap_or(ErrorCategory::Protocol)),
@@ -66,7 +66,7 @@ pub(super) fn message_of(category: ErrorCategory, stop: &Stop, manifest: &Manife
     message
 }
 
-/// Limits first, then the graders.
+/// Applies limits first, then the graders.
 pub(super) fn limits_and_grades(result: &mut TrialResult, attempt: &Attempt, observed: &Observed) {
     let case = &attempt.case;
     let judged = verdict::of_grades(&result.grades, case.pass.threshold);
@@ -87,7 +87,7 @@ pub(super) fn limits_and_grades(result: &mut TrialResult, attempt: &Attempt, obs
     }
 }
 
-/// A trial that failed in another run and passes now is flaky.
+/// Marks a trial that failed in another run and passes now as flaky.
 pub(super) fn mark_flaky(result: &mut TrialResult, attempt: &Attempt) {
     if let Some(run) = attempt.trial.failed_in.as_ref().filter(|_| result.verdict == Verdict::Pass) {
         result.flaky = true;
@@ -95,7 +95,7 @@ pub(super) fn mark_flaky(result: &mut TrialResult, attempt: &Attempt) {
     }
 }
 
-/// An agent that answered and then did not end as it should.
+/// Adds warnings about an agent that answered and then did not exit normally.
 pub(super) fn warn_after(result: &mut TrialResult, stop: &Stop, held_on: bool) {
     let Some(exit) = stop.exit.filter(|_| result.error.is_none()) else { return };
     match (exit.code, exit.signal) {
@@ -123,12 +123,12 @@ pub(super) fn write_result(attempt: &Attempt, result: &mut TrialResult) -> Resul
     })
 }
 
-/// Whether a person answers what the agent asks, or would if one were there.
+/// Returns true if a person answers the agent's requests, or would if one were available.
 pub(super) fn is_manual(attempt: &Attempt) -> bool {
     attempt.interaction == Interaction::Manual && attempt.manifest.seen().interaction
 }
 
-/// No agent ran: the result says why.
+/// Finishes the result of an attempt without an agent.
 pub(super) fn finish_without_agent(
     attempt: &Attempt,
     masker: &Masker,

@@ -1,4 +1,4 @@
-//! Concludes a trial whose session is over: judged, warned of, masked, and put on disk.
+//! Finishes a trial after its session: grades, warnings, redaction, and files on disk.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use super::{Attempt, Ended, Engine, Folders, Outcome, aside, io, keep_workspace,
 use crate::result::TrialResult;
 use crate::whole_file::{put_in_place, sync_folder};
 
-/// Judges it, and writes down everything that comes of it.
+/// Grades the trial, and writes its files.
 pub(super) async fn conclude(
     engine: &Engine,
     attempt: &Attempt,
@@ -35,9 +35,9 @@ pub(super) async fn conclude(
     warnings.extend(attempt.foreign.clone());
 
     let mut graders_shell = graders_shell(&shell, folders, &attempt.case)?;
-    // A grading command works in the workspace, so what it is to read is named from the root.
+    // Grading commands run in the workspace, so the paths of their input files are absolute.
     let [trace_path, patch_path] = [trace.written(), patch.written()].map(|path| std::path::absolute(path).ok());
-    // A recording was made in another workspace; of this one it says nothing.
+    // A recording was made in another workspace, so it is no evidence about this one.
     let live = task.recording.is_none();
     if !live {
         graders_shell = nowhere(&graders_shell, folders)?;

@@ -1,4 +1,4 @@
-//! A stored Trace goes by its graders, event by event, as a live session does.
+//! Passes a stored trace to graders, event by event, as a live session does.
 
 use std::io::BufReader;
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::trace::recorder::Finished;
 use crate::trace::usage::UsageTotal;
 use crate::trace::{ErrorCategory, Stop, StopReason};
 
-/// Bytes that are read at once.
+/// The size of a read, in bytes.
 const PIECE: usize = 256 << 10;
 
-/// Shows a stored Trace to graders, line by line. Of its events nothing is kept but what a grader keeps.
+/// Passes a stored trace to graders, line by line. Events are kept only if a grader keeps them.
 ///
 /// # Errors
 /// It cannot be read.

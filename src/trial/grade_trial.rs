@@ -1,5 +1,5 @@
-//! From a session that is over to its result: error, grades, limits, verdict. What is live, what is stored and what is
-//! audited is judged here, and nowhere else.
+//! Derives the result from a finished session: error, grades, limits, verdict. Live, stored and audited
+//! sessions are judged here, and nowhere else.
 
 use std::path::Path;
 
@@ -16,37 +16,38 @@ use crate::values::Fraction;
 use crate::verdict::Verdict;
 use crate::workspace::change::Change;
 
-/// A session that is over, with those who saw all of it.
+/// A finished session, with the observers of all of its events.
 pub(super) struct Over {
-    /// Its header and what it spent.
+    /// The header, and the usage.
     pub finished: Finished,
-    /// What was counted.
+    /// The counts.
     pub observed: Observed,
-    /// Its graders.
+    /// The graders.
     pub grading: Grading,
-    /// What made it another case than the one that was asked for, which nobody may judge.
+    /// The reason why the session belongs to another case than the requested one, so that it must not be
+    /// judged.
     pub another_case: Option<String>,
 }
 
-/// The workspace that a session left, ready for the graders.
+/// The workspace after a session, ready for the graders.
 pub(super) struct Site<'a> {
-    /// The folder; absent where it is gone.
+    /// The folder. Absent if it no longer exists.
     pub workspace: Option<&'a Path>,
-    /// What the agent changed; absent where nobody knows.
+    /// The change made by the agent. Absent if unknown.
     pub change: Option<&'a Change>,
-    /// The file that holds the Trace; absent where there is none.
+    /// The file of the trace. Absent if there is none.
     pub trace: Option<&'a Path>,
-    /// The file that holds what was changed, likewise.
+    /// The file of the change. Absent if there is none.
     pub patch: Option<&'a Path>,
-    /// Whether protected files had to be put back.
+    /// Whether protected files had to be restored.
     pub touched: bool,
-    /// In which graders run their commands.
+    /// The shell for commands of graders.
     pub shell: &'a Shell,
-    /// Who asks models.
+    /// The judge models.
     pub judges: &'a Judges,
 }
 
-/// The result of a session. What only its process told, and what was warned of before, is for the caller to add.
+/// Returns the result of a session. The caller adds what only the process reported, and earlier warnings.
 pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> TrialResult {
     let Over { finished, observed, grading, another_case } = over;
     let case = &attempt.case;
@@ -70,7 +71,7 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
         judges: site.judges,
     };
     let failed = error_of(&stop);
-    // Where the session failed nothing answered, and that is why no model is the one required.
+    // If the session failed, no model answered, which explains why it is not the required one.
     let required = case.require_model && failed.is_none();
     let wrong_model = required.then(|| wrong_model(&finished.header.model)).flatten();
     let error = failed
@@ -98,7 +99,7 @@ pub(super) async fn judge(attempt: &Attempt, over: Over, site: &Site<'_>) -> Tri
     result
 }
 
-/// The verdict that follows from what stands in a result.
+/// Sets the verdict that follows from the content of a result.
 pub(super) fn decide(result: &mut TrialResult, attempt: &Attempt, observed: &Observed, touched: bool) {
     if result.error.is_some() {
         return;

@@ -1,4 +1,5 @@
-//! Holds the inputs of a trial to what they were when its run began: before they are used, and when the trial is judged.
+//! Checks that the inputs of a trial have not changed since its run began: before they are used, and when the
+//! trial is judged.
 
 use super::{Attempt, Ended, Engine, TrialError, aside, masker_before};
 use crate::case::seal::Look;
@@ -6,10 +7,10 @@ use crate::result::{ErrorRecord, TrialResult};
 use crate::trace::ErrorCategory;
 use crate::verdict::Verdict;
 
-/// How the inputs looked before they were used; nothing if no run holds them.
+/// The state of the inputs before their use; `None` if no run checks them.
 pub(super) type Held = Option<Look>;
 
-/// Looks at the inputs before anything is made from them. If one is not what it was the trial has come to its end.
+/// Checks the inputs before anything is made from them. If one has changed, the trial ends.
 pub(super) async fn hold(engine: &Engine, attempt: &Attempt) -> Result<Held, Ended> {
     let Some(seal) = attempt.seal.clone() else { return Ok(None) };
     match aside(move || seal.hold()).await? {
@@ -21,8 +22,7 @@ pub(super) async fn hold(engine: &Engine, attempt: &Attempt) -> Result<Held, End
     }
 }
 
-/// Looks at the inputs once more when all of them were used. What was made from others, or judged by others, is judged by
-/// nobody.
+/// Checks the inputs again after their use. A trial with changed inputs or graders is not judged.
 pub(super) async fn still_held(attempt: &Attempt, held: Held, result: &mut TrialResult) -> Result<(), TrialError> {
     let (Some(seal), Some(look)) = (attempt.seal.clone(), held) else { return Ok(()) };
     if let Err(why) = aside(move || seal.still(&look)).await? {

@@ -1,4 +1,4 @@
-//! A workspace that is kept moves into its trial, with the secrets in its files masked.
+//! Moves a kept workspace into its trial's folder, with secrets in its files redacted.
 
 use std::borrow::Cow;
 use std::fs::{self, File, Metadata};
@@ -15,33 +15,32 @@ use crate::workspace::openat::open_file;
 use crate::workspace::remove::remove;
 use crate::workspace::walk::{Next, walk};
 
-/// The largest file that is masked. One that is larger and holds a secret is left out.
+/// The maximum size of a file that is redacted. A larger file that contains a secret is left out.
 const LARGEST: u64 = 16 << 20;
-/// How much is looked through, or copied to another file system, in all. Files beyond that are left out.
+/// The maximum amount of data that is searched, or copied to another file system. Files beyond it are left out.
 const WHOLE: u64 = 4 << 30;
-/// How much of a piece is looked at again with the next one: more than any secret has.
+/// The overlap between pieces of a search: longer than any secret.
 const OVERLAP: usize = 1 << 20;
 
-/// What became of a workspace while it was put into its trial.
+/// The result of moving a workspace into its trial.
 #[derive(Debug, Default)]
 struct Kept {
-    /// Files that held secrets and were masked.
+    /// Files that contained secrets and were redacted.
     masked: usize,
-    /// What was left out because a secret is in its name, or in a file too large to be masked.
+    /// Files left out because a secret is in their name, or in a file too large to be redacted.
     secret: usize,
-    /// Files that were left out because there was too much, and their bytes.
+    /// Files left out because of the maximum amount, and their size in bytes.
     too_much: (usize, u64),
-    /// What could not be read.
+    /// Files that could not be read.
     unread: usize,
 }
 
-/// Moves a workspace into the folder of its trial. Gives what the user is to be warned of; that it could not be kept is
-/// no more than that.
+/// Moves a workspace into the folder of its trial. Returns warnings; a failure is only a warning.
 pub fn keep(workspace: &Path, trial: &Path, masker: &Masker) -> Vec<Warning> {
     let to = trial.join("workspace");
     let mut warnings = Vec::new();
     if let Err(error) = move_to(workspace, &to, masker, &mut warnings) {
-        // What is not known to be masked must not lie there.
+        // Files that may contain secrets must not remain there.
         let partly_left = remove(&to).is_err();
         warnings.push(Warning::WorkspaceNotKept { error: error.to_string(), partly_left });
     }
@@ -60,7 +59,7 @@ fn move_to(workspace: &Path, to: &Path, masker: &Masker, warnings: &mut Vec<Warn
     if fs::rename(workspace, to).is_ok() {
         return Ok(());
     }
-    // Another file system: what cannot be copied is left out, the rest is kept.
+    // On another file system, what cannot be copied is left out, and the rest is kept.
     if let Err(error) = copy_as_it_is(workspace, to) {
         warnings.push(Warning::WorkspaceKeptInPart { error: error.to_string() });
     }
@@ -126,7 +125,7 @@ impl Kept {
         let mut bytes = Vec::new();
         file.take(LARGEST).read_to_end(&mut bytes)?;
         if let Cow::Owned(bytes) = masker.mask_bytes(&bytes) {
-            // A new file, so that a second name of the old one, outside of the workspace, stays as it is.
+            // The file is replaced, so that a hard link to the old one outside the workspace is not changed.
             remove(path)?;
             fs::write(path, bytes)?;
             fs::set_permissions(path, meta.permissions())?;
@@ -154,7 +153,7 @@ impl Kept {
     }
 }
 
-/// Whether a secret is in a file, looked at piece by piece.
+/// Returns true if a file contains a secret; it is searched piece by piece.
 fn holds_secret(file: File, masker: &Masker) -> io::Result<bool> {
     let mut file = file.take(WHOLE);
     let mut piece = Vec::new();

@@ -1,4 +1,4 @@
-//! Which limits of a Case a Trial exceeded, and which of them nothing shows to be kept.
+//! Finds the limits of a case that a trial exceeded, and those that are not known to be kept.
 
 use super::metrics::Observed;
 use crate::judgement::tolerance;
@@ -7,17 +7,17 @@ use crate::result::{LimitGap, Metrics, Warning};
 use crate::trace::amount::Amount;
 use crate::trace::{Stop, StopReason};
 
-/// What the limits of a case say of a trial.
+/// The findings about the limits of a trial.
 #[derive(Debug, Default, PartialEq)]
 pub struct Found {
-    /// The limit that ended the session, and those whose figure came late.
+    /// The limit that ended the session, and those whose value was known only at the end.
     pub exceeded: Vec<Warning>,
     /// Limits that are not known to be kept.
     pub unknown: Vec<Warning>,
 }
 
-/// Holds a trial against the limits of its case. The engine enforces `time` and `idle` while a session runs; of a stored
-/// one the times of its events tell.
+/// Compares a trial with the limits of its case. The engine enforces `time` and `idle` while a session runs;
+/// for a stored session they are derived from the times of its events.
 pub fn judge(limits: &Limits, metrics: &Metrics, observed: &Observed, is_stored: bool) -> Found {
     let by_limit = |stop: &&Stop| {
         use StopReason::{Idle, MaxBudget, MaxTurns, TimedOut};

@@ -1,9 +1,9 @@
-//! The MCP servers of a case as a file that agents take by a flag: `{"mcpServers": {NAME: {…}}}`.
+//! Writes the MCP servers of a case as a file that agents read by a flag: `{"mcpServers": {NAME: {…}}}`.
 
 use serde_json::{Map, Value, json};
 
-/// The file's text. What a case writes as lists of names and values are maps here, and a server that is started by a
-/// command needs no type.
+/// Returns the file's text. Lists of names and values in the case become maps, and a server that is started by
+/// a command needs no type.
 pub(super) fn as_file(servers: &[Value]) -> String {
     let mut by_name = Map::new();
     for server in servers {

@@ -1,4 +1,4 @@
-//! What happens to the workspace when the agent is gone: it is measured, put in order, and made ready for the graders.
+//! Measures the workspace after the agent has ended, and prepares it for the graders.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -15,20 +15,20 @@ use crate::workspace::hidden;
 use crate::workspace::make_ready::make_ready;
 use crate::workspace::tree::{Ignore, Tree};
 
-/// What there is to know of a workspace when the agent is gone.
+/// Facts about the workspace after the agent has ended.
 pub(super) struct After {
     /// What the agent changed.
     pub change: Change,
-    /// How, in a file that is not yet in its place.
+    /// The patch of the change, in a temporary file.
     pub patch: PartFile,
-    /// Whether protected files had to be put back.
+    /// Whether protected files had to be restored.
     pub touched: bool,
-    /// What the user is to know.
+    /// Warnings for the user.
     pub warnings: Vec<Warning>,
 }
 
-/// The agent is gone: measures what it changed, puts protected files back, and lays the hidden ones over. The agent decides
-/// how long that takes, so it is done aside.
+/// Measures the agent's change, restores protected files, and copies the hidden files over the workspace. The
+/// agent determines how long this takes, so it runs on another thread.
 pub(super) async fn measure(attempt: &Attempt, folders: &Folders, ready: &Ready) -> Result<After, TrialError> {
     let (case, masker, before) = (attempt.case.clone(), ready.masker.clone(), ready.before.path.clone());
     let (workspace, trial) = (folders.workspace.clone(), attempt.folder.clone());
@@ -68,8 +68,8 @@ pub(super) fn after_the_agent(
     Ok(After { change: compared.change, patch, touched, warnings })
 }
 
-/// Makes a workspace as its agent left it ready for the graders: protected files are put back, and hidden ones laid over.
-/// Gives a warning for each one that was put back.
+/// Prepares a workspace for the graders: restores protected files, and copies the hidden files over it. Returns
+/// a warning for each restored file.
 pub(super) fn lay_over(case: &Case, before: &Path, workspace: &Path, now: &Tree) -> Result<Vec<Warning>, TrialError> {
     let put_back =
         protected::restore(&case.workspace.protect, before, workspace, now).map_err(io("put protected files back"))?;
@@ -77,7 +77,7 @@ pub(super) fn lay_over(case: &Case, before: &Path, workspace: &Path, now: &Tree)
     Ok(put_back)
 }
 
-/// Lays the hidden files over a workspace.
+/// Copies the hidden files over a workspace.
 pub(super) fn lay_hidden(case: &Case, before: &Path, workspace: &Path) -> Result<(), TrialError> {
     match &case.hidden {
         Some(from) => hidden::lay(from, before, workspace)

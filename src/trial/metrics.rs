@@ -1,4 +1,4 @@
-//! What a trial took, from the events that went by, and which limits that exceeds.
+//! Computes the metrics of a trial from its events.
 
 use std::collections::BTreeMap;
 
@@ -10,39 +10,39 @@ use crate::trace::recorder::Finished;
 use crate::trace::usage::Measure;
 use crate::trace::{Body, Event, Header, PermissionOutcome, PermissionResponse, Role, Stop, ToolKind};
 
-/// Counts what goes by.
+/// Counts events.
 #[derive(Debug, Clone, Default)]
 pub struct Observed {
-    /// Calls.
+    /// The number of calls.
     pub calls: u64,
-    /// The same, by kind.
+    /// The number of calls by kind.
     pub by_kind: BTreeMap<ToolKind, u64>,
     /// `kind:name` of the calls of each step.
     pub shape: Vec<Vec<String>>,
     /// Permission requests.
     pub permissions: PermissionCounts,
-    /// The end, and whether the engine made it.
+    /// The stop event.
     pub stop: Option<Stop>,
     /// The engine ended the session.
     pub stopped_by_engine: bool,
-    /// The session was not played now: limits of time were not enforced while it went on.
+    /// Whether the session is a stored one: time limits were not enforced while it ran.
     pub is_stored: bool,
-    /// Why models did not answer requests for the policy `llm`: the first reason, and how often.
+    /// Why models did not answer requests for the policy `llm`: the first reason, and the number of requests.
     pub unadvised: Option<(String, u64)>,
     quiet: Quiet,
     first_prompt_ms: Option<u64>,
     last_ms: u64,
-    /// Requests that have no answer yet, with their times.
+    /// Requests without an answer yet, with their times.
     asked: BTreeMap<String, u64>,
-    /// How long the agent waited for a person or a model, and until when that is counted.
+    /// How long the agent waited for a person or a model, and the time up to which that is counted.
     waited: (u64, u64),
 }
 
-/// Policies whose answers somebody has to think about: that time is none of the agent's.
+/// Policies whose answers take time to decide, which does not count as the agent's time.
 const THINK: [&str; 2] = ["llm", "manual"];
 
 impl Observed {
-    /// Takes the next event.
+    /// Handles the next event.
     pub fn event(&mut self, event: &Event) {
         self.last_ms = event.at_ms;
         self.quiet.event(event);
@@ -85,7 +85,7 @@ impl Observed {
         let since = self.asked.remove(&response.request);
         let policy = response.policy.as_deref().unwrap_or_default();
         if let Some(since) = since.filter(|_| THINK.contains(&policy)) {
-            // Requests that wait at the same time are one wait.
+            // Requests that wait at the same time count as one wait.
             self.waited.0 += at_ms.saturating_sub(since.max(self.waited.1));
             self.waited.1 = at_ms;
         }
@@ -96,47 +96,51 @@ impl Observed {
         }
     }
 
-    /// The time from the start of the agent's process to its first prompt, in milliseconds. An agent that gets its prompt
-    /// when it is started has started when it says so; one that never says so has no start-up that could be told apart.
+    /// Returns the time from the start of the agent's process to its first prompt, in milliseconds. An agent
+    /// that gets its prompt when it is started has started when it reports so; without such a report, the
+    /// start-up cannot be measured separately.
     pub fn start_ms(&self, header: &Header) -> Option<u64> {
         let talks = [Adapter::Acp, Adapter::ClaudeCodeControl].iter().any(|adapter| adapter.word() == header.adapter);
         let start = if talks { self.first_prompt_ms } else { header.start_ms };
         start.filter(|_| header.is_timed())
     }
 
-    /// From the first prompt to the end, in milliseconds, without what the agent waited for a person or a model to decide;
-    /// unknown where the trace has no times. A start-up that cannot be told apart is a part of it.
+    /// Returns the time from the first prompt to the end, in milliseconds, without the time that the agent
+    /// waited for the decision of a person or a model; unknown if the trace has no times. A start-up that
+    /// cannot be measured separately is included.
     pub fn duration_ms(&self, header: &Header) -> Option<u64> {
         let begun = self.first_prompt_ms.max(self.start_ms(header)).unwrap_or(0);
         let all = self.last_ms - begun.min(self.last_ms);
         header.is_timed().then(|| all.saturating_sub(self.waited.0))
     }
 
-    /// From the beginning to the end, in milliseconds, without what the agent waited for a person or a model to decide: what
-    /// the limit `time` is about.
+    /// Returns the time from the beginning to the end, in milliseconds, without the time that the agent waited
+    /// for the decision of a person or a model. The limit `time` applies to it.
     pub fn took_ms(&self) -> u64 {
         self.last_ms.saturating_sub(self.waited.0)
     }
 
-    /// The longest time in which the agent did nothing, in milliseconds; a lower bound if more than the limit is in doubt.
+    /// Returns the longest time in which the agent was idle, in milliseconds; a lower bound if more than the
+    /// limit is in doubt.
     pub fn idle_ms(&self, limit_ms: u128) -> Amount<u64> {
         self.quiet.longest(limit_ms)
     }
 
-    /// What the user is to know of answers that no model gave.
+    /// Returns a warning about requests that no model answered.
     pub fn warning(&self) -> Option<Warning> {
         let (why, requests) = self.unadvised.clone()?;
         Some(Warning::NoModel { requests, why })
     }
 }
 
-/// Requests whose answers are waited for at once, of which it is known since when.
+/// The maximum number of open requests whose times are kept.
 const MAX_ASKED: usize = 10_000;
 
-/// Steps, and calls of a step, whose shape is kept: it tells where typical traces part, which is not that far out.
+/// The maximum number of steps, and of calls of a step, in a shape: it shows where typical traces diverge,
+/// which is early.
 const MAX_SHAPE: usize = 10_000;
 
-/// The metrics of a finished trial.
+/// Returns the metrics of a finished trial.
 pub fn of(finished: &Finished, observed: &Observed) -> Metrics {
     let seen = finished.header.capabilities;
     let usage = &finished.total;

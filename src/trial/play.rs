@@ -1,4 +1,4 @@
-//! Plays the session of a trial, and shows every event of it to those who watch: graders, counters, the file of the Trace.
+//! Runs the session of a trial, and passes every event to its observers: graders, counters, and the trace file.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,23 +21,23 @@ use crate::trace::{ErrorCategory, Event, Header};
 use crate::whole_file::PartFile;
 use crate::wire::EngineLine;
 
-/// A session that is over.
+/// A finished session.
 pub(super) struct Played {
-    /// Its header and what it spent.
+    /// The header, and the usage.
     pub finished: Finished,
-    /// What only its process told.
+    /// Facts that only the process reported.
     pub left: Left,
-    /// What was counted.
+    /// The counts.
     pub observed: Observed,
-    /// Its graders.
+    /// The graders.
     pub grading: Grading,
-    /// Its Trace, in a file that is not yet in its place.
+    /// The trace, in a temporary file.
     pub trace: PartFile,
-    /// What is known of the model that a script played.
+    /// Facts about the scripted model.
     pub model: Option<scripted::Ended>,
 }
 
-/// Plays it to its end.
+/// Runs the session to its end.
 pub(super) async fn play(
     engine: &Engine,
     attempt: &Attempt,
@@ -47,7 +47,8 @@ pub(super) async fn play(
     let (case, masker, task) = (&attempt.case, ready.masker.clone(), &mut ready.task);
     let mut header = header_of(attempt, &folders.workspace);
     if let Some(Ok(recorded)) = task.recording.as_deref().map(replay::recorded_in) {
-        // What is played shows what it showed, and its lines are read as what they are.
+        // A replayed recording can show what the original showed, and its lines are read in the original
+        // protocol.
         recorded.adapter.word().clone_into(&mut header.adapter);
         header.capabilities = recorded.capabilities;
     }
@@ -104,7 +105,7 @@ pub(super) async fn play(
     Ok(Played { finished, left, observed, grading, trace, model })
 }
 
-/// Everything that watches the events of a session go by.
+/// The observers of the events of a session.
 struct Watch {
     grading: Grading,
     observed: Observed,
@@ -112,7 +113,7 @@ struct Watch {
     outside: Outside,
 }
 
-/// What calls named outside of the trial, those that have not ended too.
+/// Returns the paths outside the trial that calls named, including calls that have not ended.
 fn watched_outside(judged: &Mutex<Watch>, recorder: &Recorder) -> Vec<String> {
     let mut outside = std::mem::take(&mut lock(judged).outside);
     recorder.held().for_each(|event| outside.event(event));
@@ -121,7 +122,7 @@ fn watched_outside(judged: &Mutex<Watch>, recorder: &Recorder) -> Vec<String> {
 
 impl Watch {
     fn take(&mut self, event: Event) {
-        // Graders read the masked trace: what no file shows must decide nothing.
+        // Graders read the redacted trace, so that no verdict depends on what no file shows.
         let event = self.file.take(event);
         self.observed.event(&event);
         self.outside.event(&event);
@@ -133,7 +134,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The agent's session, or a recording of one.
+/// Runs the agent's session, or replays a recording.
 async fn run_session(
     setup: Setup,
     attempt: &Attempt,
@@ -148,7 +149,7 @@ async fn run_session(
         (Some(_), None) => Adapter::OutputOnly,
         (None, _) => attempt.manifest.adapter,
     };
-    // What the lines of a stream are is said by the manifest of the agent that it was recorded with.
+    // The lines of a stream are interpreted by the manifest of the agent that was recorded.
     let recorded_with = recorded.and_then(|recorded| recorded.harness).filter(|_| attempt.manifest.stream.is_empty());
     let manifest = recorded_with.and_then(|name| crate::harness::built_in().iter().find(|known| known.name == name));
     let manifest = manifest.unwrap_or(&*attempt.manifest);
@@ -162,7 +163,7 @@ async fn run_session(
     }
     let patience = drive(&mut session, task).await;
     let mut ended = session.close(patience).await;
-    // A cost that the agent did not tell may follow from its tokens and a price table.
+    // A cost that the agent did not report may be calculated from its tokens and a price table.
     if let Some(line) = price::line_for(ended.recorder()) {
         ended.engine(&line);
     }

@@ -1,4 +1,4 @@
-//! Makes everything ready for the agent of a trial: sandbox, model, workspace, environment, home and task.
+//! Prepares a trial for its agent: sandbox, model, workspace, environment, home and task.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -19,27 +19,27 @@ use crate::trace::ErrorCategory;
 
 /// A trial whose agent can be started.
 pub(super) struct Ready {
-    /// What the agent is given.
+    /// The agent's task.
     pub task: Task,
-    /// What the trial runs in.
+    /// The sandbox of the trial.
     pub inside: Inside,
-    /// In which setup ran, and from which that of the graders is made.
+    /// The shell of the setup commands, from which that of the graders is derived.
     pub shell: Shell,
-    /// What plays its model, where the case names a script.
+    /// The scripted model, if the case names a script.
     pub scripted: Option<ScriptedModel>,
     /// The state of its workspace.
     pub before: Before,
-    /// Masks the secrets of this trial.
+    /// Redacts the secrets of this trial.
     pub masker: Arc<Masker>,
-    /// Asks a model where the policy is `llm`.
+    /// Asks a model if the policy is `llm`.
     pub adviser: Arc<OfTrial>,
     /// The version that the agent's program printed.
     pub version: Option<String>,
-    /// What the user is to know already.
+    /// Warnings so far.
     pub warnings: Vec<Warning>,
 }
 
-/// Makes it ready; where that cannot be done the attempt has come to its outcome.
+/// Prepares the trial; if that fails, the attempt has its outcome.
 pub(super) async fn make_ready(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Ready, Ended> {
     let case = &attempt.case;
     let setup = |why: String| Ended::without_agent(attempt, &masker_before(engine, attempt), ErrorCategory::Setup, why);

@@ -17,7 +17,7 @@ use crate::workspace::{copy_as_it_is, copy_folder, git, write_files};
 /// The state of the workspace that its change is measured against.
 pub(super) struct Before {
     pub(super) path: PathBuf,
-    /// Vanishes with the trial, where it is a copy of its own.
+    /// Removed with the trial, if it is a separate copy.
     _copy: Option<Vanishing>,
 }
 
@@ -29,7 +29,7 @@ pub(super) async fn set_up(
 ) -> Result<Before, NotSetUp> {
     let made = make_workspace_and_state(engine, attempt, folders, shell).await;
     match made {
-        // What git or a command of the case says of a full disk is text of theirs; the disk itself answers.
+        // Errors of git or of the case's commands about a full disk are only text; the disk itself is checked.
         Err(NotSetUp::Case(why)) => match is_full(folders) {
             Some(error) => Err(NotSetUp::Engine(io(format!("set up the workspace ({why})"))(error))),
             None => Err(NotSetUp::Case(why)),
@@ -38,11 +38,11 @@ pub(super) async fn set_up(
     }
 }
 
-/// Why a workspace was not set up.
+/// The reason why a workspace was not set up.
 pub(super) enum NotSetUp {
-    /// The case, or what its commands need, is the cause: the trial is errored.
+    /// The cause is the case, or something its commands need: the trial is errored.
     Case(String),
-    /// The machine is: no other trial could be set up either.
+    /// The cause is the machine: no other trial could be set up either.
     Engine(TrialError),
 }
 
@@ -54,7 +54,7 @@ fn failed<E: std::error::Error + Send + Sync + 'static>(doing: &'static str) -> 
     }
 }
 
-/// The error of a disk that takes nothing more.
+/// Returns the error of a disk that cannot be written.
 fn is_full(folders: &Folders) -> Option<std::io::Error> {
     const ROOM: usize = 64 << 10;
     let probe = folders.beside("room");
@@ -80,7 +80,7 @@ async fn make_workspace_and_state(
             .await
             .map_err(|why| NotSetUp::Case(format!("could not {MAKE}: {why}")))?,
     }
-    // What the author of the case runs may need the network, as installing does.
+    // Commands of the case's author may need the network, for example for installing.
     let shell = &Shell { inside: shell.inside.clone().map(Inside::with_network), ..shell.clone() };
     let time = case.setup_time.or(attempt.manifest.timeouts.setup).unwrap_or(SETUP_TIME);
     for line in &case.workspace.setup {
@@ -101,7 +101,7 @@ async fn make_workspace_and_state(
         }
     }
     if fs::read_dir(&folders.home).is_ok_and(|mut left| left.next().is_some()) {
-        // What setup left there the graders' commands find, too, and not what the agent makes of it.
+        // Graders' commands get the home as setup left it, not as the agent changed it.
         copy_as_it_is(&folders.home, &folders.beside("graders-home")).map_err(failed("copy the home"))?;
     }
     match &case.workspace.source {
@@ -113,7 +113,7 @@ async fn make_workspace_and_state(
             Ok(Before { path: engine.empty.clone(), _copy: None })
         }
         _ => {
-            // Not beside the workspace: an agent that looks around must not come upon what it is measured against.
+            // Not beside the workspace, where an agent that looks around could find it.
             let copy = Vanishing::make(&engine.temporary, "before-").map_err(failed(KEEP))?;
             copy_as_it_is(&folders.workspace, copy.path()).map_err(failed(KEEP))?;
             Ok(Before { path: copy.path().to_owned(), _copy: Some(copy) })
@@ -121,7 +121,7 @@ async fn make_workspace_and_state(
     }
 }
 
-/// How long one setup command may take unless case or manifest say otherwise.
+/// The default timeout of a setup command.
 const SETUP_TIME: Time = Time(Duration::from_secs(600));
 
 fn last_lines(text: &str) -> String {

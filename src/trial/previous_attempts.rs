@@ -1,11 +1,12 @@
-//! What the earlier attempts of a trial came to: they count in no score, and were paid for all the same.
+//! Sums up the earlier attempts of a trial: they count in no score, but they were paid for.
 
 use std::path::Path;
 
 use crate::result::{EarlierAttempts, TrialResult};
 use crate::run::read_json;
 
-/// What the attempts before this one came to; nothing if there are none. Other folders beside them are no attempts.
+/// Returns the sum of the attempts before this one, or `None` if there are none. Other folders beside them are
+/// ignored.
 pub(super) fn sum(trial: &Path, attempt: u32) -> Option<EarlierAttempts> {
     let mut sum = EarlierAttempts::default();
     let folders = (1..attempt).map(|number| trial.join("attempts").join(number.to_string()));
@@ -19,7 +20,8 @@ pub(super) fn sum(trial: &Path, attempt: u32) -> Option<EarlierAttempts> {
                 }
                 None => sum.cost_unknown += u32::from(result.agent_ran()),
             },
-            // Its engine was killed. Without a line of its agent there was none that could have spent something.
+            // The engine was killed during the attempt. Without a line from its agent, nothing can have been
+            // spent.
             Err(_) => sum.cost_unknown += u32::from(attempt.join("wire.jsonl").exists()),
         }
     }

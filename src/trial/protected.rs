@@ -1,4 +1,4 @@
-//! Files that an agent must leave as they are: what became of them is noticed, and undone.
+//! Protected files, which an agent must not change: changes are detected and undone.
 
 use std::io;
 use std::path::Path;
@@ -10,12 +10,12 @@ use crate::workspace::change::{Change, How, differences};
 use crate::workspace::restore::put_back;
 use crate::workspace::tree::Tree;
 
-/// How many are named in a result.
+/// The maximum number of files that are named in a result.
 const NAMED: usize = 20;
 
-/// Puts protected files back. Returns a warning for each one, up to a bound; none if all are as they were.
+/// Restores protected files. Returns a warning for each one, up to the maximum.
 ///
-/// A file that is ignored is protected where the original has it: what a build leaves beside it is not.
+/// An ignored file is protected only if the original has it; files that a build leaves beside it are not.
 ///
 /// # Errors
 /// The file system refused.
@@ -28,7 +28,7 @@ pub(super) fn restore(globs: &[String], before: &Path, workspace: &Path, now: &T
     let (old, new) = (Tree::only(before, wanted)?, Tree::only(workspace, wanted)?);
     let mut found = differences(&old, &new)?;
     found.retain(|(path, how)| *how != How::Created || now.entries.contains_key(*path));
-    // First away with what is new: it may lie where something else belongs.
+    // New files are removed first: they may block the path of an original.
     found.sort_by_key(|(_, how)| *how != How::Created);
     let mut told = Vec::new();
     for (n, (path, how)) in found.iter().enumerate() {
@@ -44,19 +44,19 @@ pub(super) fn restore(globs: &[String], before: &Path, workspace: &Path, now: &T
     Ok(told)
 }
 
-/// A protected file that was put back.
+/// Returns the warning about a protected file that was restored.
 fn told_of(change: FileChange, path: &str) -> Warning {
     Warning::ProtectedFile { path: path.to_owned(), change, put_back: true }
 }
 
-/// What an earlier result, and the change that it left, say of files that are protected now.
+/// Returns what an earlier result, and the stored change, show about files that are protected now.
 pub(super) fn touched_before(globs: &[String], change: Option<&Change>, warnings: &[Warning]) -> Vec<Warning> {
     let globs: Vec<PathGlob> = globs.iter().filter_map(|glob| glob.parse().ok()).collect();
     let is_protected = |path: &str| globs.iter().any(|glob| glob.is_match(path) && means(glob, Path::new(path)));
-    // Ignored files stand in no patch: of those the earlier result alone tells.
+    // Ignored files are in no patch, so only the earlier result mentions them.
     let said = warnings.iter().filter(|warning| match warning {
         Warning::ProtectedFile { path, .. } => is_protected(path),
-        // What a newer version says of a protected file is not understood, and is no reason to let the trial pass.
+        // An unknown warning of a newer version about a protected file must not let the trial pass.
         Warning::Unknown(map) => map.get("code").and_then(|code| code.as_str()) == Some("protected_file"),
         _ => false,
     });
@@ -72,7 +72,7 @@ pub(super) fn touched_before(globs: &[String], change: Option<&Change>, warnings
     told
 }
 
-/// The same warning if nothing was put back.
+/// Returns the same warning, without the claim that the file was restored.
 pub(super) fn without_putting_back(warning: &Warning) -> Warning {
     match warning.clone() {
         Warning::ProtectedFile { path, change, .. } => Warning::ProtectedFile { path, change, put_back: false },
@@ -80,7 +80,7 @@ pub(super) fn without_putting_back(warning: &Warning) -> Warning {
     }
 }
 
-/// The repository's own folder is meant only where it is named: agents commit.
+/// A glob matches the repository's own folder only if it names it, because agents commit.
 fn means(glob: &PathGlob, path: &Path) -> bool {
     glob.to_string().contains(".git") || !path.components().any(|part| part.as_os_str() == ".git")
 }

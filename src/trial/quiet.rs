@@ -1,15 +1,15 @@
-//! How long an agent did nothing, as far as the times of a Trace show it.
+//! Measures how long an agent was idle, as far as the times of a trace show it.
 
 use crate::trace::amount::Amount;
 use crate::trace::{Body, Event, Role};
 
-/// The longest time in which an agent that was prompted did nothing, and no call of its was open.
+/// The longest time in which a prompted agent was idle without an open call.
 #[derive(Debug, Clone, Default)]
 pub struct Quiet {
     open_calls: u64,
     last: Option<Last>,
     longest_ms: u64,
-    /// The longest time after the beginning of a text. Its further chunks have no times in a Trace.
+    /// The longest time after the beginning of a message. Its further chunks have no times in a trace.
     perhaps_ms: u64,
 }
 
@@ -20,10 +20,10 @@ struct Last {
 }
 
 impl Quiet {
-    /// Takes the next event.
+    /// Handles the next event.
     pub fn event(&mut self, event: &Event) {
         let is_text = match &event.body {
-            // They are nothing that an agent does.
+            // These events are no activity of the agent.
             Body::Usage(_) | Body::Notice { .. } => return,
             Body::Message(message) => message.role == Role::Agent,
             Body::Thought { .. } => true,
@@ -45,8 +45,8 @@ impl Quiet {
         self.last = Some(Last { at_ms: event.at_ms, is_text });
     }
 
-    /// Returns the longest time in milliseconds: a lower bound if more than `limit_ms` went by after the beginning of a text,
-    /// of which the Trace does not show when it ended.
+    /// Returns the longest idle time in milliseconds; a lower bound if more than `limit_ms` passed after the
+    /// beginning of a message, because the trace does not show when the message ended.
     pub fn longest(&self, limit_ms: u128) -> Amount<u64> {
         Amount::new(self.longest_ms, u128::from(self.perhaps_ms) <= limit_ms)
     }

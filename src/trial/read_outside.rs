@@ -1,4 +1,4 @@
-//! Looks outside: calls that name what no agent has to see, the cases, the runs and other trials.
+//! Detects calls that name paths which agents must not see: the cases, the runs and other trials.
 
 use std::path::{Path, PathBuf};
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::trace::{Body, Event, ToolCall, view};
 
-/// Notices of one trial; more are only counted.
+/// The maximum number of notices of a trial; more are only counted.
 const MOST: usize = 20;
 
-/// What a trial's calls named outside of it.
+/// The paths outside a trial that its calls named.
 #[derive(Debug, Default)]
 pub struct Outside {
     roots: Vec<PathBuf>,
@@ -23,14 +23,14 @@ impl Outside {
     /// Watches for paths below these folders that are not below the trial's own.
     pub fn new(roots: &[PathBuf], own: &Path, workspace: &Path) -> Self {
         let mut all: Vec<PathBuf> = roots.to_vec();
-        // A folder may be named by its own path, too, where a link leads to it.
+        // A folder may also be named by its real path if a link leads to it.
         all.extend(roots.iter().filter_map(|root| root.canonicalize().ok()));
         all.sort();
         all.dedup();
         Self { roots: all, own: own.to_owned(), workspace: workspace.to_owned(), ..Self::default() }
     }
 
-    /// Takes the next event.
+    /// Handles the next event.
     pub fn event(&mut self, event: &Event) {
         let text = match &event.body {
             Body::ToolCall(call) => self.named(call).map(|path| {
@@ -50,7 +50,7 @@ impl Outside {
         if self.found.len() < MOST { self.found.push(text) } else { self.more += 1 }
     }
 
-    /// What was found, as notices say it.
+    /// Returns the findings as notices.
     pub fn notices(self) -> Vec<String> {
         let mut notices = self.found;
         if self.more > 0 {
@@ -66,7 +66,7 @@ impl Outside {
         paths.iter().find_map(|path| self.outside(path)).or_else(input).or_else(title)
     }
 
-    /// The whole path, where it is not the trial's: below one of the folders, or the folder that holds one.
+    /// Returns the absolute path if it is not the trial's: below one of the folders, or the parent of one.
     fn outside(&self, path: &str) -> Option<String> {
         let path = view::normalise(&self.workspace.join(view::of_url(path).as_ref()));
         let deep = path.components().count() > 2;
@@ -76,7 +76,7 @@ impl Outside {
         is.then(|| path.display().to_string())
     }
 
-    /// A path in some text of the input, as commands hold them.
+    /// Returns a path in some text of the input, such as a command.
     fn in_text(&self, input: &Value) -> Option<String> {
         match input {
             Value::String(text) => {

@@ -1,4 +1,5 @@
-//! Grades a stored trial again: its Trace, and the workspace that was kept or is made again from its source and patch.
+//! Grades a stored trial again: its trace, and the workspace that was kept or is rebuilt from its source and
+//! patch.
 
 use std::path::{Path, PathBuf};
 
@@ -28,26 +29,27 @@ use crate::workspace::patch::read::{self, Piece};
 use crate::workspace::restore::put_back;
 use crate::workspace::tree::{Ignore, Tree};
 
-/// What a trial left, as it is stored.
+/// The stored files of a trial.
 #[derive(Debug, Clone, Default)]
 pub struct Left {
-    /// Its Trace.
+    /// The trace.
     pub trace: Option<PathBuf>,
-    /// The patch of its workspace.
+    /// The patch of the workspace.
     pub patch: Option<PathBuf>,
-    /// Its workspace, where it was kept.
+    /// The workspace, if it was kept.
     pub kept: Option<PathBuf>,
-    /// Why the workspace cannot be made again from what the case names now, if so.
+    /// The reason why the workspace cannot be rebuilt from what the case names now, if there is one.
     pub no_source: Option<String>,
-    /// What makes it doubtful whether it can.
+    /// The reason why a rebuilt workspace may be wrong, if there is one.
     pub doubt: Option<String>,
-    /// Why its Trace or its patch is not what was judged, if so.
+    /// The reason why the trace or the patch is not what was judged, if there is one.
     pub changed: Option<String>,
-    /// What was said of it.
+    /// The earlier result.
     pub was: Option<TrialResult>,
 }
 
-/// Judges a stored trial by the graders of its case as they are now. No agent is started, and what is stored stays as it is.
+/// Grades a stored trial by the current graders of its case. No agent is started, and the stored files are not
+/// changed.
 ///
 /// # Errors
 /// The engine itself failed.
@@ -82,7 +84,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     let error = left.was.as_ref().and_then(|was| was.error.as_ref());
     over.another_case = error.filter(|it| it.category == ErrorCategory::Setup).map(|it| it.message.clone());
     let errored = over.observed.stop.as_ref().is_some_and(|stop| error_of(stop).is_some());
-    // A recording was made in another workspace, and of an errored trial nobody judges it.
+    // A recording was made in another workspace, and workspaces of errored trials are not judged.
     let has_workspace = !errored && attempt.manifest.recording.is_none();
     let looked_into = !errored && case.graders.iter().any(|judge| judge.kind.needs().reads_files());
     let folders = if looked_into { Some(Folders::make(&engine.temporary)?) } else { None };
@@ -91,7 +93,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     };
     let Some(ready) = unless_interrupted(engine, ready).await else { return Ok(Outcome::Interrupted) };
     let mut ready = ready?;
-    // What never had a workspace, a script judges without one. One whose workspace is lost is not the same judgement.
+    // If there never was a workspace, a script judges without one. A lost workspace is a different situation.
     let never_had_one = !has_workspace || (left.was.is_none() && ready.shell.is_none());
     let nowhere = match &folders {
         Some(folders) if never_had_one => ready.judges_without(engine, attempt, folders)?,
@@ -120,7 +122,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     result.warnings = carried(left);
     result.warnings.extend(ready.touched);
     result.warnings.extend(ready.warnings);
-    // What the Trace tells was told before.
+    // Warnings from the trace were already added.
     told.retain(|line| !result.warnings.contains(line));
     result.warnings.append(&mut told);
     if let (Some(now), Some(was)) = (&mut result.stop, left.was.as_ref().and_then(|was| was.stop.as_ref())) {
@@ -133,7 +135,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
 fn done(mut result: TrialResult, left: &Left, masker: &Masker) -> Outcome {
     mask_result(&mut result, masker);
     if let Some(was) = &left.was {
-        // Who answered then is no matter of what the case says now.
+        // Who answered then does not depend on what the case says now.
         result.manual = was.manual;
         result.files.clone_from(&was.files);
         result.policy_model.clone_from(&was.policy_model);
@@ -148,12 +150,12 @@ fn done(mut result: TrialResult, left: &Left, masker: &Masker) -> Outcome {
     Outcome::Done(Box::new(result))
 }
 
-/// What was said of the session itself holds as it did.
+/// Returns the warnings about the session itself, which remain valid.
 fn carried(left: &Left) -> Vec<Warning> {
     warnings_of(left).iter().filter(|warning| !warning.is_of_grading()).cloned().collect()
 }
 
-/// The result of a trial whose Trace is not there: as errored as it was, or judged by nobody.
+/// Returns the result of a trial without a trace: errored as before, or ungraded.
 fn without_trace(attempt: &Attempt, left: &Left, why: &str) -> TrialResult {
     if let Some(was) = left.was.clone().filter(|was| was.error.is_some()) {
         return was;
@@ -161,7 +163,7 @@ fn without_trace(attempt: &Attempt, left: &Left, why: &str) -> TrialResult {
     ungraded(&attempt.trial, attempt.attempt, left, why)
 }
 
-/// The result of a trial that nobody can judge any more.
+/// Returns the result of a trial that can no longer be judged.
 pub fn ungraded(trial: &TrialRecord, attempt: u32, left: &Left, why: &str) -> TrialResult {
     let was = left.was.clone();
     let blank = || TrialResult { attempt, ..TrialResult::blank(trial, Verdict::Ungraded) };
@@ -175,7 +177,7 @@ pub fn ungraded(trial: &TrialRecord, attempt: u32, left: &Left, why: &str) -> Tr
     result
 }
 
-/// The result of a trial whose case is gone: as errored as it was, or judged by nobody.
+/// Returns the result of a trial whose case no longer exists: errored as before, or ungraded.
 pub fn without_case(trial: &TrialRecord, attempt: u32, left: &Left, why: &str) -> TrialResult {
     let errored = left.was.clone().filter(|was| was.error.is_some());
     errored.unwrap_or_else(|| ungraded(trial, attempt, left, why))
@@ -184,25 +186,25 @@ pub fn without_case(trial: &TrialRecord, attempt: u32, left: &Left, why: &str) -
 const SETUP_CHANGED: &str =
     "what setup leaves beside it may be something else: setup, or what it works on, has changed since";
 
-/// A workspace that is ready for the graders, or why there is none.
+/// A workspace that is ready for the graders, or the reason why there is none.
 #[derive(Default)]
 struct Ready {
-    /// In which graders run their commands; absent where there is no workspace.
+    /// The shell for commands of graders. Absent without a workspace.
     shell: Option<Shell>,
     change: Option<Change>,
     /// Protected files that the agent changed.
     touched: Vec<Warning>,
-    /// What the workspace lacks.
+    /// The missing parts of the workspace.
     lost: Vec<String>,
-    /// Why there is none.
+    /// The reason why there is no workspace.
     none: Option<String>,
-    /// Whether scripts judged without one.
+    /// Whether scripts judged without a workspace.
     without: bool,
     warnings: Vec<Warning>,
 }
 
 impl Ready {
-    /// No workspace. What is known of protected files stays known, but nothing was put back.
+    /// Makes a value without a workspace. Known changes to protected files are kept, but nothing was restored.
     fn none((change, touched): Known, why: impl Into<String>) -> Self {
         let why = why.into();
         let warnings = vec![Warning::NoWorkspace { why: why.clone() }];
@@ -210,7 +212,7 @@ impl Ready {
         Self { change, touched, none: Some(why), warnings, ..Self::default() }
     }
 
-    /// The workspace is there, and is ready but for what it lacks.
+    /// Makes a value with a workspace that is ready except for its missing parts.
     fn there(
         shell: Shell,
         (change, touched): Known,
@@ -221,7 +223,7 @@ impl Ready {
         Self { shell: Some(shell), change, touched, lost, warnings, ..Self::default() }
     }
 
-    /// In what scripts judge that have no workspace to look into: an empty folder.
+    /// Sets an empty folder as the shell for scripts without a workspace.
     fn judges_without(&mut self, engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Shell, TrialError> {
         let judges = &attempt.case.graders;
         let Ok(inside) = inside(engine, attempt, folders) else { return Ok(Shell::default()) };
@@ -232,8 +234,8 @@ impl Ready {
         nowhere(&graders_shell(&shell(engine, attempt, folders, &inside)?, folders, &attempt.case)?, folders)
     }
 
-    /// Takes back what a workspace that lacks something cannot show: that it is not as it has to be, and that something is
-    /// not in it. Says whether it did.
+    /// Withdraws the results that an incomplete workspace cannot show: that a file is wrong, or that it is
+    /// absent. Returns whether any was withdrawn.
     fn says_less_than_before(&self, result: &mut TrialResult, attempt: &Attempt) -> bool {
         let judges = &attempt.case.graders;
         let named = unique_names(judges.iter().map(AsRef::as_ref));
@@ -262,10 +264,10 @@ impl Ready {
     }
 }
 
-/// What a stored trial tells of the change of its workspace: all of it, and what of it was protected.
+/// The known change of the workspace of a stored trial: all of it, and the changes to protected files.
 type Known = (Option<Change>, Vec<Warning>);
 
-/// Makes the workspace ready for the graders that need it.
+/// Prepares the workspace for the graders that need it.
 async fn ready(
     engine: &Engine,
     attempt: &Attempt,
@@ -309,8 +311,8 @@ async fn read_patch(path: &Path) -> Result<Result<Vec<Piece>, String>, TrialErro
     .await
 }
 
-/// The workspace that was kept. The workspace before the agent is made too if setup left something in its home, if protected
-/// files have to be put back, or if hidden files are laid over.
+/// Returns the kept workspace. The workspace before the agent is made too if setup left files in its home, if
+/// protected files must be restored, or if there are hidden files.
 async fn kept_again(
     engine: &Engine,
     attempt: &Attempt,
@@ -324,7 +326,7 @@ async fn kept_again(
     let (mut before, mut lost): (Option<Before>, Vec<String>) = (None, Vec::new());
     let put_back = !known.1.is_empty();
     if put_back || case.hidden.is_some() || !case.workspace.setup.is_empty() {
-        // A single trace was kept beside its workspace, and the case is the one that the user named for both.
+        // A single trace was kept beside its workspace, and the user named the case for both.
         let changed = left.no_source.as_ref().filter(|_| left.was.is_some());
         if let (true, Some(changed)) = (put_back, changed) {
             return Ok(Ready::none(known, format!("protected files could not be put back: {changed}")));
@@ -371,7 +373,7 @@ fn warnings_of(left: &Left) -> &[Warning] {
     left.was.as_ref().map(|was| was.warnings.as_slice()).unwrap_or_default()
 }
 
-/// The workspace, made again: its source, its setup, and the patch of what the agent did.
+/// Rebuilds the workspace: its source, its setup, and the patch of the agent's work.
 async fn rebuilt(
     engine: &Engine,
     attempt: &Attempt,

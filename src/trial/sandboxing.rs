@@ -1,4 +1,4 @@
-//! A trial's sandbox: what the agent, setup and graders run in, and what without one is watched instead.
+//! The sandbox of a trial for agent, setup and graders, and the checks that replace it if there is none.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::sandbox::{Inside, Places, Sandbox, SandboxError};
 use crate::shell::Shell;
 use crate::workspace::remove::remove;
 
-/// The sandbox of a trial's commands.
+/// Returns the sandbox of a trial's commands.
 pub(super) fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> Result<Inside, SandboxError> {
     let (case, manifest) = (attempt.case.sandbox.as_ref(), attempt.manifest.sandbox.as_ref());
     let mut hides = engine.hides.clone();
@@ -33,7 +33,7 @@ pub(super) fn inside(engine: &Engine, attempt: &Attempt, folders: &Folders) -> R
     Ok(inside)
 }
 
-/// Where temporary files go. A command that confines a trial takes its home along, and no folder beside it.
+/// Returns the folder for temporary files. A sandbox command mounts the trial's home, but no folder beside it.
 fn scratch(inside: &Inside, home: &Path, beside: PathBuf) -> PathBuf {
     match inside.sandbox {
         Sandbox::Command(_) => home.join(".tmp"),
@@ -41,7 +41,7 @@ fn scratch(inside: &Inside, home: &Path, beside: PathBuf) -> PathBuf {
     }
 }
 
-/// The shell in which setup runs, and from which that of the graders is made.
+/// Returns the shell of the setup commands, from which that of the graders is derived.
 pub(super) fn shell(
     engine: &Engine,
     attempt: &Attempt,
@@ -58,13 +58,13 @@ pub(super) fn shell(
     })
 }
 
-/// The shell in which graders run their commands: what the agent left in its home, and in its scratch, has no say there.
+/// Returns the shell for commands of graders, without the agent's home and scratch folder.
 pub(super) fn graders_shell(shell: &Shell, folders: &Folders, case: &Case) -> Result<Shell, TrialError> {
     let mut shell = shell.clone();
     if !case.graders.iter().any(|judge| judge.kind.needs().commands) {
         return Ok(shell);
     }
-    // As setup left it. Without setup it is empty, whatever an agent that is not confined put in its place.
+    // As setup left it. Without setup it is empty, even if an unconfined agent created it.
     let home = folders.beside("graders-home");
     if case.workspace.setup.is_empty() {
         remove(&home).map_err(io("make a home for the graders"))?;
@@ -76,7 +76,7 @@ pub(super) fn graders_shell(shell: &Shell, folders: &Folders, case: &Case) -> Re
     if let Some(inside) = &mut shell.inside {
         let new = scratch(inside, &home, folders.beside("graders-tmp"));
         let old = std::mem::replace(&mut inside.places.scratch, new.clone());
-        // An agent that is not confined may have put something in its place.
+        // An agent that is not confined may have created it.
         remove(&new).map_err(io("make a scratch folder"))?;
         fs::create_dir_all(&new).map_err(io("make a scratch folder"))?;
         for name in crate::sandbox::TEMPORARY {
@@ -90,7 +90,7 @@ pub(super) fn graders_shell(shell: &Shell, folders: &Folders, case: &Case) -> Re
     Ok(shell)
 }
 
-/// The graders' shell in an empty folder, where there is no workspace to judge in.
+/// Returns the graders' shell in an empty folder, if there is no workspace.
 pub(super) fn nowhere(shell: &Shell, folders: &Folders) -> Result<Shell, TrialError> {
     let mut shell = shell.clone();
     shell.folder = folders.beside("nowhere");
@@ -101,7 +101,7 @@ pub(super) fn nowhere(shell: &Shell, folders: &Folders) -> Result<Shell, TrialEr
     Ok(shell)
 }
 
-/// Without a sandbox nothing keeps an agent from looking around; that it did is to be known.
+/// Returns what an agent without a sandbox accessed outside, because nothing prevents it.
 pub(super) fn outside(inside: &Inside, folders: &Folders) -> Outside {
     match inside.sandbox {
         Sandbox::None => {
@@ -112,8 +112,8 @@ pub(super) fn outside(inside: &Inside, folders: &Folders) -> Outside {
     }
 }
 
-/// Puts the agent's command into its sandbox. Of what its manifest names by its whole path it can read that.
-/// A program that is not there stays as it is, so that it is told by its name.
+/// Wraps the agent's command in its sandbox. Files that the manifest names by absolute paths are readable. A
+/// missing program is left unchanged, so that errors name it.
 pub(super) fn confine(
     task: &mut Task,
     mut inside: Inside,
@@ -129,7 +129,7 @@ pub(super) fn confine(
     let given = placeholders.scripts.values().chain(&placeholders.servers_file);
     inside.places.reads = named.chain(given).map(PathBuf::from).collect();
     inside.places.reads.extend(task.attachments.iter().map(|file| file.copy.clone()));
-    // A folder may hold what is hidden; it takes a mount of its own.
+    // A folder may contain hidden files; it needs a separate mount.
     inside.places.reads.retain(|path| path.is_file());
     if task.manifest.command.iter().any(|word| word.contains("{self}")) {
         inside.places.reads.push(engine.this_program.clone());

@@ -1,4 +1,4 @@
-//! A scripted model in a trial: a server of its own, an agent that is pointed at it, and what it was asked.
+//! The scripted model of a trial: its server, the agent that is pointed at it, and the log of its requests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,23 +21,23 @@ use crate::whole_file::write_part;
 pub(super) struct ScriptedModel {
     running: Running,
     turns: usize,
-    /// Leads to the server where the sandbox has no network to it.
+    /// The connection to the server if the sandbox has no network.
     pub(super) relay: Option<Relay>,
 }
 
-/// The socket's name in the folder that stands as `/tmp` in the sandbox.
+/// The name of the socket in the folder that is mounted as `/tmp` in the sandbox.
 const SOCKET: &str = "model.sock";
 
-/// A port in a sandbox that leads to a socket, by the name that it has there.
+/// A port in a sandbox that is connected to a socket, by its path in the sandbox.
 pub(super) struct Relay {
     pub(super) port: u16,
     pub(super) socket: PathBuf,
 }
 
-/// Starts the server of a trial whose case names a script; nothing where it names none.
+/// Starts the server of a trial whose case names a script; `None` if it names none.
 ///
 /// # Errors
-/// What kept it from starting, in words.
+/// The reason why it could not start.
 pub(super) async fn begin(
     attempt: &Attempt,
     folders: &Folders,
@@ -61,7 +61,7 @@ pub(super) async fn begin(
     Ok(Some(ScriptedModel { running, turns, relay }))
 }
 
-/// The attempt with an agent that is pointed at the server; nothing where its manifest does not say how.
+/// Returns the attempt with an agent that is pointed at the server; `None` if its manifest does not define how.
 pub(super) fn pointed(attempt: &Attempt) -> Option<Attempt> {
     Some(Attempt {
         case: attempt.case.clone(),
@@ -80,7 +80,7 @@ impl ScriptedModel {
         self.running.base_url()
     }
 
-    /// Ends the server, and writes what it was asked to `model.jsonl`.
+    /// Ends the server, and writes its requests to `model.jsonl`.
     pub(super) fn end(self, attempt: &Attempt, masker: &Masker) -> Result<Ended, RunError> {
         let turns = self.turns;
         let (lines, more) = self.running.stop();
@@ -95,25 +95,25 @@ impl ScriptedModel {
             part,
             not_played: not_played.map(|problem| format!("the scripted model: {problem}")),
             warnings,
-            // What was played in requests that nobody kept is not known.
+            // The turns played for requests that were not kept are unknown.
             left: if more == 0 { left(&lines, turns) } else { Vec::new() },
         })
     }
 }
 
-/// What is known of a scripted model when its trial is over.
+/// Facts about a scripted model after its trial.
 pub(super) struct Ended {
-    /// Every request, and what it got.
+    /// The log of the requests and their answers.
     pub(super) part: PartFile,
-    /// A turn that this agent could not be given: then this was another case, and it is not judged.
+    /// A turn that this agent could not be given: the trial is another case then, and is not judged.
     pub(super) not_played: Option<String>,
-    /// What the user should know.
+    /// Warnings.
     pub(super) warnings: Vec<Warning>,
-    /// What the user should know of an agent that came to its own end.
+    /// Warnings for an agent that ended by itself.
     pub(super) left: Vec<Warning>,
 }
 
-/// The agent asked, and never with the case's prompt: then no turn of the script was played.
+/// Returns an error if the agent never sent the case's prompt, so that no turn of the script was played.
 fn never_begun(lines: &[LogLine]) -> Option<String> {
     let strangers = lines.iter().filter(|line| line.without_prompt).count();
     let begun = lines.iter().any(|line| line.turn.is_some() && line.sub_agent.is_none());
@@ -135,13 +135,13 @@ fn problems(lines: &[LogLine]) -> Vec<Warning> {
     warnings
 }
 
-/// That requests stand in no log, if some do.
+/// Returns a warning if requests are missing from the log.
 fn not_kept(kept: usize, more: u64) -> Option<Warning> {
     let kept = kept as u64;
     (more > 0).then(|| Warning::ModelLogCut { asked: more.saturating_add(kept), kept })
 }
 
-/// How much of the script was not asked for, or how often more was.
+/// Returns warnings about script turns that were not requested, and about further requests.
 fn left(lines: &[LogLine], turns: usize) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let last = lines.iter().filter(|line| line.sub_agent.is_none()).filter_map(|line| line.turn).max();
@@ -156,8 +156,8 @@ fn left(lines: &[LogLine], turns: usize) -> Vec<Warning> {
     warnings
 }
 
-/// The environment of an agent whose model is on loopback: no proxy stands between, and what points it there counts
-/// before what the case says.
+/// Returns the environment of an agent whose model is on loopback: without a proxy, and with the gateway's
+/// variables overriding those of the case.
 pub(super) fn environment(
     mut env: BTreeMap<String, String>,
     attempt: &Attempt,

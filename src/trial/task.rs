@@ -1,4 +1,4 @@
-//! What the agent of a trial is given: prompts, command line, environment, and what is known before it starts.
+//! The agent's task: prompts, command line, environment, and what is known before it starts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -68,7 +68,7 @@ fn system_prompt_via(attempt: &Attempt) -> SystemPromptVia {
     attempt.manifest.system_prompt.via
 }
 
-/// The prompts of a case, its system prompt before the first where the agent has no place for one.
+/// Returns the prompts of a case, with its system prompt before the first if the agent has no place for one.
 fn turns(case: &Case, manifest: &Manifest) -> Vec<String> {
     let mut turns = case.turns.clone();
     if let (SystemPromptVia::Prompt, Some(system), Some(first)) =
@@ -111,8 +111,8 @@ pub(super) fn task_of(
     }
 }
 
-/// Puts the case's files where the agent can reach them, beside what it finds in its home. The inner error is why the case
-/// cannot be run; the outer one is the engine's own.
+/// Copies the case's files into the agent's home. The inner error is the reason why the case cannot be run; the
+/// outer one is the engine's own.
 pub(super) fn attach(task: &mut Task, attempt: &Attempt, folders: &Folders) -> Result<Result<(), String>, TrialError> {
     let adapter = attempt.manifest.adapter;
     if adapter == Adapter::Replay {
@@ -134,7 +134,7 @@ pub(super) fn attach(task: &mut Task, attempt: &Attempt, folders: &Folders) -> R
     Ok(Ok(()))
 }
 
-/// The trial as a person is told of it.
+/// Returns the name of the trial for a person.
 pub(super) fn shown_as(attempt: &Attempt) -> String {
     let TrialRecord { case, harness, arm, trial, .. } = &attempt.trial;
     format!("{case}  {}  trial {trial}", crate::ids::column_name(harness, arm))
@@ -164,7 +164,8 @@ pub(super) fn trace_of_recording(task: &Task) -> Option<PathBuf> {
     task.recording.clone().filter(|path| replay::is_trace(path))
 }
 
-/// What the agent needs and has not; nothing where its program is missing, since that is to be told first.
+/// Returns the required variables that are missing; `None` if its program is missing, because that is reported
+/// first.
 pub(super) fn missing_env(task: &Task) -> Option<String> {
     let Task { manifest, env, .. } = task;
     let missing: Vec<&str> =

@@ -1,4 +1,5 @@
-//! Writes `trace.jsonl`: the events as they come, the header when it is known whole. Masked, and whole or not at all.
+//! Writes `trace.jsonl`: events as they arrive, and the header when it is complete. Redacted, and written
+//! completely or not at all.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -12,10 +13,10 @@ use crate::whole_file::FileError;
 use crate::whole_file::PartFile;
 use crate::whole_file::write_part;
 
-/// Bytes of events that are kept in memory; more go to a temporary file.
+/// The maximum size of events in memory, in bytes; more go to a temporary file.
 const IN_MEMORY: usize = 1 << 20;
 
-/// The events of a trace that is being made.
+/// The events of an unfinished trace.
 pub struct TraceFile {
     folder: PathBuf,
     masker: Arc<Masker>,
@@ -26,12 +27,13 @@ pub struct TraceFile {
 }
 
 impl TraceFile {
-    /// Starts a trace whose overflow goes to this folder.
+    /// Starts a trace with this folder for its temporary file.
     pub fn new(folder: &Path, masker: Arc<Masker>) -> Self {
         Self { folder: folder.to_owned(), masker, buffer: Vec::new(), spilled: None, failed: None, joined: false }
     }
 
-    /// Takes an event. Gives it back as it stands in the file: a secret that chunks had split is masked now.
+    /// Adds an event, and returns it as written to the file: a secret that was split over chunks is redacted
+    /// now.
     pub fn take(&mut self, event: Event) -> Event {
         let start = self.buffer.len();
         if let Err(error) = jsonl::write_event(&mut self.buffer, &event) {
@@ -43,7 +45,7 @@ impl TraceFile {
         };
         let event = match masked {
             Some(masked) => {
-                // Every line was masked already, so what is found now was split over several.
+                // Every line was already redacted, so a secret found now was split over several.
                 self.joined = true;
                 self.buffer.truncate(start);
                 self.buffer.extend_from_slice(&masked);
@@ -57,7 +59,7 @@ impl TraceFile {
         event
     }
 
-    /// Whether a secret was found that no single line held.
+    /// Returns true if a secret was found that was split over several lines.
     pub fn joined_a_secret(&self) -> bool {
         self.joined
     }
@@ -77,10 +79,10 @@ impl TraceFile {
         self.buffer.clear();
     }
 
-    /// Writes the whole trace. It is not yet in its place.
+    /// Writes the complete trace to a temporary file.
     ///
     /// # Errors
-    /// The file system refused, now or before.
+    /// The file could not be written, now or before.
     pub fn write(mut self, path: &Path, header: &Header) -> Result<PartFile, FileError> {
         if let Some(source) = self.failed.take() {
             return Err(FileError::Io { doing: "write", path: path.to_owned(), source });

@@ -1,4 +1,5 @@
-//! The version of an agent's program, by its manifest's `version` command: asked once a run, under the trial's own rules.
+//! Determines the version of an agent's program by its manifest's `version` command, once per run and in the
+//! trial's environment.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -17,14 +18,14 @@ use crate::run::temporary::Vanishing;
 use crate::sandbox::{self, Inside};
 use crate::shell::{Command, Shell};
 
-/// How long a program may take to print its version.
+/// The timeout of the command.
 const TIME: Duration = Duration::from_secs(20);
 
-/// The versions that were asked for in this run. Trials of one program share one answer.
+/// The versions determined in this run. Trials with the same program share the result.
 #[derive(Debug, Default)]
 pub struct Versions(Mutex<HashMap<Program, Arc<OnceCell<Option<Printed>>>>>);
 
-/// What tells programs apart: the harness, the command, where it is looked for, and what it runs in.
+/// The identity of a program: the harness, the command, its search path, and its sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Program {
     harness: String,
@@ -33,10 +34,10 @@ struct Program {
     sandbox: &'static str,
 }
 
-/// What the `version` command did.
+/// The result of the `version` command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Printed {
-    /// The line that holds the version, else the first line that it printed.
+    /// The line with the version, else the first line of the output.
     pub line: String,
     /// The version in that line.
     pub version: Option<String>,
@@ -45,7 +46,7 @@ pub struct Printed {
 }
 
 impl Printed {
-    /// Reads what a command printed: a version on standard output counts before one on standard error.
+    /// Parses the output of a command: a version on standard output is preferred to one on standard error.
     fn of(stdout: &[u8], stderr: &[u8], ended_well: bool) -> Self {
         let texts = [stdout, stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         let lines = || texts.iter().flat_map(|text| text.lines()).map(str::trim).filter(|line| !line.is_empty());
@@ -76,7 +77,7 @@ pub(super) async fn of_trial(engine: &Engine, attempt: &Attempt, inside: &Inside
     printed.as_ref().filter(|printed| printed.ended_well)?.version.clone()
 }
 
-/// Runs the `version` command in the environment that the agent gets, with an empty home and folder of its own. Returns
+/// Runs the `version` command in the environment that the agent gets, with an empty home and folder. Returns
 /// `None` if there is no such command or if it could not be run.
 pub async fn printed(
     engine: &Engine,
@@ -117,7 +118,7 @@ pub async fn printed(
     Some(Printed::of(&ran.stdout, &ran.stderr, ended_well))
 }
 
-/// The version number in a line that a program printed.
+/// Returns the version number in a line of output.
 fn version_in(line: &str) -> Option<String> {
     let found = VERSION.captures(line)?;
     found.get(1).map(|version| version.as_str().trim_end_matches(['.', '-', '+']).to_owned())

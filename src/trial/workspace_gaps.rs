@@ -1,19 +1,19 @@
-//! What a run did not keep of a workspace, as its results say: what a judgement of today has to do without.
+//! Determines from a result's warnings what a stored workspace lacks, which regrading must do without.
 
 use std::path::PathBuf;
 
 use crate::result::Warning;
 
-/// Returns what a workspace lacks that was made again from its source and its patch.
+/// Returns what a rebuilt workspace lacks.
 ///
-/// Ignored files that the source and setup bring are there again, a repository's own folder among them.
+/// Ignored files that come from the source and setup exist again, including a repository's own folder.
 pub(super) fn of_rebuilt(warnings: &[Warning], unknown: &[PathBuf], ignored_now: u64) -> Vec<String> {
     let mut lost = Vec::new();
     if let Some(first) = unknown.first() {
         let n = unknown.len();
         lost.push(format!("the patch leaves out the content of {n} changed files, the first is `{}`", first.display()));
     }
-    // A result without the warning says that there were none.
+    // A result without the warning had no such files.
     let told = warnings.iter().find_map(|warning| match warning {
         Warning::IgnoredFiles { bytes } => Some(*bytes),
         _ => None,
@@ -30,7 +30,7 @@ pub(super) fn of_rebuilt(warnings: &[Warning], unknown: &[PathBuf], ignored_now:
     lost
 }
 
-/// Returns what a workspace lacks that was kept.
+/// Returns what a kept workspace lacks.
 pub(super) fn of_kept(warnings: &[Warning]) -> Vec<String> {
     warnings.iter().filter(|warning| warning.tells_of_a_loss()).map(Warning::to_string).collect()
 }

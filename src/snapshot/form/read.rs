@@ -1,4 +1,4 @@
-//! Reads the text form back, or says which line is none of it and what to do.
+//! Reads the text form of a snapshot, or reports the invalid line and how to fix it.
 
 use super::VERSION;
 use crate::snapshot::set::{Accepted, Known, Several};
@@ -6,18 +6,18 @@ use crate::snapshot::settings::SnapshotText;
 use crate::snapshot::{Body, Call, Item, Range, Shape, value};
 use crate::trace::ToolKind;
 
-/// Why a text is no snapshot.
+/// The reason why a text is no snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
-    /// A line is not what it should be.
+    /// A line is invalid.
     #[error("line {line}: {message}; put the line right, or accept the snapshot again with `evals snapshot accept`")]
     Line {
         /// Its number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The error.
         message: String,
     },
-    /// A newer program wrote it.
+    /// The file was written by a newer program.
     #[error("it has version {0}, this program reads up to {VERSION}; use a newer evals")]
     Newer(u32),
 }

@@ -1,4 +1,4 @@
-//! The forms of values that environments make at random, and the word that a snapshot shows for each.
+//! The forms of values that environments make at random, and the placeholder of each in a snapshot.
 
 /// A form of value that an environment makes at random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

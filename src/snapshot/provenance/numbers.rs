@@ -1,7 +1,7 @@
-//! The numbers of values: by the order in which the environment produced them.
+//! Numbers values by the order in which the environment produced them.
 //!
-//! The order of first use would call two sessions equal of which one uses the first of two commits and one the second. Results
-//! of calls that were made at once, and that nothing tells apart, have no order: there the first use decides.
+//! With the order of first use, two sessions would be equal of which one uses the first of two commits and the
+//! other the second. Results of parallel, otherwise equal calls have no order; they are numbered by first use.
 
 use std::collections::HashMap;
 

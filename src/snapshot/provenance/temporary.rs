@@ -1,4 +1,4 @@
-//! Names of temporary files and folders in the output of a tool: which of them a program made up.
+//! Names of temporary files and folders in a tool's output: which of them a program generated.
 
 use std::ops::Range;
 

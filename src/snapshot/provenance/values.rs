@@ -1,7 +1,8 @@
-//! Finds the values of random forms in the output of a tool: what each is, in the order in which they stand.
+//! Finds the values of random forms in a tool's output, with their forms and in order.
 //!
-//! What a bare number or a plain word is follows from the words around it, or from the command that produced the output: a
-//! number that `echo $!` prints is a process, a name that `docker ps` prints may be made up.
+//! The meaning of a bare number or a plain word follows from the words around it, or from the command that
+//! produced the output: a number that `echo $!` prints is a process, a name that `docker ps` prints may be
+//! generated.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The folders that the engine made for a trial, as paths and as the names that agents make of paths.
+//! Finds the folders that the engine made for a trial, as paths and as the names that agents derive from paths.
 
 use std::borrow::Cow;
 use std::ops::Range;
