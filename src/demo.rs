@@ -1,6 +1,7 @@
 //! The built-in demo agent: plays the script beside a case, so that cases run without a model or a network.
 //!
-//! It is an agent like any other, a program of its own behind a manifest. The engine knows nothing of it.
+//! The demo agent is an agent like any other, a separate program with a manifest. The engine has no special
+//! case for it.
 
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
-//! The model gateway: a server on loopback in a model's place. So far it plays scripts.
+//! The model gateway: a loopback server instead of a model. At present it plays scripts.
 //!
-//! A request is understood by the API that it is written in, each of which has a file here, as an [`Asked`]; what is
-//! answered, a [`Reply`], is written by the same file. In between nothing knows of APIs: [`play`] decides which turn
-//! of the script a request gets, and [`tools`] turns its calls into calls of what the agent offers. Only [`server`]
-//! and [`relay`] open sockets.
+//! Each API has a file here, which parses its requests to [`Asked`] and writes its answers from [`Reply`]. The
+//! code in between is independent of the API: [`play`] decides which turn of the script a request gets, and
+//! [`tools`] turns its calls into calls of the tools that the agent offers. Only [`server`] and [`relay`] open
+//! sockets.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub mod tools;
 mod turns;
 mod words;
 
-/// The APIs that agents speak to models.
+/// An API that agents use for models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Api {
@@ -40,40 +40,40 @@ pub enum Api {
     Gemini,
 }
 
-/// What a request asks of a model, whatever the API.
+/// A request to a model, independent of the API.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Asked {
     /// The model.
     pub model: Option<String>,
-    /// Whether the answer is to come in pieces.
+    /// Whether the answer is streamed.
     pub stream: bool,
-    /// Whether a stream is to end with what was used.
+    /// Whether a stream ends with the usage.
     pub usage_in_stream: bool,
-    /// The tools that may be called.
+    /// The offered tools.
     pub tools: Vec<Tool>,
-    /// How many turns the model has had in this conversation.
+    /// The number of the model's earlier turns in this conversation.
     pub model_turns: usize,
-    /// How many results of calls the conversation holds.
+    /// The number of call results in the conversation.
     pub tool_results: usize,
-    /// What the user said before the model's first turn.
+    /// The user's messages before the model's first turn.
     pub opening: String,
-    /// That, and what the agent told of itself.
+    /// The user's messages before the model's first turn, and the agent's instructions.
     pub told: String,
-    /// What the user said since the model's last turn.
+    /// The user's messages since the model's last turn.
     pub last: String,
     /// Each message of the user, with the number of the model's turns before it.
     pub users: Vec<(usize, String)>,
-    /// The number of the model's turns was read from the id of a call that a script made.
+    /// Whether the number of turns was read from the id of a scripted call.
     pub numbered: bool,
-    /// At most so many tokens may be answered.
+    /// The maximum number of tokens in the answer.
     pub most: Option<u64>,
-    /// The agent marks it as made beside its conversation.
+    /// Whether the agent marks the request as outside its conversation.
     pub beside: bool,
-    /// The folder that the agent says it works in.
+    /// The agent's working directory, as stated in the request.
     pub folder: Option<String>,
-    /// The one tool that has to be called.
+    /// The tool that must be called.
     pub forced: Option<String>,
-    /// The JSON Schema that the answer is to follow.
+    /// The JSON Schema of the answer.
     pub format: Option<Value>,
 }
 
@@ -82,31 +82,31 @@ pub struct Asked {
 pub struct Tool {
     /// Its name.
     pub name: String,
-    /// The group in which its name stands, where there are groups.
+    /// The group of the name, if there are groups.
     pub group: Option<String>,
-    /// What it says of itself.
+    /// The description.
     pub description: String,
-    /// The JSON Schema of its input; null where it has none.
+    /// The JSON Schema of its input; null if it has none.
     pub schema: Value,
-    /// Whether its input is a text rather than an object.
+    /// Whether its input is a text instead of an object.
     pub freeform: bool,
 }
 
-/// A call that the model makes.
+/// A tool call of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Call {
     /// Its id.
     pub call: String,
-    /// What the script called it: a kind, or `tool`.
+    /// The kind of call in the script, or `tool`.
     pub kind: &'static str,
     /// The tool's name.
     pub tool: String,
-    /// The group in which that name stands.
+    /// The group of the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// The input: an object, or a text where the tool takes one.
+    /// The input: an object, or a text if the tool takes one.
     pub input: Value,
-    /// The kind of tool it was made with, where that is not the one that the script names.
+    /// The kind of tool that was used, if it differs from the kind in the script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub through: Option<&'static str>,
     /// Whether the tool takes a text.
@@ -114,34 +114,34 @@ pub struct Call {
     pub freeform: bool,
 }
 
-/// What the model answers, whatever the API.
+/// An answer of the model, independent of the API.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reply {
-    /// The model it says it is.
+    /// The model name in the answer.
     pub model: String,
-    /// Tells it from other answers of the same server.
+    /// The id, unique among the answers of the server.
     pub id: String,
     /// Seconds since 1970.
     pub created: i64,
-    /// Its thought.
+    /// The thinking.
     pub thinking: Option<String>,
     /// Its text.
     pub text: Option<String>,
-    /// Its calls.
+    /// The calls.
     pub calls: Vec<Call>,
-    /// What it used; absent where the script does not say.
+    /// The usage. Absent if the script does not set it.
     pub usage: Option<Usage>,
-    /// Why it ended.
+    /// The stop reason.
     pub stop: Stop,
 }
 
-/// An error as a model's API tells it.
+/// An error response of a model's API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The HTTP status.
     pub status: u16,
-    /// For people.
+    /// The error message.
     pub message: String,
-    /// After how many milliseconds it may be tried again.
+    /// The pause before a retry, in milliseconds.
     pub retry_after_ms: Option<u64>,
 }

@@ -1,4 +1,5 @@
-//! Plays the steps of a turn, whatever the protocol: what is shown goes to a [`Stage`], which speaks it.
+//! Plays the steps of a turn, independent of the protocol: output goes to a [`Stage`], which implements the
+//! protocol.
 
 use std::collections::HashSet;
 use std::io;

@@ -1,4 +1,4 @@
-//! The demo agent's script: its YAML form and its reading, with the place of whatever is wrong in it.
+//! The demo agent's script: its YAML form, and a parser that reports the place of each error.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,48 +11,48 @@ use serde::de::{Deserializer, Error as _};
 
 use crate::values::Time;
 
-/// The model a script plays where it names none.
+/// The default of `model`.
 pub const DEFAULT_MODEL: &str = "demo-1";
 
-/// What the demo agent does, prompt by prompt.
+/// The actions of the demo agent, prompt by prompt.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Script {
-    /// The model the demo says it is; `demo-1` where nothing is said.
+    /// The model that the demo agent reports. Default: `demo-1`.
     #[serde(default)]
     pub model: Option<String>,
-    /// The models it accepts; any where the list is absent.
+    /// The models that the demo agent accepts. Default: any.
     #[serde(default)]
     pub models: Option<Vec<String>>,
-    /// One entry for each prompt, in order.
+    /// One entry per prompt, in order.
     #[serde(default)]
     pub turns: Option<Vec<Turn>>,
-    /// The steps of a single turn, in the place of `turns`.
+    /// The steps of a single turn, instead of `turns`.
     #[serde(default)]
     pub steps: Option<Vec<Step>>,
 }
 
-/// What is done for one prompt.
+/// The demo agent's response to one prompt.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Turn {
-    /// Its steps, in order.
+    /// The steps of the turn, in order.
     pub steps: Vec<Step>,
 }
 
-/// One thing the demo agent does.
+/// One action of the demo agent.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// Shows a thought.
+    /// Sends a thought.
     Thought(String),
-    /// Says something.
+    /// Sends a message.
     Say(String),
-    /// Shows its plan.
+    /// Sends a plan.
     Plan(Vec<PlanLine>),
     /// Reads a file.
     Read(Read),
-    /// Looks for a plain text in files.
+    /// Searches files for a plain text.
     Search(Search),
     /// Writes a file.
     Write(Write),
@@ -64,17 +64,17 @@ pub enum Step {
     Move(Move),
     /// Runs a command.
     Run(Run),
-    /// Says that it fetched something.
+    /// Reports that it fetched a URL. Nothing is fetched.
     Fetch(Fetch),
-    /// Asks the user something, where the protocol can.
+    /// Asks the user a question, if the protocol supports it.
     Question(Question),
     /// Makes several calls at once.
     Parallel(#[serde(deserialize_with = "only_calls")] Vec<Step>),
-    /// Adds to the figures of the turn.
+    /// Adds token counts and cost to the usage of the turn.
     Usage(UsageStep),
-    /// Does nothing for a while.
+    /// Sleeps for this time.
     Sleep(Time),
-    /// Ends the turn, with this stop reason.
+    /// Ends the turn with this stop reason.
     Stop(String),
 }
 
@@ -82,48 +82,48 @@ pub enum Step {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Question {
-    /// What is asked.
+    /// The text of the question.
     pub message: String,
-    /// What may be answered; any text where the list is empty.
+    /// The possible answers. An empty list allows any text.
     #[serde(default)]
     pub options: Vec<String>,
-    /// What is played for an answer. Without any the answer is said.
+    /// The steps to play for each answer. If empty, the answer is sent as a message.
     #[serde(default)]
     pub when: BTreeMap<String, Vec<Step>>,
-    /// What is played for any other answer, and where there is none.
+    /// The steps to play for any other answer, and if there is no answer.
     #[serde(default)]
     pub otherwise: Vec<Step>,
 }
 
-/// A line of the plan.
+/// An entry of the plan.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PlanLine {
-    /// What is to be done.
+    /// The task.
     pub text: String,
-    /// How far it is.
+    /// The status of the task.
     #[serde(default)]
     pub status: PlanStatus,
-    /// How much it matters.
+    /// The priority of the task.
     #[serde(default)]
     pub priority: PlanPriority,
 }
 
-/// How far a line of the plan is, in ACP's words.
+/// The status of a plan entry, in ACP's words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanStatus {
-    /// Not begun.
+    /// Not started.
     #[default]
     Pending,
-    /// Begun.
+    /// In progress.
     InProgress,
-    /// Done.
+    /// Completed.
     Completed,
 }
 
 impl PlanStatus {
-    /// The word for it.
+    /// Returns the status as ACP's word.
     pub fn word(self) -> &'static str {
         match self {
             PlanStatus::Pending => "pending",
@@ -133,21 +133,21 @@ impl PlanStatus {
     }
 }
 
-/// How much a line of the plan matters, in ACP's words.
+/// The priority of a plan entry, in ACP's words.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanPriority {
-    /// Much.
+    /// High priority.
     High,
-    /// Some.
+    /// Medium priority.
     #[default]
     Medium,
-    /// Little.
+    /// Low priority.
     Low,
 }
 
 impl PlanPriority {
-    /// The word for it.
+    /// Returns the priority as ACP's word.
     pub fn word(self) -> &'static str {
         match self {
             PlanPriority::High => "high",
@@ -157,23 +157,23 @@ impl PlanPriority {
     }
 }
 
-/// How a call is made, whatever its tool.
+/// The options that every tool call takes.
 #[derive(Debug, Clone, Copy)]
 pub struct Manner<'a> {
-    /// Asks for permission first, where the protocol can.
+    /// Whether the agent asks for permission first, if the protocol supports it.
     pub ask: bool,
-    /// What the tool is called, where not by its usual name.
+    /// The name of the tool, if not its default name.
     pub name: Option<&'a str>,
-    /// The line for people, where not the usual one.
+    /// The title of the call, if not the default title.
     pub title: Option<&'a str>,
-    /// The text with which the call fails; nothing is done then.
+    /// The text with which the call fails. Nothing else is done then.
     pub fails: Option<&'a str>,
-    /// What is played where permission was refused.
+    /// The steps to play if permission is refused.
     pub otherwise: &'a [Step],
 }
 
-/// A tool step: its own keys, and those that every call takes. Written out for each, so that an unknown key is
-/// refused where it stands.
+/// Declares a tool step: its own keys, and those that every call takes. The common keys are repeated in each
+/// struct so that an unknown key is reported at its place.
 macro_rules! tool_steps {
     ($($(#[$doc:meta])* $name:ident { $($(#[$note:meta])* $key:ident: $type:ty,)* })*) => {$(
         $(#[$doc])*
@@ -181,25 +181,25 @@ macro_rules! tool_steps {
         #[serde(deny_unknown_fields, rename_all = "kebab-case")]
         pub struct $name {
             $($(#[$note])* pub $key: $type,)*
-            /// Asks for permission first, where the protocol can.
+            /// If `true`, asks for permission first, if the protocol supports it.
             #[serde(default)]
             pub ask: bool,
-            /// What the tool is called, where not by its usual name.
+            /// The name of the tool, instead of its default name.
             #[serde(default)]
             pub name: Option<String>,
-            /// The line for people, where not the usual one.
+            /// The title of the call, instead of the default title.
             #[serde(default)]
             pub title: Option<String>,
-            /// The call fails with this text, and nothing is done.
+            /// The text with which the call fails. Nothing else is done then.
             #[serde(default)]
             pub fails: Option<String>,
-            /// What is played where permission was refused.
+            /// The steps to play if permission is refused.
             #[serde(default)]
             pub otherwise: Vec<Step>,
         }
 
         impl $name {
-            /// How the call is made.
+            /// Returns the options of the call.
             pub fn manner(&self) -> Manner<'_> {
                 Manner {
                     ask: self.ask,
@@ -214,79 +214,79 @@ macro_rules! tool_steps {
 }
 
 tool_steps! {
-    /// Reads a file; its content is the result.
+    /// Reads a file. The result is its content.
     Read {
         /// The file, relative to the workspace.
         path: String,
-        /// The first line of it that is read, from 1.
+        /// The first line to read, from 1.
         #[serde(default)]
         line: Option<u64>,
-        /// How many lines are read.
+        /// The number of lines to read.
         #[serde(default)]
         limit: Option<u64>,
-        /// The client does it, where the protocol has that and the client offers it.
+        /// If `true`, the client reads the file, if the protocol supports it and the client offers it.
         #[serde(default)]
         client: bool,
     }
 
-    /// Looks for a plain text in files; the result lists `path:line:text`.
+    /// Searches files for a plain text. The result lists `path:line:text`.
     Search {
         /// The text to look for.
         pattern: String,
-        /// Where to look: a file or a folder.
+        /// The file or folder to search.
         #[serde(default = "here")]
         path: String,
     }
 
-    /// Writes a file, new or in the place of what it held.
+    /// Writes a file, and replaces an existing one.
     Write {
         /// The file.
         path: String,
-        /// All of its text.
+        /// The complete text of the file.
         text: String,
-        /// The client does it, where the protocol has that and the client offers it.
+        /// If `true`, the client writes the file, if the protocol supports it and the client offers it.
         #[serde(default)]
         client: bool,
     }
 
-    /// Replaces a text that occurs exactly once in a file; otherwise the call fails.
+    /// Replaces a text that occurs exactly once in a file. Otherwise the call fails.
     Edit {
         /// The file.
         path: String,
-        /// The text that is there.
+        /// The text to replace.
         old: String,
-        /// The text in its place.
+        /// The replacement.
         new: String,
     }
 
     /// Deletes a file or a folder.
     Delete {
-        /// Which.
+        /// The file or folder to delete.
         path: String,
     }
 
     /// Moves a file or a folder.
     Move {
-        /// From where.
+        /// The current path.
         from: String,
-        /// To where.
+        /// The new path.
         to: String,
     }
 
-    /// Runs a command with `sh -c` in the workspace; its output and exit code are the result.
+    /// Runs a command with `sh -c` in the workspace. The result is its output and exit code.
     Run {
         /// The command.
         command: String,
-        /// The client does it, where the protocol has that and the client offers it.
+        /// If `true`, the client runs the command, if the protocol supports it and the client offers it.
         #[serde(default)]
         client: bool,
     }
 
-    /// Says that it fetched something. Nothing is fetched.
+    /// Reports that it fetched a URL. Nothing is fetched.
     Fetch {
-        /// The address it names.
+        /// The URL.
         url: String,
-        /// What it says came back.
+        /// The text that the fetch returns.
         #[serde(default)]
         output: String,
     }
@@ -296,14 +296,14 @@ fn here() -> String {
     ".".to_owned()
 }
 
-/// What a model call would have used. All usage steps of a turn are summed.
+/// The usage of a model call. All usage steps of a turn are added up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct UsageStep {
-    /// Tokens sent, without cached ones.
+    /// Input tokens, without cached ones.
     #[serde(default)]
     pub input_tokens: Option<u64>,
-    /// Tokens received.
+    /// Output tokens.
     #[serde(default)]
     pub output_tokens: Option<u64>,
     /// Tokens read from the cache.
@@ -312,24 +312,24 @@ pub struct UsageStep {
     /// Tokens written to the cache.
     #[serde(default)]
     pub cache_write_tokens: Option<u64>,
-    /// Money in US dollars.
+    /// Cost in US dollars.
     #[serde(default)]
     pub cost_usd: Option<f64>,
 }
 
 impl Script {
-    /// Reads a script from its file.
+    /// Reads a script from a file.
     ///
     /// # Errors
-    /// The file cannot be read, or is no demo script: everything that is wrong in it.
+    /// The file cannot be read, or is not a valid demo script. All errors are returned.
     pub fn load(path: &Path) -> Result<Self, Vec<YamlError>> {
         Self::parse(path, &yaml::read(path).map_err(|error| vec![error])?)
     }
 
-    /// Reads a script from its text; the path is for messages.
+    /// Parses a script; the path is used in messages.
     ///
     /// # Errors
-    /// The text is no demo script: everything that is wrong in it.
+    /// The text is not a valid demo script. All errors are returned.
     pub fn parse(path: &Path, text: &str) -> Result<Self, Vec<YamlError>> {
         yaml::parse_all::<Self>(path, text).checked(|script| {
             let wrong = |message: &str| vec![YamlError::at(path, text, Some(0..text.len().min(1)), message)];
@@ -341,7 +341,7 @@ impl Script {
         })
     }
 
-    /// The steps for a prompt, counted from 0; `None` beyond the last turn.
+    /// Returns the steps for a prompt, counted from 0; `None` after the last turn.
     pub fn turn(&self, number: usize) -> Option<&[Step]> {
         match (&self.turns, &self.steps) {
             (Some(turns), _) => turns.get(number).map(|turn| turn.steps.as_slice()),
@@ -350,13 +350,13 @@ impl Script {
         }
     }
 
-    /// The model it plays where none is asked for.
+    /// Returns the model that the script plays if none is asked for.
     pub fn own_model(&self) -> &str {
         let first = self.models.as_ref().and_then(|models| models.first());
         self.model.as_ref().or(first).map_or(DEFAULT_MODEL, String::as_str)
     }
 
-    /// Whether it can play a model.
+    /// Returns true if the script accepts this model.
     pub fn accepts(&self, model: &str) -> bool {
         self.models.as_ref().is_none_or(|models| models.iter().any(|known| known == model))
     }
@@ -393,7 +393,7 @@ pub enum Tool<'a> {
 }
 
 impl Step {
-    /// The tool of a step that is a call.
+    /// Returns the tool of a step that is a call.
     pub fn tool(&self) -> Option<Tool<'_>> {
         Some(match self {
             Step::Read(step) => Tool::Read(step),
@@ -410,7 +410,7 @@ impl Step {
 }
 
 impl<'a> Tool<'a> {
-    /// Whether the client is to do it.
+    /// Returns true if the client is to perform the call.
     pub fn by_client(self) -> bool {
         match self {
             Tool::Read(step) => step.client,
@@ -420,7 +420,7 @@ impl<'a> Tool<'a> {
         }
     }
 
-    /// How the call is made.
+    /// Returns the options of the call.
     pub fn manner(self) -> Manner<'a> {
         match self {
             Tool::Read(step) => step.manner(),

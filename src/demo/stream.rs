@@ -1,4 +1,4 @@
-//! The demo agent in lines shaped like Claude Code's stream-json: one way, one prompt.
+//! The demo agent with lines like Claude Code's stream-json: in one direction, with one prompt.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The demo agent as a plain command: it does everything in silence and prints the last thing it says.
+//! The demo agent as a plain command: it prints only its last message.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The demo agent's tools: what a call really does to the workspace, and never outside of it.
+//! The demo agent's tools, which change the workspace, and nothing outside it.
 
 use std::fs;
 use std::io::{self, PipeReader, Read as _};

@@ -1,4 +1,4 @@
-//! Anthropic Messages: requests read, answers written, whole and as server-sent events.
+//! Anthropic Messages: parses requests, and writes answers as JSON and as server-sent events.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::turns::Conversation;
 use super::words::{only, pieces, text, text_of};
 use super::{Asked, Refusal, Reply, Tool};
 
-/// What a request asks.
+/// Parses a request.
 pub fn asked(body: &Value) -> Asked {
     let mut said = Conversation::default();
     said.system(&text_of(&body["system"]));
@@ -59,7 +59,7 @@ fn forced(body: &Value) -> Option<String> {
     }
 }
 
-/// The whole answer.
+/// Returns the complete answer.
 pub fn whole(reply: &Reply) -> Value {
     let mut content = Vec::new();
     if let Some(thinking) = &reply.thinking {
@@ -72,7 +72,7 @@ pub fn whole(reply: &Reply) -> Value {
     message(reply, content, json!(stop(reply.stop)), usage(reply.usage))
 }
 
-/// The answer in events.
+/// Returns the answer as events.
 pub fn events(reply: &Reply) -> Vec<String> {
     let mut begun = usage(reply.usage);
     begun["output_tokens"] = json!(u64::from(reply.usage.is_some_and(|usage| usage.output > 0)));
@@ -111,7 +111,7 @@ pub fn events(reply: &Reply) -> Vec<String> {
     events
 }
 
-/// A refused request.
+/// Returns the body of a refused request.
 pub fn error(refusal: &Refusal) -> Value {
     let kind = match refusal.status {
         401 => "authentication_error",
@@ -126,23 +126,23 @@ pub fn error(refusal: &Refusal) -> Value {
     json!({"type": "error", "error": {"type": kind, "message": refusal.message}})
 }
 
-/// An error in the middle of a stream.
+/// Returns an error event for the middle of a stream.
 pub fn error_event(refusal: &Refusal) -> String {
     named_event("error", &error(refusal))
 }
 
-/// The models, as `GET /v1/models` lists them.
+/// Returns the list of models for `GET /v1/models`.
 pub fn models(names: &[String]) -> Value {
     let data: Vec<Value> = names.iter().map(|name| model(name)).collect();
     json!({"data": data, "has_more": false, "first_id": names.first(), "last_id": names.last()})
 }
 
-/// One model.
+/// Returns one model.
 pub fn model(name: &str) -> Value {
     json!({"type": "model", "id": name, "display_name": name, "created_at": "2026-01-01T00:00:00Z"})
 }
 
-/// What stands for the proof that a thought is the model's own.
+/// The placeholder for the signature of a thought.
 const SIGNATURE: &str = "c2NyaXB0ZWQ=";
 
 fn event(data: &Value) -> String {
@@ -161,12 +161,12 @@ fn stop(stop: Stop) -> &'static str {
         Stop::EndTurn => "end_turn",
         Stop::ToolCalls => "tool_use",
         Stop::MaxTokens => "max_tokens",
-        // This API words what its filters stop as a refusal.
+        // This API reports a content filter as a refusal.
         Stop::Refusal | Stop::ContentFilter => "refusal",
     }
 }
 
-/// The API cannot leave the figures out.
+/// Returns the usage, which this API requires.
 fn usage(usage: Option<Usage>) -> Value {
     let usage = usage.unwrap_or_default();
     json!({

@@ -1,4 +1,4 @@
-//! Tells requests that belong to the case's conversation from those that an agent makes beside it or before it.
+//! Distinguishes requests of the case's conversation from those that an agent makes outside or before it.
 
 use std::sync::LazyLock;
 
@@ -7,11 +7,11 @@ use regex::Regex;
 use super::Asked;
 use crate::values::Pattern;
 
-/// What agents say where they ask beside their conversation and offer tools all the same, as they were seen to do:
-/// Claude Code and Qwen Code for what the user may type next, Qwen Code for what is worth remembering.
+/// Texts of requests outside the conversation that offer tools, as observed: Claude Code and Qwen Code for
+/// suggestions of the user's next input, Qwen Code for its memory.
 const SAID_ASIDE: [&str; 2] = ["[SUGGESTION MODE:", "You are now acting as the managed memory extraction subagent"];
 
-/// A request that asks for a title has short instructions; an agent's own are longer, and may mention titles.
+/// A request for a title has short instructions; an agent's own are longer, and may mention titles.
 const MAX_TITLE_REQUEST: usize = 4000;
 
 /// Instructions to name a conversation.
@@ -25,8 +25,8 @@ static TITLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(words).ok()
 });
 
-/// Whether a request says of itself that it is made beside the conversation: by its words, or because no answer of any
-/// use would fit into what it allows.
+/// Returns true if a request is outside the conversation by its own words, or because its token limit is too
+/// low for a useful answer.
 pub(super) fn is_said(asked: &Asked, prompts: &[String], more: &[Pattern]) -> bool {
     let says = |found: &dyn Fn(&str) -> bool| found(&asked.told) || found(&asked.last);
     asked.most == Some(1)
@@ -35,7 +35,7 @@ pub(super) fn is_said(asked: &Asked, prompts: &[String], more: &[Pattern]) -> bo
         || asks_for_title(asked, prompts)
 }
 
-/// Whether the request's own words, those of the case's prompts aside, ask for a title.
+/// Returns true if the request's own words, without the case's prompts, ask for a title.
 fn asks_for_title(asked: &Asked, prompts: &[String]) -> bool {
     if prompts.is_empty() || asked.model_turns > 0 {
         return false;
@@ -44,8 +44,9 @@ fn asks_for_title(asked: &Asked, prompts: &[String]) -> bool {
     own.len() <= MAX_TITLE_REQUEST && TITLE.as_ref().is_some_and(|title| title.is_match(&own))
 }
 
-/// How many turns the model has had since the case's first prompt in this conversation: what an agent exchanged with
-/// it before, or wrote in its name, is no turn of the script. `None` if the conversation holds no prompt of the case.
+/// Returns the number of the model's turns since the case's first prompt in this conversation: earlier
+/// exchanges of the agent, or turns that it wrote itself, are no turns of the script. `None` if the
+/// conversation contains no prompt of the case.
 pub(super) fn turns_since_prompt(asked: &Asked, prompts: &[String]) -> Option<usize> {
     // The ids of calls name their turn, also in a conversation that was shortened.
     if prompts.is_empty() || asked.numbered {
@@ -63,7 +64,8 @@ pub(super) fn turns_since_prompt(asked: &Asked, prompts: &[String]) -> Option<us
     found.map(|(before, _)| asked.model_turns.saturating_sub(*before))
 }
 
-/// A text's words in lower case with single spaces: agents wrap prompts, escape them and change their white space.
+/// Returns a text's words in lower case with single spaces: agents wrap prompts, escape them and change their
+/// white space.
 fn in_words(text: &str) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let words: Vec<String> = words.map(str::to_lowercase).collect();

@@ -11,18 +11,19 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
-/// How long the head of a request may take. A client that sends it byte by byte holds no connection for long.
+/// The timeout for the head of a request, so that a client that sends it byte by byte does not hold a
+/// connection for long.
 pub(super) const HEAD: Duration = Duration::from_secs(30);
 
-/// Connections that are served at once; further ones wait.
+/// The maximum number of concurrent connections; further ones wait.
 const MOST: usize = 1024;
 
-/// Where connections come from.
+/// A source of connections.
 pub(super) trait Listen: Send + 'static {
     /// A connection.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// Waits for the next one.
+    /// Waits for the next connection.
     fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
 }
 
@@ -45,7 +46,8 @@ impl Listen for UnixListener {
     }
 }
 
-/// Serves every connection until the task is ended, and ends its connections with it. `head` is the time for a request's head.
+/// Serves every connection until the task ends, which also ends its connections. `head` is the timeout for a
+/// request's head.
 pub(super) async fn serve<L: Listen>(listener: L, router: Router, head: Duration) {
     let mut open = JoinSet::new();
     loop {
@@ -55,7 +57,7 @@ pub(super) async fn serve<L: Listen>(listener: L, router: Router, head: Duration
             continue;
         }
         let Ok(stream) = listener.next().await else {
-            // No descriptor is free for a connection; one that ends gives one back.
+            // No file descriptor is available until another connection ends.
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
@@ -63,7 +65,7 @@ pub(super) async fn serve<L: Listen>(listener: L, router: Router, head: Duration
         open.spawn(async move {
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(head);
-            // How a client ends its connection is its own affair.
+            // Errors of single connections are ignored.
             let _ = http.serve_connection(TokioIo::new(stream), service).await;
         });
     }

@@ -1,4 +1,4 @@
-//! Gemini: requests read, answers written, whole, as server-sent events and as a list that grows.
+//! Gemini: parses requests, and writes answers as JSON, as server-sent events and as a streamed list.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::turns::Conversation;
 use super::words::{only, pieces, text, text_of};
 use super::{Asked, Refusal, Reply, Tool};
 
-/// What a request asks of the model that stands in its path.
+/// Parses a request; the model is in its path.
 pub fn asked(body: &Value, model: &str, stream: bool) -> Asked {
     let mut said = Conversation::default();
     let system = body.get("systemInstruction").unwrap_or(&body["system_instruction"]);
@@ -53,13 +53,13 @@ fn forced(body: &Value) -> Option<String> {
     named.filter(|_| text(config, "mode") == "ANY").map(str::to_owned)
 }
 
-/// The whole answer.
+/// Returns the complete answer.
 pub fn whole(reply: &Reply) -> Value {
     let parts = [thoughts(reply), texts(reply, false), calls(reply)].concat();
     answer(reply, parts, true)
 }
 
-/// The answer in chunks. One that is to break has its end in a chunk of its own, which can be left out.
+/// Returns the answer in chunks. With `breaks`, the end is in a separate chunk that can be left out.
 pub fn chunks(reply: &Reply, breaks: bool) -> Vec<Value> {
     let said = thoughts(reply).into_iter().chain(texts(reply, true)).map(|part| vec![part]);
     let mut parts: Vec<Vec<Value>> = said.collect();
@@ -75,12 +75,12 @@ pub fn chunks(reply: &Reply, breaks: bool) -> Vec<Value> {
     chunks
 }
 
-/// Chunks as server-sent events.
+/// Returns chunks as server-sent events.
 pub fn as_events(chunks: &[Value]) -> Vec<String> {
     chunks.iter().map(|chunk| format!("data: {chunk}\r\n\r\n")).collect()
 }
 
-/// Chunks as the elements of one list.
+/// Returns chunks as the elements of one list.
 pub fn as_list(chunks: &[Value]) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     for (at, chunk) in chunks.iter().enumerate() {
@@ -90,7 +90,7 @@ pub fn as_list(chunks: &[Value]) -> Vec<String> {
     pieces
 }
 
-/// A refused request.
+/// Returns the body of a refused request.
 pub fn error(refusal: &Refusal) -> Value {
     let status = match refusal.status {
         401 => "UNAUTHENTICATED",
@@ -110,12 +110,12 @@ pub fn error(refusal: &Refusal) -> Value {
     json!({"error": error})
 }
 
-/// The models, as they are listed.
+/// Returns the list of models.
 pub fn models(names: &[String]) -> Value {
     json!({"models": names.iter().map(|name| model(name)).collect::<Vec<_>>()})
 }
 
-/// One model.
+/// Returns one model.
 pub fn model(name: &str) -> Value {
     json!({
         "name": format!("models/{name}"), "displayName": name, "inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536,
@@ -123,7 +123,7 @@ pub fn model(name: &str) -> Value {
     })
 }
 
-/// A thought comes in one piece here: each piece is one with a heading of its own.
+/// Returns a thought in one piece: in this API, each piece is a thought with a heading.
 fn thoughts(reply: &Reply) -> Vec<Value> {
     reply.thinking.iter().map(|text| json!({"text": text, "thought": true})).collect()
 }
@@ -142,7 +142,7 @@ fn calls(reply: &Reply) -> Vec<Value> {
     let call = |call: &super::Call| json!({"functionCall": {"id": call.call, "name": call.tool, "args": call.input}});
     let mut calls: Vec<Value> = reply.calls.iter().map(call).collect();
     if let Some(first) = calls.first_mut() {
-        // Its service takes no call back without the sign of the thought that led to it.
+        // The service accepts no call without the signature of its thought.
         first["thoughtSignature"] = json!("c2NyaXB0ZWQ=");
     }
     calls
@@ -165,7 +165,7 @@ fn answer(reply: &Reply, parts: Vec<Value>, last: bool) -> Value {
     answer
 }
 
-/// Thoughts stand beside the candidates here.
+/// In this API, thoughts are counted separately from candidates.
 fn usage(usage: Usage) -> Value {
     json!({
         "promptTokenCount": usage.sent(), "cachedContentTokenCount": usage.cache_read,

@@ -1,70 +1,70 @@
-//! What the server writes down of each request: a line of JSON.
+//! The log of the server: a line of JSON for each request.
 
 use serde::Serialize;
 
 use super::play::What;
 use super::{Api, Call};
 
-/// One request and what it got.
+/// A request and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct LogLine {
     /// Milliseconds since the server began.
     pub at_ms: u64,
-    /// Its number, from 0.
+    /// The request's number, from 0.
     pub request: u64,
     /// The HTTP method.
     pub method: String,
-    /// The path, with what follows it.
+    /// The path, including the query.
     pub path: String,
-    /// The API it is written in.
+    /// The API of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api: Option<Api>,
-    /// The model it asks for.
+    /// The requested model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Whether it wants its answer in pieces.
+    /// Whether a streamed answer is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<bool>,
-    /// The names of the tools it offers.
+    /// The names of the offered tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// How many turns the model has had in its conversation.
+    /// The number of the model's earlier turns in the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_turns: Option<usize>,
-    /// How many results of calls its conversation holds.
+    /// The number of call results in the conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_results: Option<usize>,
-    /// What was played.
+    /// The kind of answer.
     pub played: What,
     /// The number of the turn, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<usize>,
-    /// The number of the sub-agent whose turn it was, from 0.
+    /// The number of the turn's sub-agent, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sub_agent: Option<usize>,
-    /// The calls that were made.
+    /// The tool calls in the answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<Call>,
-    /// What went wrong, as the script says: `http-error`, `cut`, `error-event`.
+    /// The fault of the script: `http-error`, `cut`, `error-event`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<&'static str>,
     /// The HTTP status of the answer.
     pub status: u16,
-    /// The request holds none of the case's prompts, and was answered aside for that.
+    /// Whether the request contains none of the case's prompts, and was therefore answered aside.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub without_prompt: bool,
-    /// What the script could not have as it says.
+    /// The part of the script that could not be played as written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// Characters that are kept of each text of a request.
+/// The maximum number of characters of each text of a request.
 const LONGEST: usize = 1000;
-/// Names of tools that are kept.
+/// The maximum number of tool names.
 const MOST_TOOLS: usize = 500;
 
 impl LogLine {
-    /// The line with what came from the request cut to a bounded length.
+    /// Cuts the texts from the request to the maximum.
     #[must_use]
     pub fn bounded(mut self) -> Self {
         let cut = |text: &mut String| {
@@ -82,7 +82,7 @@ impl LogLine {
         self
     }
 
-    /// The line, without its end.
+    /// Returns the line as JSON, without a line end.
     pub fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"problem\":\"not written: {error}\"}}"))
     }

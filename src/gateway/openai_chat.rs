@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions: requests read, answers written, whole and as server-sent events.
+//! OpenAI Chat Completions: parses requests, and writes answers as JSON and as server-sent events.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::turns::Conversation;
 use super::words::{only, pieces, text, text_of};
 use super::{Asked, Call, Refusal, Reply, Tool};
 
-/// What a request asks.
+/// Parses a request.
 pub fn asked(body: &Value) -> Asked {
     let mut said = Conversation::default();
     for message in body["messages"].as_array().into_iter().flatten() {
@@ -55,7 +55,7 @@ fn forced(body: &Value) -> Option<String> {
     }
 }
 
-/// The whole answer.
+/// Returns the complete answer.
 pub fn whole(reply: &Reply) -> Value {
     let mut message = json!({"role": "assistant", "content": reply.text});
     if let Some(thinking) = &reply.thinking {
@@ -75,7 +75,7 @@ pub fn whole(reply: &Reply) -> Value {
     whole
 }
 
-/// The answer in events.
+/// Returns the answer as events.
 pub fn events(reply: &Reply, with_usage: bool) -> Vec<String> {
     let piece = |delta: Value, finish: Option<&str>| {
         let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish});
@@ -112,7 +112,7 @@ pub fn events(reply: &Reply, with_usage: bool) -> Vec<String> {
     events
 }
 
-/// A refused request, as OpenAI's APIs tell it.
+/// Returns the body of a refused request, for all of OpenAI's APIs.
 pub fn error(refusal: &Refusal) -> Value {
     let (kind, code) = match refusal.status {
         401 => ("invalid_request_error", Some("invalid_api_key")),
@@ -126,17 +126,17 @@ pub fn error(refusal: &Refusal) -> Value {
     json!({"error": {"message": refusal.message, "type": kind, "param": null, "code": code}})
 }
 
-/// An error in the middle of a stream.
+/// Returns an error event for the middle of a stream.
 pub fn error_event(refusal: &Refusal) -> String {
     event(&error(refusal))
 }
 
-/// The models, as `GET /v1/models` lists them.
+/// Returns the list of models for `GET /v1/models`.
 pub fn models(names: &[String]) -> Value {
     json!({"object": "list", "data": names.iter().map(|name| model(name)).collect::<Vec<_>>()})
 }
 
-/// One model.
+/// Returns one model.
 pub fn model(name: &str) -> Value {
     json!({"id": name, "object": "model", "created": 1_767_225_600, "owned_by": "evals"})
 }
@@ -156,7 +156,7 @@ fn called(call: &Call, argument: &str) -> Value {
     }
 }
 
-/// The input of a call as the text that OpenAI's APIs carry it in.
+/// Returns the input of a call as text, as in OpenAI's APIs.
 pub(super) fn argument(call: &Call) -> String {
     match &call.input {
         Value::String(text) if call.freeform => text.clone(),
@@ -164,7 +164,7 @@ pub(super) fn argument(call: &Call) -> String {
     }
 }
 
-/// What a model that refuses says.
+/// Returns the text of a refusal.
 pub(super) fn refusal_text(reply: &Reply) -> &str {
     reply.text.as_deref().unwrap_or("I can't help with that.")
 }

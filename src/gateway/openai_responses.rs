@@ -1,4 +1,4 @@
-//! OpenAI Responses: requests read, answers written, whole and as server-sent events.
+//! OpenAI Responses: parses requests, and writes answers as JSON and as server-sent events.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::turns::{Conversation, turn_of};
 use super::words::{only, pieces, text, text_of};
 use super::{Asked, Call, Refusal, Reply, Tool};
 
-/// What a request asks.
+/// Parses a request.
 pub fn asked(body: &Value) -> Asked {
     let mut said = Conversation::default();
     said.system(text(body, "instructions"));
@@ -47,7 +47,8 @@ pub fn asked(body: &Value) -> Asked {
     }
 }
 
-/// A tool, or those of a group. What the service itself carries out, such as a search of the web, is none of them.
+/// Returns a tool, or the tools of a group. Tools that the service itself runs, such as a web search, are left
+/// out.
 fn tools(tool: &Value, group: Option<&str>) -> Vec<Tool> {
     let kind = text(tool, "type");
     if kind == "namespace" {
@@ -73,12 +74,12 @@ fn forced(body: &Value) -> Option<String> {
     }
 }
 
-/// The whole answer.
+/// Returns the complete answer.
 pub fn whole(reply: &Reply) -> Value {
     response(reply, state(reply.stop), items(reply))
 }
 
-/// The answer in events.
+/// Returns the answer as events.
 pub fn events(reply: &Reply) -> Vec<String> {
     let mut events = Events::default();
     let begun = response(&Reply { usage: None, stop: Stop::EndTurn, ..reply.clone() }, "in_progress", Vec::new());
@@ -160,7 +161,7 @@ impl Events {
     }
 }
 
-/// An error in the middle of a stream.
+/// Returns an error event for the middle of a stream.
 pub fn error_event(refusal: &Refusal) -> String {
     let code = if refusal.status == 503 { "server_is_overloaded" } else { "server_error" };
     let error = json!({"code": code, "message": refusal.message});
@@ -168,7 +169,7 @@ pub fn error_event(refusal: &Refusal) -> String {
     named_event("response.failed", &json!({"type": "response.failed", "response": response}))
 }
 
-/// An item as it stands in the stream before its content has come.
+/// Returns an item as it is in the stream before its content.
 fn begun_item(item: &Value) -> Value {
     let mut begun = item.clone();
     if text(item, "type") != "reasoning" {

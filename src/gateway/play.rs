@@ -1,77 +1,77 @@
-//! Which answer a request gets: the turn of the script that its conversation has come to. Pure.
+//! Decides which answer a request gets: the next turn of its conversation in the script. Pure.
 
 use super::script::{ErrorEvent, Fault, HttpError, Script, Stop, Turn, WithoutTools};
 use super::tools::{self, sample};
 use super::turns::call_id;
 use super::{Api, Asked, Refusal, Reply, beside};
 
-/// What is answered to a request, and what the log says of it.
+/// The answer to a request, and its log entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Played {
-    /// What was played.
+    /// The kind of answer.
     pub what: What,
-    /// The number of the turn, from 0, where one was played.
+    /// The number of the turn, from 0, if one was played.
     pub turn: Option<usize>,
-    /// The number of the sub-agent whose turn it was, from 0.
+    /// The number of the turn's sub-agent, from 0.
     pub sub_agent: Option<usize>,
-    /// Whether the turn's fault came.
+    /// Whether the turn's fault occurred.
     pub fault: bool,
-    /// The request holds none of the case's prompts, and was answered aside for that.
+    /// Whether the request contains none of the case's prompts, and was therefore answered aside.
     pub without_prompt: bool,
-    /// What the script could not have as it says.
+    /// The part of the script that could not be played as written.
     pub problem: Option<String>,
-    /// How long to wait first.
+    /// The delay before the answer.
     pub delay: std::time::Duration,
     /// The answer.
     pub answer: Answer,
 }
 
-/// What kind of answer a request gets.
+/// The kind of answer to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum What {
     /// A turn of the script.
     Turn,
-    /// A few words to a request beside the conversation.
+    /// A few words for a request outside the conversation.
     Aside,
-    /// Its last words once more: the script has no further turn.
+    /// The last text again: the script has no further turn.
     AfterTheLast,
     /// A count of tokens.
     CountTokens,
-    /// A list of models, or one of it.
+    /// A list of models, or one model.
     Models,
-    /// Something that asks whether the server is there.
+    /// A response to a check whether the server is running.
     Probe,
-    /// Nothing that this server knows.
+    /// An unknown request.
     Unknown,
 }
 
-/// An answer, with what goes wrong in it.
+/// An answer, with its fault.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// It comes as it should.
+    /// A complete answer.
     Whole(Reply),
-    /// It breaks off in the middle.
+    /// An answer that is cut off in the middle.
     Cut(Reply),
-    /// An error comes in the middle of it.
+    /// An answer with an error in the middle.
     Broken(Reply, Refusal),
-    /// The request is refused.
+    /// A refused request.
     Refused(Refusal),
 }
 
-/// What is said to requests beside the conversation, and after the last turn where it has no text.
+/// The answer to requests outside the conversation, and after the last turn if it has no text.
 const NEUTRAL: &str = "Done.";
 
-/// What is known of the trial in which a request is made.
+/// Facts about the trial of a request.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Scene<'a> {
-    /// The folder that the agent works in.
+    /// The agent's working directory.
     pub workspace: Option<&'a str>,
-    /// The prompts of the case; empty if the server plays for no case.
+    /// The prompts of the case; empty without a case.
     pub prompts: &'a [String],
 }
 
-/// Decides what a request gets. `before` tells how often this turn was met before, by requests at the same place.
+/// Decides the answer to a request. `before` states how often this turn was requested before at the same place.
 pub fn play(script: &Script, api: Api, asked: &Asked, scene: Scene<'_>, before: Before) -> Played {
     let model = |turn: Option<&Turn>| {
         let said = turn.and_then(|turn| turn.model.as_ref()).or(script.model.as_ref());
@@ -83,7 +83,7 @@ pub fn play(script: &Script, api: Api, asked: &Asked, scene: Scene<'_>, before: 
     let (sub_agent, turns) = script.turns_for(&asked.opening);
     let number = match beside::turns_since_prompt(asked, scene.prompts) {
         Some(number) => number,
-        // A conversation of its own whose opening the script knows.
+        // A separate conversation that the script recognises by its first message.
         None if sub_agent.is_some() => asked.model_turns,
         None => {
             let reply = Reply { model: model(None), ..aside(api, asked) };
@@ -152,29 +152,29 @@ pub fn play(script: &Script, api: Api, asked: &Asked, scene: Scene<'_>, before: 
     Played { answer, ..played }
 }
 
-/// How often a turn was met before, at the same place of a conversation.
+/// How often a turn was requested before, at the same place of a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Before {
-    /// With its fault, since it was played without.
+    /// The number of faults since it was played without one.
     pub faults: u32,
-    /// Played, whole or in part.
+    /// The number of times it was played, completely or partially.
     pub played: usize,
 }
 
 impl Played {
-    /// An answer without more to say of it.
+    /// Makes an answer without further details.
     pub fn of(what: What, answer: Answer) -> Self {
         let delay = std::time::Duration::ZERO;
         Self { what, turn: None, sub_agent: None, fault: false, without_prompt: false, problem: None, delay, answer }
     }
 }
 
-/// Why a turn ends; a fault that does not come any more says nothing of it.
+/// Returns the stop reason of a turn; a fault that no longer occurs has no effect.
 fn stop_of(turn: &Turn, fault: Option<&Fault>) -> Stop {
     if fault.is_some() { turn.stop() } else { Turn { fault: None, ..turn.clone() }.stop() }
 }
 
-/// A few words, or the plainest value of the form that is asked for.
+/// Returns a few words, or the simplest value of the requested form.
 fn aside(api: Api, asked: &Asked) -> Reply {
     let forced = asked.forced.as_ref().and_then(|name| asked.tools.iter().find(|tool| tool.name == *name));
     if let Some(tool) = forced {
@@ -187,8 +187,8 @@ fn aside(api: Api, asked: &Asked) -> Reply {
     Reply { text: Some(text), ..Reply::default() }
 }
 
-/// Whether a request is made beside the conversation: for its title, for a summary, to judge a call, to see whether a
-/// key works.
+/// Returns true if a request is outside the conversation: for a title, a summary, a judgement of a call, or a
+/// check of a key.
 fn is_aside(script: &Script, asked: &Asked, prompts: &[String]) -> bool {
     let toolless = asked.tools.is_empty() && script.without_tools == WithoutTools::Aside;
     toolless || asked.beside || asked.forced.is_some() || beside::is_said(asked, prompts, &script.aside)
@@ -222,7 +222,7 @@ fn usual_message(status: u16) -> &'static str {
 }
 
 impl Api {
-    /// The status with which it says that it is overloaded.
+    /// Returns the HTTP status for an overloaded service.
     pub fn overloaded(self) -> u16 {
         if self == Api::AnthropicMessages { 529 } else { 503 }
     }

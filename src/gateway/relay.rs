@@ -1,4 +1,4 @@
-//! Reaches a gateway out of a sandbox without a network: a port of the sandbox's own loopback leads to a socket file.
+//! Connects a sandbox without a network to a gateway: a port of the sandbox's loopback leads to a socket file.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -9,10 +9,10 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, UnixStream};
 use tokio::process::Command;
 
-/// Runs a command, and as long as it runs leads connections to a port of loopback to a socket.
+/// Runs a command, and forwards connections from a loopback port to a socket while it runs.
 ///
 /// # Errors
-/// The port could not be had, or the command not be started.
+/// The port could not be opened, or the command could not be started.
 pub async fn run(port: u16, socket: &Path, command: &[String]) -> io::Result<ExitStatus> {
     let (program, arguments) = command.split_first().ok_or(io::Error::from(io::ErrorKind::InvalidInput))?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
@@ -23,7 +23,7 @@ pub async fn run(port: u16, socket: &Path, command: &[String]) -> io::Result<Exi
         .stderr(Stdio::inherit())
         .kill_on_drop(true)
         .spawn()?;
-    // The command's pipes are its own: the engine has to see when it closes them.
+    // The engine must see when the command closes its pipes, so they are not shared.
     let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
@@ -39,7 +39,7 @@ async fn lead(listener: TcpListener, socket: PathBuf) {
         let Ok((mut from, _)) = listener.accept().await else { continue };
         let socket = socket.clone();
         tokio::spawn(async move {
-            // A connection that breaks is seen as such at its other end.
+            // A broken connection is detected at its other end.
             if let Ok(mut to) = UnixStream::connect(&socket).await {
                 let _ = copy_bidirectional(&mut from, &mut to).await;
             }

@@ -1,4 +1,4 @@
-//! The scripted model's script: its YAML form and its reading, with the place of whatever is wrong in it.
+//! The scripted model's script: its YAML form, and a parser that reports the place of each error.
 
 use std::path::Path;
 
@@ -9,38 +9,38 @@ use serde_json::Value;
 use crate::values::{Pattern, Time};
 use crate::yaml::{self, Part, Step, YamlError};
 
-/// What a scripted model answers, turn by turn.
+/// The answers of a scripted model, turn by turn.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Script {
-    /// The model it says it is; the one asked for where nothing is said.
+    /// The model name in responses. Default: the requested model.
     #[serde(default)]
     pub model: Option<String>,
-    /// The models in its list; `model`, or `scripted`, where nothing is said.
+    /// The models that the server lists. Default: `model`, or `scripted`.
     #[serde(default)]
     pub models: Option<Vec<String>>,
-    /// What becomes of requests that offer no tools.
+    /// How requests that offer no tools are answered.
     #[serde(default)]
     pub without_tools: WithoutTools,
-    /// Requests in which one of these is found, in the instructions or in what the user said last, are answered aside
-    /// as well.
+    /// Patterns of further requests that are answered aside: a request matches if a pattern is found in its
+    /// instructions or in the last user message.
     #[serde(default)]
     pub aside: Vec<Pattern>,
-    /// Its answers, in the order of a conversation.
+    /// The answers, in the order of a conversation.
     pub turns: Vec<Turn>,
     /// Conversations of sub-agents, which have turns of their own.
     #[serde(default)]
     pub sub_agents: Vec<SubAgent>,
 }
 
-/// What becomes of requests that offer no tools. Agents make them for titles, summaries and the like.
+/// How requests that offer no tools are answered. Agents make such requests for titles, summaries and the like.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WithoutTools {
-    /// They are answered aside, with a few words, and take no turn.
+    /// Requests without tools are answered aside: with a few words, and without using a turn.
     #[default]
     Aside,
-    /// They are played like others: for agents that have no tools at all.
+    /// Requests without tools use a turn like others: for agents that have no tools at all.
     Play,
 }
 
@@ -48,7 +48,7 @@ pub enum WithoutTools {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SubAgent {
-    /// The conversation is meant where this is found in what its user said first.
+    /// The pattern that selects the conversation: it must be found in the first user message.
     pub when: Pattern,
     /// The answers, in the order of that conversation.
     pub turns: Vec<Turn>,
@@ -58,28 +58,27 @@ pub struct SubAgent {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Turn {
-    /// What it thinks, before anything else.
+    /// The thinking of the model, before anything else.
     pub thinking: Option<String>,
-    /// What it says, before its calls.
+    /// The text of the answer, before its calls.
     pub text: Option<String>,
-    /// The calls it makes; several are made in parallel.
+    /// The tool calls. Several calls are made in parallel.
     pub calls: Vec<ScriptedCall>,
-    /// What it used.
+    /// The token usage of the answer.
     pub usage: Option<Usage>,
-    /// Why it ends; what follows from its calls where nothing is said.
+    /// The stop reason. Default: `tool-calls` if the answer has calls, else `end-turn`.
     pub stop: Option<Stop>,
-    /// How long it takes before it begins to answer.
+    /// The delay before the answer begins.
     pub delay: Option<Time>,
-    /// The model it says it is, in the place of the script's.
+    /// The model name in the response, instead of the script's `model`.
     pub model: Option<String>,
-    /// What goes wrong.
+    /// A fault that is simulated.
     pub fault: Option<Fault>,
-    /// How often it goes wrong before the turn is played as it stands; always where nothing is said, and once where
-    /// the fault is `overloaded`.
+    /// How often the fault occurs before the turn is played without it. Default: always; once for `overloaded`.
     pub fault_times: Option<u32>,
 }
 
-/// A call by its kind, or by the name of the agent's own tool. Exactly one of the kinds and `tool` stands in it.
+/// A call by its kind, or by the name of the agent's own tool. Exactly one of the kinds and `tool` is required.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ScriptedCall {
@@ -91,21 +90,21 @@ pub struct ScriptedCall {
     pub edit: Option<Edit>,
     /// Runs a command.
     pub execute: Option<Execute>,
-    /// Looks for a text in files.
+    /// Searches files for a text.
     pub search: Option<Search>,
     /// The agent's own name of a tool.
     pub tool: Option<String>,
-    /// For `tool`: its input, as it is; `{workspace}` in its texts is replaced.
+    /// The input of `tool`, passed on unchanged except that `{workspace}` in its texts is replaced.
     pub input: Option<Value>,
 }
 
-/// Writes a file, new or in the place of what it held.
+/// Writes a file, and replaces an existing one.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Write {
     /// The file, relative to the workspace.
     pub path: String,
-    /// All of its text.
+    /// The complete text of the file.
     pub text: String,
 }
 
@@ -123,9 +122,9 @@ pub struct Read {
 pub struct Edit {
     /// The file, relative to the workspace.
     pub path: String,
-    /// The text that is there.
+    /// The text to replace.
     pub old: String,
-    /// The text in its place.
+    /// The replacement.
     pub new: String,
 }
 
@@ -133,17 +132,17 @@ pub struct Edit {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Execute {
-    /// The command, for a shell.
+    /// The command line, run by a shell.
     pub command: String,
 }
 
-/// Looks for a text in files.
+/// Searches files for a text.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Search {
-    /// What to look for, as a regular expression.
+    /// The regular expression to search for.
     pub pattern: String,
-    /// Where: a file or a folder, relative to the workspace; all of it where nothing is said.
+    /// The file or folder to search, relative to the workspace. Default: the whole workspace.
     #[serde(default)]
     pub path: Option<String>,
 }
@@ -159,14 +158,14 @@ pub enum Wanted<'a> {
     Edit(&'a Edit),
     /// Runs a command.
     Execute(&'a Execute),
-    /// Looks for a text in files.
+    /// Searches files for a text.
     Search(&'a Search),
-    /// A tool by its name.
+    /// Calls a tool by its name.
     Tool(&'a str, Option<&'a Value>),
 }
 
 impl ScriptedCall {
-    /// What the call is; nothing where it names no kind.
+    /// Returns the call, or `None` if it names no kind.
     pub fn wanted(&self) -> Option<Wanted<'_>> {
         None.or(self.write.as_ref().map(Wanted::Write))
             .or(self.read.as_ref().map(Wanted::Read))
@@ -189,65 +188,66 @@ impl ScriptedCall {
     }
 }
 
-/// What an answer used, in the Trace's terms: no part is counted twice but thoughts, which are part of the output.
+/// The token usage of an answer, counted as in the trace: no token is counted twice, except thoughts, which are
+/// part of the output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Usage {
-    /// Tokens sent, without cached ones.
+    /// Input tokens, without cached ones.
     pub input: u64,
-    /// Tokens received, thoughts among them.
+    /// Output tokens, including thoughts.
     pub output: u64,
     /// Tokens read from the cache.
     pub cache_read: u64,
-    /// Tokens written to the cache; APIs that do not know the word count them as sent.
+    /// Tokens written to the cache; APIs without such a count report them as input tokens.
     pub cache_write: u64,
-    /// Tokens of thought.
+    /// Tokens of thoughts.
     pub thought: u64,
 }
 
 impl Usage {
-    /// Everything sent, cached or not.
+    /// Returns all input tokens, cached or not.
     pub fn sent(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 }
 
-/// Why an answer ends.
+/// The stop reason of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
-    /// It is complete.
+    /// The answer is complete.
     #[default]
     EndTurn,
-    /// It waits for the results of its calls.
+    /// The answer waits for the results of its calls.
     ToolCalls,
-    /// It reached the most it may say.
+    /// The answer reached the maximum number of tokens.
     MaxTokens,
-    /// It refuses.
+    /// The model refuses.
     Refusal,
-    /// A filter of the service stops it.
+    /// A content filter of the service stopped the answer.
     ContentFilter,
 }
 
-/// What goes wrong with an answer.
+/// A simulated fault of an answer.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
-    /// The request is refused with a status.
+    /// The request is refused with an HTTP status.
     HttpError(HttpError),
     /// The service is overloaded once: 529 from Anthropic, 503 from others. Then the turn is played.
     Overloaded,
-    /// The stream is cut in the middle. Without a stream, half of the answer comes.
+    /// The stream is cut off in the middle. Without a stream, half of the answer is sent.
     Cut,
-    /// An error comes in the middle of the stream. Without a stream, the error is the answer.
+    /// An error is sent in the middle of the stream. Without a stream, the error is the answer.
     ErrorEvent(ErrorEvent),
-    /// The answer holds nothing.
+    /// The answer is empty.
     Empty,
-    /// The model refuses; the same as `stop: refusal`.
+    /// The model refuses; equivalent to `stop: refusal`.
     Refusal,
-    /// A content filter of the service stops the answer; the same as `stop: content-filter`.
+    /// A content filter of the service stopped the answer; equivalent to `stop: content-filter`.
     ContentFilter,
-    /// The answer reached the most it may say; the same as `stop: max-tokens`.
+    /// The answer reached the maximum number of tokens; equivalent to `stop: max-tokens`.
     MaxTokens,
 }
 
@@ -255,13 +255,13 @@ pub enum Fault {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HttpError {
-    /// The HTTP status, from 400.
+    /// The HTTP status, 400 or above.
     #[schemars(range(min = 400, max = 599))]
     pub status: u16,
-    /// What it says.
+    /// The error message.
     #[serde(default)]
     pub message: Option<String>,
-    /// When it may be tried again.
+    /// The `retry-after` time.
     #[serde(default)]
     pub retry_after: Option<Time>,
 }
@@ -270,19 +270,19 @@ pub struct HttpError {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct ErrorEvent {
-    /// What it says.
+    /// The error message.
     pub message: Option<String>,
 }
 
 impl Turn {
-    /// What goes wrong when so much has gone wrong with it already.
+    /// Returns the fault of this answer if the fault has already occurred this many times.
     pub fn fault_after(&self, times: u32) -> Option<&Fault> {
         let fault = self.fault.as_ref()?;
         let most = self.fault_times.or((*fault == Fault::Overloaded).then_some(1));
         most.is_none_or(|most| times < most).then_some(fault)
     }
 
-    /// Why it ends.
+    /// Returns the stop reason.
     pub fn stop(&self) -> Stop {
         match (&self.fault, self.stop) {
             (Some(Fault::Refusal), None) => Stop::Refusal,
@@ -294,25 +294,25 @@ impl Turn {
         }
     }
 
-    /// Whether it has something to play.
+    /// Returns true if the turn has something to play.
     fn has_content(&self) -> bool {
         self.thinking.is_some() || self.text.is_some() || !self.calls.is_empty()
     }
 }
 
 impl Script {
-    /// Reads a script from its file.
+    /// Reads a script from a file.
     ///
     /// # Errors
-    /// The file cannot be read, or is no script: everything that is wrong in it.
+    /// The file cannot be read, or is not a valid script. All errors are returned.
     pub fn load(path: &Path) -> Result<Self, Vec<YamlError>> {
         Self::parse(path, &yaml::read(path).map_err(|error| vec![error])?)
     }
 
-    /// Reads a script from its text; the path is for messages.
+    /// Parses a script; the path is used in messages.
     ///
     /// # Errors
-    /// The text is no script: everything that is wrong in it.
+    /// The text is not a valid script. All errors are returned.
     pub fn parse(path: &Path, text: &str) -> Result<Self, Vec<YamlError>> {
         yaml::parse_all::<Self>(path, text).checked(|script| {
             let mut wrong = Vec::new();
@@ -325,13 +325,13 @@ impl Script {
         })
     }
 
-    /// The turns of a conversation, and the number of the sub-agent whose it is, by what its user said first.
+    /// Returns the turns of the conversation with this first user message, and the number of its sub-agent.
     pub fn turns_for(&self, opening: &str) -> (Option<usize>, &[Turn]) {
         let sub = self.sub_agents.iter().enumerate().find(|(_, sub)| sub.when.is_match(opening));
         sub.map_or((None, &self.turns), |(number, sub)| (Some(number), &sub.turns))
     }
 
-    /// The models it lists.
+    /// Returns the models that the server lists.
     pub fn listed(&self) -> Vec<String> {
         let own = || vec![self.model.clone().unwrap_or_else(|| "scripted".to_owned())];
         self.models.clone().unwrap_or_else(own)

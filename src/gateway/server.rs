@@ -1,4 +1,4 @@
-//! The server: HTTP on loopback, with a script in the model's place. It reads requests and writes what is played.
+//! The server: HTTP on loopback with a scripted model.
 
 use std::collections::HashMap;
 use std::io;
@@ -23,34 +23,34 @@ use super::script::Script;
 use super::stream::body;
 use super::{Api, Asked, Refusal, Reply, anthropic, gemini, openai_chat, openai_responses};
 
-/// Requests longer than this are refused.
+/// The maximum size of a request.
 const MAX_REQUEST: usize = 256 << 20;
 
-/// So many lines of the log are kept; an agent that asks without end fills no memory.
+/// The maximum number of log lines, so that endless requests do not exhaust the memory.
 const MAX_LOG: usize = 20_000;
 
-/// So many places of conversations are remembered.
+/// The maximum number of remembered places in conversations.
 const MAX_PLACES: usize = 100_000;
 
-/// How a server is started.
+/// The options of a server.
 #[derive(Default)]
 pub struct Options {
-    /// The port; a free one where it is 0.
+    /// The port; 0 for a free one.
     pub port: u16,
-    /// A socket in the file system that is served as well.
+    /// An additional socket in the file system.
     pub socket: Option<PathBuf>,
-    /// The folder that the agent works in, for tools that want whole paths; else what its requests tell.
+    /// The agent's working directory, for tools that need absolute paths; else as stated in its requests.
     pub workspace: Option<String>,
-    /// The prompts of the case that it plays for: a conversation that holds none of them is not the case's.
+    /// The prompts of the case: a conversation without any of them does not belong to the case.
     pub prompts: Vec<String>,
-    /// Called with each request.
+    /// A function called with each request.
     pub tell: Option<Tell>,
 }
 
 /// A function that is called with each request before it is answered.
 pub type Tell = Box<dyn Fn(&LogLine) + Send + Sync>;
 
-/// A server that listens. It ends when it is dropped.
+/// A running server. Dropping it stops the server.
 pub struct Running {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -60,7 +60,7 @@ pub struct Running {
 /// Starts a server on loopback that plays a script.
 ///
 /// # Errors
-/// The port, or the socket, could not be had.
+/// The port or the socket could not be opened.
 pub async fn start(script: Script, options: Options) -> io::Result<Running> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await?;
     let address = listener.local_addr()?;
@@ -84,17 +84,17 @@ pub async fn start(script: Script, options: Options) -> io::Result<Running> {
 }
 
 impl Running {
-    /// Where it is, without a slash at the end.
+    /// Returns its address, without a trailing slash.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Its port.
+    /// Returns its port.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// Stops listening, and tells the requests that were kept, and how many more there were.
+    /// Stops listening. Returns the kept requests, and the number of further ones.
     pub fn stop(self) -> (Vec<LogLine>, u64) {
         let mut log = lock(&self.shared.log);
         let lines = std::mem::take(&mut log.lines);
@@ -125,14 +125,14 @@ struct Log {
     lines: Vec<LogLine>,
 }
 
-/// Where in which conversation a turn is played: a request that is repeated stands at the same place.
+/// The place of a turn in a conversation: a repeated request has the same place.
 type Place = (Option<usize>, usize, usize, u64);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a request is, by its path.
+/// The kind of a request, by its path.
 enum Wants {
     Answer(Api),
     Count(Api),
@@ -142,7 +142,7 @@ enum Wants {
 }
 
 impl Wants {
-    /// Base URLs differ in what stands before: `/v1` is in some of them and missing in others.
+    /// Base URLs differ: some include `/v1`, others do not.
     fn of(method: &Method, path: &str) -> Self {
         let path = path.trim_end_matches('/');
         if *method == Method::POST {
@@ -169,7 +169,8 @@ impl Wants {
     }
 }
 
-/// Returns true if a request was sent to this machine. A page in a browser can reach loopback by a name of its own.
+/// Returns true if a request was sent to this machine. A web page in a browser can reach loopback by a host
+/// name of its own.
 fn host_is_loopback(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = match host.rsplit_once(':') {
@@ -226,7 +227,7 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         }
         Wants::Count(api) => {
             shared.write(LogLine { api: Some(api), played: What::CountTokens, ..line });
-            // About what such a text comes to: nobody's tokens are counted here.
+            // An estimate from the size of the text.
             let tokens = bytes.map_or(0, |bytes| bytes.len()).div_ceil(4);
             let key = if api == Api::Gemini { "totalTokens" } else { "input_tokens" };
             let mut count = json!({});
@@ -256,7 +257,7 @@ async fn model_answer(shared: &Shared, api: Api, path: &str, query: &str, body: 
         let (sub_agent, _) = shared.script.turns_for(&asked.opening);
         let place = (sub_agent, asked.model_turns, asked.tool_results, hash(&asked.opening));
         if before.len() >= MAX_PLACES {
-            // What was played there is played once more; the agent has long been lost.
+            // Those turns may be played again; the conversation is broken by then.
             before.clear();
         }
         let met = before.entry(place).or_default();
@@ -362,7 +363,7 @@ fn respond(api: Api, query: &str, asked: &Asked, played: &Played) -> Response {
         Api::Gemini => gemini::as_list(&gemini::chunks(reply, broken.is_some())),
     };
     if let Some(broken) = broken {
-        // However short it is, what tells its end does not come.
+        // Even a short answer must lack its end.
         pieces.truncate((pieces.len().saturating_sub(1) / 2).max(1));
         pieces.extend(broken.map(|refusal| match api {
             Api::AnthropicMessages => anthropic::error_event(refusal),
@@ -391,7 +392,7 @@ fn refused(api: Api, refusal: &Refusal) -> Response {
     response
 }
 
-/// Two APIs list their models under one path, and tell themselves apart by a header.
+/// Lists the models. Two APIs use the same path, and differ by a header.
 fn models(script: &Script, path: &str, headers: &HeaderMap, name: Option<&str>) -> Value {
     let listed = script.listed();
     match (path.contains("/v1beta/"), headers.contains_key("anthropic-version"), name) {
@@ -405,7 +406,7 @@ fn models(script: &Script, path: &str, headers: &HeaderMap, name: Option<&str>) 
 }
 
 impl Shared {
-    /// Writes a line down and gives its request a number.
+    /// Adds a line to the log and numbers its request.
     fn write(&self, line: LogLine) -> LogLine {
         let mut log = lock(&self.log);
         let line = LogLine { request: log.requests, ..line }.bounded();
@@ -413,7 +414,7 @@ impl Shared {
         if log.lines.len() < MAX_LOG {
             log.lines.push(line.clone());
         }
-        // Told under the lock, so that lines are told in their order.
+        // Called under the lock, so that lines are in order.
         if let Some(tell) = &self.tell {
             tell(&line);
         }

@@ -1,4 +1,4 @@
-//! Answers that come in pieces: the form of an event, and a body that may be cut in the middle.
+//! Streamed answers: the form of an event, and a body that may be cut in the middle.
 
 use std::io;
 use std::pin::Pin;
@@ -9,17 +9,17 @@ use futures_core::Stream;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-/// A server-sent event with its name.
+/// Returns a server-sent event with a name.
 pub(super) fn named_event(name: &str, data: &Value) -> String {
     format!("event: {name}\ndata: {data}\n\n")
 }
 
-/// A server-sent event without one.
+/// Returns a server-sent event without a name.
 pub(super) fn event(data: &Value) -> String {
     format!("data: {data}\n\n")
 }
 
-/// A body of these pieces, each sent for itself. Where it is cut, the connection breaks after the last.
+/// Returns a body of these pieces, each sent separately. With `cut`, the connection breaks after the last.
 pub(super) fn body(pieces: Vec<String>, cut: bool) -> Body {
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
@@ -32,7 +32,7 @@ pub(super) fn body(pieces: Vec<String>, cut: bool) -> Body {
             // The pieces go out before the connection ends.
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             let broken = io::Error::new(io::ErrorKind::ConnectionReset, "cut, as the script says");
-            // Nobody listens any more: it is cut already.
+            // The receiver has already disconnected.
             let _ = sender.send(Err(broken)).await;
         }
     });

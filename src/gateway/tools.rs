@@ -1,11 +1,12 @@
-//! Calls by kind become calls of the tools that an agent offers: known by their names, filled by their JSON Schemas.
+//! Turns scripted calls into calls of the tools that an agent offers, recognised by name and filled in by their
+//! JSON Schemas.
 
 use serde_json::{Map, Value, json};
 
 use super::script::{Edit, Wanted, Write};
 use super::{Call, Tool};
 
-/// Why a call of the script cannot be made with what the agent offers.
+/// The reason why a scripted call cannot be made with the agent's tools.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
     /// The agent offers no tool of that kind.
@@ -13,7 +14,7 @@ pub enum ToolError {
     NoKind {
         /// The kind.
         kind: &'static str,
-        /// The tools it offers.
+        /// The offered tools.
         offered: Vec<String>,
     },
     /// The agent offers no tool of that name.
@@ -21,15 +22,15 @@ pub enum ToolError {
     NoName {
         /// The name.
         name: String,
-        /// The tools it offers.
+        /// The offered tools.
         offered: Vec<String>,
     },
-    /// The tool wants a whole path, and nobody knows the workspace.
+    /// The tool needs an absolute path, and the workspace is unknown.
     #[error("`{tool}` wants the whole path of `{path}`, and nobody says where the workspace is")]
     NoWorkspace {
         /// The tool.
         tool: String,
-        /// The path of the script.
+        /// The path in the script.
         path: String,
     },
 }
@@ -38,10 +39,10 @@ fn list(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-/// The call of a tool that does what the script wants. The id is given by who plays.
+/// Returns a call of a tool that does what the script wants. The caller sets the id.
 ///
 /// # Errors
-/// The agent offers nothing for it.
+/// The agent offers no suitable tool.
 pub fn call(wanted: Wanted<'_>, offered: &[Tool], workspace: Option<&str>) -> Result<Call, ToolError> {
     let fill = |tool: &Tool, fields: &[Field<'_>]| fill(tool, fields, workspace);
     let found = match wanted {
@@ -81,7 +82,7 @@ pub fn call(wanted: Wanted<'_>, offered: &[Tool], workspace: Option<&str>) -> Re
     }
 }
 
-/// The word for a kind of call.
+/// Returns the name of a kind of call.
 pub fn kind(wanted: Wanted<'_>) -> &'static str {
     match wanted {
         Wanted::Write(_) => "write",
@@ -93,8 +94,8 @@ pub fn kind(wanted: Wanted<'_>) -> &'static str {
     }
 }
 
-/// Agents that have a shell and no tool to read or to search do both with the shell. Writing and editing are never
-/// done so: what asks before a file is changed would not see it.
+/// Returns a shell call for reading or searching, for agents that have a shell and no tools for these. Files
+/// are never written or edited with the shell, because permission requests for changes would not apply.
 fn in_the_shell(
     wanted: Wanted<'_>,
     offered: &[Tool],
@@ -117,7 +118,7 @@ fn quoted(word: &str) -> String {
     if safe { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
-/// Names of tools, without case and signs, the likeliest first.
+/// Names of tools in lower case without punctuation, the most likely first.
 const READ: [&str; 11] = [
     "read",
     "readfile",
@@ -177,7 +178,7 @@ const EXECUTE: [&str; 14] = [
 const SEARCH: [&str; 8] =
     ["grep", "grepsearch", "searchfilecontent", "ripgrep", "search", "searchfiles", "searchtext", "searchcodebase"];
 
-/// What an input holds, by the names that its keys have with different agents.
+/// Names of input keys with different agents, by meaning.
 const PATH: &[&str] =
     &["file_path", "filePath", "path", "absolute_path", "dir_path", "filename", "file", "directory", "paths", "files"];
 const CONTENT: &[&str] = &["content", "contents", "file_text", "text", "fileText", "file_content", "new_text"];
@@ -189,7 +190,7 @@ const PATCH: &[&str] = &["input", "patch", "patchText", "patch_text"];
 const EDITS: &[&str] = &["edits", "edit"];
 const BLOCK: &[&str] = &["diff", "content"];
 
-/// A key of an input and what it gets.
+/// A key of an input and its value.
 #[derive(Debug, Clone)]
 enum Field<'a> {
     Path(&'a str),
@@ -200,7 +201,7 @@ fn plain_name(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
 }
 
-/// The first of the names that a tool's input has a key of.
+/// Returns the first of the names that the tool's input has as a key.
 fn field<'a>(tool: &Tool, names: &'a [&'a str]) -> Option<&'a str> {
     let properties = tool.schema.get("properties")?;
     names.iter().copied().find(|name| properties.get(name).is_some())
@@ -225,7 +226,7 @@ fn find_patch(offered: &[Tool]) -> Option<&Tool> {
     offered.iter().filter(patches).find(|tool| tool.freeform || field(tool, PATCH).is_some())
 }
 
-/// A call of a tool, still without its id.
+/// Makes a call of a tool, without an id.
 pub(super) fn made(tool: &Tool, input: Value) -> Call {
     Call {
         call: String::new(),
@@ -284,7 +285,7 @@ fn edit_with(
     find_patch(offered).map(|tool| patched(tool, &hunk, fill))
 }
 
-/// One edit in the shape that a tool takes several in: a list of objects, or an object.
+/// Returns one edit in the form for tools that take several: a list of objects, or an object.
 fn edits(tool: &Tool, edit: &Edit) -> Value {
     let schema = field(tool, EDITS).and_then(|key| tool.schema.get("properties")?.get(key)).unwrap_or(&Value::Null);
     let alternatives = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(key)?.as_array());
@@ -336,7 +337,7 @@ fn shell(
     fill(tool, &[Field::Given(COMMAND, command)]).map(|input| made(tool, input))
 }
 
-/// The input of a tool: what is given, and for what else it requires something of the right type.
+/// Returns the input of a tool: the given values, and values of the right types for other required keys.
 fn fill(tool: &Tool, fields: &[Field<'_>], workspace: Option<&str>) -> Result<Value, ToolError> {
     let mut input = Map::new();
     let properties = tool.schema.get("properties");
@@ -370,7 +371,7 @@ fn fill(tool: &Tool, fields: &[Field<'_>], workspace: Option<&str>) -> Result<Va
     }
     for key in tool.schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
         if !input.contains_key(key) {
-            // Most agents want a line for people beside a command; the command says it best.
+            // Most agents require a description of a command; the command itself is the best one.
             let about = matches!(key, "description" | "explanation" | "reason").then(|| first_text(fields)).flatten();
             input.insert(key.to_owned(), about.unwrap_or_else(|| sample(schema_of(key))));
         }
@@ -389,7 +390,7 @@ fn is_list(schema: &Value) -> bool {
     schema.get("type").and_then(Value::as_str) == Some("array")
 }
 
-/// Whether a key's own words ask for an absolute path.
+/// Returns true if a key's description asks for an absolute path.
 fn wants_whole_path(key: &str, schema: &Value) -> bool {
     let words = schema.get("description").and_then(Value::as_str).unwrap_or("").to_ascii_lowercase();
     let relative =
@@ -402,7 +403,7 @@ fn joined(folder: &str, path: &str) -> String {
     if path.is_empty() || path == "." { folder.to_owned() } else { format!("{}/{path}", folder.trim_end_matches('/')) }
 }
 
-/// A value that a JSON Schema allows, as plain as can be.
+/// Returns the simplest value that a JSON Schema allows.
 pub fn sample(schema: &Value) -> Value {
     if let Some(value) = schema.get("default").or_else(|| schema.get("const")) {
         return value.clone();
@@ -429,7 +430,7 @@ pub fn sample(schema: &Value) -> Value {
     }
 }
 
-/// A value with `{workspace}` replaced in every text of it.
+/// Replaces `{workspace}` in every text of a value.
 fn placed(value: Value, workspace: Option<&str>) -> Value {
     let Some(folder) = workspace else { return value };
     match value {

@@ -1,20 +1,20 @@
-//! Counts the model's turns in a conversation, as a request tells it from its beginning.
+//! Counts the model's turns in the conversation of a request.
 
 use super::Asked;
 use super::words::folder;
 
-/// What was said so far, item by item.
+/// A conversation so far, item by item.
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
-    /// How many turns the model has had.
+    /// The number of the model's turns.
     pub model_turns: usize,
-    /// How many results of calls there are.
+    /// The number of call results.
     pub tool_results: usize,
-    /// What the user said before the model's first turn.
+    /// The user's messages before the model's first turn.
     pub opening: String,
-    /// That, and what the system said.
+    /// The user's messages before the model's first turn, and the instructions.
     pub told: String,
-    /// What the user said since the model's last turn.
+    /// The user's messages since the model's last turn.
     pub last: String,
     users: Vec<(usize, String)>,
     numbered: bool,
@@ -23,7 +23,7 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    /// What a request asks, as far as the conversation tells it.
+    /// Returns the request, as far as the conversation determines it.
     pub fn asked(self) -> Asked {
         Asked {
             model_turns: self.model_turns,
@@ -38,9 +38,9 @@ impl Conversation {
         }
     }
 
-    /// The model spoke, or called. What it says in several items without another speaker between is one turn, and a
-    /// call whose id tells of which turn it was made counts before the counting: agents leave items out, add some of
-    /// their own, and put results between the calls of one turn.
+    /// Adds output of the model. Consecutive items of the model are one turn, and a call whose id contains its
+    /// turn overrides the count: agents leave items out, add some of their own, and put results between the
+    /// calls of one turn.
     pub fn model<'a>(&mut self, calls: impl IntoIterator<Item = &'a str>) {
         if !self.speaking {
             self.model_turns += 1;
@@ -52,7 +52,7 @@ impl Conversation {
         }
     }
 
-    /// The user spoke.
+    /// Adds a message of the user.
     pub fn user(&mut self, text: &str) {
         self.speaking = false;
         if !text.is_empty() {
@@ -65,14 +65,14 @@ impl Conversation {
         }
     }
 
-    /// The agent gave instructions.
+    /// Adds instructions of the agent.
     pub fn system(&mut self, text: &str) {
         if !self.begun {
             push(&mut self.told, text);
         }
     }
 
-    /// The result of a call came.
+    /// Adds the result of a call.
     pub fn result(&mut self) {
         self.speaking = false;
         self.tool_results += 1;
@@ -88,14 +88,14 @@ fn push(all: &mut String, text: &str) {
 
 const MARK: &str = "scripted_";
 
-/// The id of a call: it tells the turn, so that the next request does.
+/// Returns the id of a call, which contains the turn, so that the next request contains it.
 pub(super) fn call_id(prefix: &str, sub_agent: Option<usize>, turn: usize, call: usize, again: usize) -> String {
     let whose = sub_agent.map(|number| format!("sub{number}_")).unwrap_or_default();
     let again = if again == 0 { String::new() } else { format!("_again{again}") };
     format!("{prefix}{MARK}{whose}{turn}_{call}{again}")
 }
 
-/// The turn in which a call with this id was made, where it is one of ours.
+/// Returns the turn of a call with this id, if the id is one of ours.
 pub(super) fn turn_of(id: &str) -> Option<usize> {
     let (_, rest) = id.split_once(MARK)?;
     let mut parts = rest.split('_');

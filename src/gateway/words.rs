@@ -1,11 +1,12 @@
-//! What requests say in words: where the agent works. And a text in pieces, as models send it.
+//! Finds the working directory in requests, and splits texts into streamed pieces.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::Value;
 
-/// How agents tell a model their folder: `Working directory: /x`, `<cwd>/x</cwd>`, a list of workspace directories.
+/// The forms in which agents state their working directory: `Working directory: /x`, `<cwd>/x</cwd>`, a list of
+/// workspace directories.
 static FOLDER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let forms = [
         r"(?:[Ww]orking [Dd]irectory|[Ww]orking in the directory)(?: is)?\**:?\s+`?(/[^\n`]*[^\s`.])",
@@ -15,13 +16,13 @@ static FOLDER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&forms.join("|")).ok()
 });
 
-/// The folder that an agent says it works in.
+/// Returns the agent's working directory, as stated.
 pub(super) fn folder(told: &str) -> Option<String> {
     let found = FOLDER.as_ref()?.captures(told)?;
     found.iter().skip(1).flatten().next().map(|folder| folder.as_str().trim().to_owned())
 }
 
-/// A text in pieces of a few characters, which put together are the text.
+/// Splits a text into pieces of a few characters.
 pub(super) fn pieces(text: &str) -> Vec<&str> {
     const LENGTH: usize = 24;
     let mut pieces = Vec::new();
@@ -34,7 +35,7 @@ pub(super) fn pieces(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// The text of a message's content: a text, or a list of blocks of which some hold text.
+/// Returns the text of a message's content: a text, or a list of blocks of which some contain text.
 pub(super) fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -46,12 +47,12 @@ pub(super) fn text_of(content: &Value) -> String {
     }
 }
 
-/// The one element of a list that has no other.
+/// Returns the only element of a list.
 pub(super) fn only(list: &Value) -> Option<&Value> {
     list.as_array().filter(|list| list.len() == 1)?.first()
 }
 
-/// A text of a JSON object, empty where there is none.
+/// Returns a text of a JSON object; empty if there is none.
 pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or("")
 }

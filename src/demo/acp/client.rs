@@ -1,4 +1,4 @@
-//! What the demo agent has its client do: files, commands in terminals, questions to the user.
+//! Requests of the demo agent to its client: files, commands in terminals, questions to the user.
 
 use std::io;
 

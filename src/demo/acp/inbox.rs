@@ -1,4 +1,4 @@
-//! What the client sends, read on a thread of its own, so that it is heard while a turn is played.
+//! Reads the client's messages on a separate thread, so that they are handled while a turn is played.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io::BufRead;
