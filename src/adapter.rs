@@ -1,5 +1,5 @@
-//! Adapters: one for each protocol that agents speak. Each is a pure [`Translate`] from wire lines to events,
-//! which live runs and `evals import` share, and a driver, which only decides what to send next.
+//! Adapters, one for each protocol of agents. Each has a pure [`Translate`] from wire lines to events, shared
+//! by live runs and `evals import`, and a driver, which decides what to send next.
 
 use std::collections::BTreeMap;
 

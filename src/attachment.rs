@@ -1,4 +1,4 @@
-//! Files that a case sends along with its first prompt: what they are, and copies that an agent can reach.
+//! Files that a case sends with its first prompt: their kinds, and copies that an agent can read.
 
 use std::fs;
 use std::io;
@@ -9,25 +9,26 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::regular;
 
-/// Bytes of files that one prompt holds; what is more is a link, where the protocol has any.
+/// The maximum size of inline files in one prompt, in bytes; further files are sent as links, if the protocol
+/// supports them.
 pub const MOST_INLINE: u64 = 8 << 20;
 
-/// A file that is sent along.
+/// A file that is sent with the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attached {
     /// Its name.
     pub name: String,
-    /// The copy that the agent can reach.
+    /// The copy that the agent can read.
     pub copy: PathBuf,
-    /// What it is.
+    /// The kind of the file.
     pub kind: Kind,
-    /// Its media type.
+    /// The media type.
     pub media_type: &'static str,
-    /// What it holds.
+    /// The content.
     pub content: Content,
 }
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// An image.
@@ -42,7 +43,7 @@ pub enum Kind {
     Other,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Content {
     /// Text in UTF-8.
@@ -52,12 +53,12 @@ pub enum Content {
 }
 
 impl Content {
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     pub fn size(&self) -> u64 {
         self.bytes().len() as u64
     }
 
-    /// It in base64.
+    /// Returns the content in base64.
     pub fn base64(&self) -> String {
         STANDARD.encode(self.bytes())
     }
@@ -71,7 +72,7 @@ impl Content {
 }
 
 impl Attached {
-    /// A file from its bytes.
+    /// Makes an attachment from a file's bytes.
     pub fn new(name: String, copy: PathBuf, bytes: Vec<u8>) -> Self {
         let content = match String::from_utf8(bytes) {
             Ok(text) => Content::Text(text),
@@ -85,7 +86,7 @@ impl Attached {
         Self { name, copy, kind, media_type, content }
     }
 
-    /// Where its copy is.
+    /// Returns the URI of the copy.
     pub fn uri(&self) -> String {
         let mut uri = "file://".to_owned();
         for byte in self.copy.as_os_str().as_encoded_bytes() {
@@ -98,7 +99,7 @@ impl Attached {
     }
 }
 
-/// What a file is by its name, and its media type.
+/// Returns the kind of a file and its media type, by its name.
 pub fn by_name(path: &Path) -> Option<(Kind, &'static str)> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
     Some(match extension.as_str() {
@@ -126,7 +127,7 @@ pub fn by_name(path: &Path) -> Option<(Kind, &'static str)> {
     })
 }
 
-/// Copies files into a folder, which is made, and tells what they are.
+/// Copies files into a new folder, and detects their kinds.
 ///
 /// # Errors
 /// A file could not be read or copied.

@@ -1,5 +1,5 @@
-//! The audit of a case: three built-in agents whose verdicts are known before they begin, and what it means when a case
-//! gives others. Pure; `cli/check/audit.rs` plays them.
+//! The audit of a case: three built-in agents whose verdicts are known in advance, and the meaning of other
+//! verdicts. Pure; `cli/check/audit.rs` runs them.
 
 use serde::Serialize;
 
@@ -10,23 +10,23 @@ use crate::verdict::Verdict;
 
 pub mod vandal;
 
-/// The agents.
+/// A built-in agent of the audit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Agent {
-    /// Does nothing and says nothing.
+    /// Changes nothing and sends no message.
     Null,
     /// Applies the reference solution.
     Oracle,
-    /// Deletes and overwrites tests and fixtures, says that all passed, and exits 0.
+    /// Deletes and overwrites tests and fixtures, claims that everything passed, and exits with 0.
     Vandal,
 }
 
 impl Agent {
-    /// All of them, in the order of a report.
+    /// All agents, in the order of a report.
     pub const ALL: [Agent; 3] = [Agent::Null, Agent::Oracle, Agent::Vandal];
 
-    /// Its name.
+    /// Returns the name.
     pub fn word(self) -> &'static str {
         match self {
             Agent::Null => "null",
@@ -35,7 +35,7 @@ impl Agent {
         }
     }
 
-    /// The verdict that a sound case gives it.
+    /// Returns the verdict that a sound case gives to the agent.
     pub fn must(self) -> Verdict {
         match self {
             Agent::Oracle => Verdict::Pass,
@@ -44,61 +44,62 @@ impl Agent {
     }
 }
 
-/// A case, audited.
+/// An audited case.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Audited {
     /// Id of the case.
     pub case: String,
-    /// Its file.
+    /// The case file.
     pub path: String,
-    /// Whether every agent that was tried got the verdict it must.
+    /// Whether every agent that was run got the required verdict.
     pub sound: bool,
-    /// What each agent came to.
+    /// The result of each agent.
     pub agents: Vec<Tried>,
-    /// Graders that ask a model, which no audit does.
+    /// Graders that call a judge model; an audit leaves them out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub asks_models: Vec<String>,
 }
 
-/// What one agent came to.
+/// The result of one agent.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Tried {
-    /// Which.
+    /// The agent.
     pub agent: Agent,
-    /// What it did, where it can do several things.
+    /// The variant, if the agent has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub how: Option<&'static str>,
-    /// The verdict it must get.
+    /// The required verdict.
     pub must: Verdict,
-    /// The verdict it got; absent where it could not be tried.
+    /// The actual verdict. Absent if the agent could not be run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Whether that is as it must be. An agent that there is none of is as it must be, too.
+    /// Whether the verdict is the required one; also true if the case has no such agent.
     pub sound: bool,
-    /// The graders to blame where it is not: those that let it through, or that did not.
+    /// The graders that caused a wrong verdict.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub graders: Vec<Blamed>,
-    /// Graders that were not tried: a folder of files does not show what they judge.
+    /// Graders that were not audited: a folder of files does not show what they judge.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_audited: Vec<String>,
-    /// What else there is to say.
+    /// A note.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// A grader that is to blame.
+/// A grader that caused a wrong verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Blamed {
     /// Its name in the case.
     pub name: String,
-    /// Its kind.
+    /// The kind of the grader.
     pub grader: String,
-    /// What it said.
+    /// The reason in its grade.
     pub reason: String,
 }
 
 impl Audited {
-    /// Of a case, what its agents came to, and which graders were left out since they ask a model.
+    /// Makes the audit of a case from the results of its agents and the graders that were left out because they
+    /// call a model.
     pub fn of(case: &str, path: String, agents: Vec<Tried>, asks_models: Vec<String>) -> Self {
         let sound = agents.iter().all(|tried| tried.sound);
         Self { case: case.to_owned(), path, sound, agents, asks_models }
@@ -106,15 +107,15 @@ impl Audited {
 }
 
 impl Tried {
-    /// What an agent came to, from the result of its trial.
+    /// Makes the result of an agent from its trial.
     pub fn of(agent: Agent, how: Option<&'static str>, result: &TrialResult) -> Self {
         let sound = result.verdict == agent.must();
         let counts = |grade: &&GradeRecord| !grade.diagnostic && (grade.gate || grade.weight > 0.0);
         let blamed = |grade: &&GradeRecord| match (agent.must(), result.verdict) {
             _ if sound => false,
-            // One that must fail passed: by everybody who let it.
+            // The agent should fail but passed: all graders that passed are responsible.
             (Verdict::Fail, Verdict::Pass) => grade.passed == Some(true),
-            // It failed nowhere, and somebody could not tell.
+            // The agent did not fail, and some graders could not judge.
             (Verdict::Fail, _) => grade.passed.is_none(),
             (_, _) => grade.passed != Some(true),
         };
@@ -127,7 +128,7 @@ impl Tried {
         let mut said: Vec<String> = Vec::new();
         if !sound {
             said.extend(result.error.as_ref().map(|error| format!("{}: {}", error.category.word(), error.message)));
-            // A limit, or a protected file, fails a trial without any grader.
+            // A limit or a protected file fails a trial without any grader.
             said.extend(result.warnings.iter().filter(|_| graders.is_empty()).map(Warning::to_string));
         }
         let note = (!said.is_empty()).then(|| said.join("; "));
@@ -135,7 +136,8 @@ impl Tried {
         Self { agent, how, must, verdict, sound, graders, not_audited: Vec::new(), note }
     }
 
-    /// An agent that could not be tried: the case is not sound, since nobody can tell.
+    /// Makes the result of an agent that could not be run: the case is not sound, because its verdict is
+    /// unknown.
     pub fn impossible(agent: Agent, how: Option<&'static str>, why: String) -> Self {
         let must = agent.must();
         Self {
@@ -150,7 +152,7 @@ impl Tried {
         }
     }
 
-    /// An oracle that was not tried, which is no fault.
+    /// Makes the result for a missing oracle, which is no error.
     pub fn without(agent: Agent, why: impl Into<String>, not_audited: Vec<String>) -> Self {
         let note = Some(why.into());
         Self {
@@ -166,12 +168,13 @@ impl Tried {
     }
 }
 
-/// Whether a reference solution that is a folder shows what a grader judges: the workspace, and neither words nor calls.
+/// Returns true if a reference solution that is a folder shows what a grader judges: the workspace, but neither
+/// messages nor calls.
 pub fn shown_by_folder(grader: &Grader) -> bool {
     grader.kind.needs().judges_workspace()
 }
 
-/// The names of the graders that such a solution does not show anything to.
+/// Returns the names of the graders for which such a solution shows nothing.
 pub fn not_shown_by_folder<'a>(graders: impl IntoIterator<Item = &'a Grader> + Clone) -> Vec<String> {
     let names = unique_names(graders.clone());
     graders.into_iter().zip(names).filter(|(grader, _)| !shown_by_folder(grader)).map(|(_, name)| name).collect()

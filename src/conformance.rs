@@ -1,4 +1,5 @@
-//! Conformance of a harness: what its real agent was seen doing, item by item, with the lines that show it.
+//! The conformance of a harness: what its real agent was observed to do, item by item, with the lines that show
+//! it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,41 +12,41 @@ pub mod judge;
 pub mod observed;
 pub mod probes;
 
-/// What is looked for, in the order in which it is told.
+/// An item of the check, in the order of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Item {
-    /// Its program starts and says something.
+    /// The program starts and produces output.
     Starts,
-    /// It tells its version.
+    /// The agent reports its version.
     Version,
-    /// It answers the first request of its protocol.
+    /// The agent answers the first request of its protocol.
     Handshake,
-    /// It opens a session.
+    /// The agent opens a session.
     Sessions,
-    /// A model that does not exist is refused or noticed, and one that was asked for is the one that answers.
+    /// A model that does not exist is refused or reported, and a requested model is the one that answers.
     ModelChoice,
     /// A prompt is answered.
     Prompt,
-    /// Its answer comes in several pieces.
+    /// The answer is streamed in several pieces.
     Streaming,
-    /// It shows its calls.
+    /// The agent shows its tool calls.
     ToolCalls,
     /// Each call shows its input.
     ToolInput,
     /// Each call shows its result.
     ToolResults,
-    /// It asks for permission, and does what was allowed.
+    /// The agent asks for permission, and does what was allowed.
     PermissionApprove,
-    /// It asks for permission, and leaves what was rejected.
+    /// The agent asks for permission, and does not do what was rejected.
     PermissionReject,
-    /// It ends its turn when it is told to.
+    /// The agent ends its turn when asked to cancel.
     Cancel,
-    /// It tells what it used.
+    /// The agent reports its usage.
     Usage,
-    /// It ends by itself when nobody talks to it any more.
+    /// The agent exits by itself when its input is closed.
     CleanExit,
-    /// Nothing that it started outlives it.
+    /// No process that it started outlives it.
     NoOrphans,
 }
 
@@ -70,7 +71,7 @@ impl Item {
         Item::NoOrphans,
     ];
 
-    /// The item's word, as it stands in reports.
+    /// Returns the item as a word, as used in reports.
     pub fn word(self) -> &'static str {
         match self {
             Item::Starts => "starts",
@@ -93,24 +94,24 @@ impl Item {
     }
 }
 
-/// What came of an item.
+/// The outcome of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It was seen.
+    /// Observed.
     Seen,
-    /// It was looked for and did not show, which may be how the agent is.
+    /// Checked, but not observed, which may be normal for the agent.
     NotSeen,
-    /// Its protocol or its manifest has no such thing.
+    /// Not supported by the protocol or the manifest.
     NotApplicable,
-    /// It was not looked for, or what it needs was not there.
+    /// Not checked, or a requirement of the check was missing.
     NotChecked,
     /// The agent did what it must not do.
     Failed,
 }
 
 impl Outcome {
-    /// The outcome in words.
+    /// Returns the outcome in words.
     pub fn word(self) -> &'static str {
         match self {
             Outcome::Seen => "seen",
@@ -122,7 +123,7 @@ impl Outcome {
     }
 }
 
-/// A line that shows something.
+/// A line of evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Place {
     /// The file, relative to the check's folder.
@@ -131,49 +132,49 @@ pub struct Place {
     pub line: u64,
 }
 
-/// What came of one item, and what shows it.
+/// The finding about one item, with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// The item.
     pub item: Item,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What was seen, in words.
+    /// The observation, in words.
     pub text: String,
     /// The lines that show it.
     pub evidence: Vec<Place>,
 }
 
-/// An oddity: a notice of the Trace, a warning of the trial, or a model request that could not be served.
+/// An anomaly: a notice of the trace, a warning of the trial, or a model request that could not be answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Oddity {
-    /// The word for its kind.
+    /// The code of its kind.
     pub code: String,
-    /// How often it was met.
+    /// The number of occurrences.
     pub count: u64,
-    /// The first one, in words.
+    /// The first occurrence, in words.
     pub text: String,
-    /// Where the first one was met, where that is a line.
+    /// The place of the first occurrence, if it is a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
 }
 
-/// Who stood in for the model.
+/// The source of the model's answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelSource {
-    /// A scripted model on loopback, which the agent was pointed at.
+    /// A scripted model on loopback.
     Scripted,
     /// The agent's own script: it has no model.
     Own,
-    /// The model that the agent is set up for, which may cost money.
+    /// The agent's configured model, which may cost money.
     Live,
-    /// Nobody: nothing that needs a model was looked for.
+    /// None: items that need a model were not checked.
     None,
 }
 
 impl ModelSource {
-    /// The source in words.
+    /// Returns the source in words.
     pub fn word(self) -> &'static str {
         match self {
             ModelSource::Scripted => "a scripted model",
@@ -187,44 +188,44 @@ impl ModelSource {
 /// The report on one harness.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
-    /// Its name.
+    /// The harness's name.
     pub harness: String,
-    /// Its id in the protocol's own registry.
+    /// The harness's id in the protocol's own registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registry_id: Option<String>,
-    /// The protocol it speaks.
+    /// The protocol.
     pub adapter: String,
-    /// Where its manifest comes from.
+    /// The origin of the manifest.
     pub origin: String,
-    /// When it was checked, RFC 3339 in UTC.
+    /// The time of the check, in RFC 3339 and UTC.
     pub checked: String,
-    /// Who stood in for the model.
+    /// The source of the model's answers.
     pub model: ModelSource,
-    /// The folder that holds the evidence; absent where nothing was started.
+    /// The folder with the evidence. Absent if nothing was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
-    /// The version that it told.
+    /// The version that the agent reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The last version that its manifest says was seen at work.
+    /// The last verified version in the manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<String>,
-    /// What it needs to log in, and what of it is there; absent if its manifest says nothing of a login.
+    /// What the agent needs to log in, and what is available. Absent if the manifest has no login entries.
     #[serde(default, skip_serializing_if = "Login::is_empty")]
     pub login: Login,
-    /// What came of each item, in order.
+    /// The finding about each item, in order.
     pub items: Vec<Finding>,
-    /// The tier that follows from what was seen; absent where nothing was.
+    /// The tier that follows from the observations. Absent without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,
-    /// The tier that its manifest says.
+    /// The tier in the manifest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declared_tier: Option<Tier>,
-    /// Everything odd that was met.
+    /// All anomalies.
     pub oddities: Vec<Oddity>,
 }
 
-/// What `evals harness check` tells.
+/// The output of `evals harness check`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Checks {
     /// One report for each harness.
@@ -232,13 +233,13 @@ pub struct Checks {
 }
 
 impl Report {
-    /// What came of an item.
+    /// Returns the outcome of an item.
     pub fn outcome(&self, item: Item) -> Option<Outcome> {
         self.items.iter().find(|finding| finding.item == item).map(|finding| finding.outcome)
     }
 }
 
-/// The exit code: 1 where anything failed, 3 where anything was not seen or not looked for, else 0.
+/// Returns the exit code: 1 if an item failed, 3 if an item was not observed or not checked, else 0.
 pub fn exit_code(reports: &[Report]) -> u8 {
     let any = |outcomes: &[Outcome]| {
         reports.iter().flat_map(|report| &report.items).any(|finding| outcomes.contains(&finding.outcome))

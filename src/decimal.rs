@@ -1,18 +1,18 @@
-//! Decimal numbers as they are written, compared exactly: whole numbers of any size, and fractions without rounding.
+//! Decimal numbers as written, compared exactly: whole numbers of any size, and fractions without rounding.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use serde_json::Value;
 
-/// The largest power of ten of a first or last digit. What lies beyond is no number that anybody means.
+/// The largest power of ten of a first or last digit. Text beyond this limit is not read as a number.
 const MOST_POWER: i64 = 2000;
 
 /// A decimal number: its digits, the least significant one first, times a power of ten.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decimal {
     is_negative: bool,
-    /// Without zeros at either end; empty for zero.
+    /// The digits without zeros at either end; empty for zero.
     digits: Vec<u8>,
     power: i64,
 }
@@ -44,12 +44,12 @@ impl Decimal {
         (number.digits.is_empty() || (number.power >= -MOST_POWER && top <= MOST_POWER)).then_some(number)
     }
 
-    /// Returns the number as which a float is written: with the fewest digits that mean that float.
+    /// Returns the number as a float is written: with the fewest digits that identify that float.
     pub fn of_float(number: f64) -> Option<Self> {
         number.is_finite().then(|| Self::parse(&number.to_string()))?
     }
 
-    /// Returns the number in a JSON value: a number, or a text that is one.
+    /// Returns the number in a JSON value: a number, or a text with a number.
     pub fn of_json(value: &Value) -> Option<Self> {
         match value {
             Value::Number(number) => Self::parse(&number.to_string()),
@@ -108,7 +108,7 @@ impl Decimal {
         Self { is_negative, digits, power: self.power + other.power }.trimmed()
     }
 
-    /// The digits from this power of ten on, which is at most the number's own.
+    /// Returns the digits from this power of ten on, which is at most the number's own.
     fn digits_from(&self, power: i64) -> Vec<u8> {
         if self.digits.is_empty() {
             return Vec::new();
@@ -188,7 +188,7 @@ fn sum(one: &[u8], two: &[u8]) -> Vec<u8> {
     digits
 }
 
-/// The difference of two numbers of which the first is not the smaller one.
+/// Returns the difference of two numbers; the first must not be the smaller one.
 fn difference(large: &[u8], small: &[u8]) -> Vec<u8> {
     let mut borrow = 0;
     let one = |(n, digit): (usize, &u8)| {

@@ -1,4 +1,5 @@
-//! Drives an agent through a session: what every driver is given, and the driver for programs that run to their end.
+//! Drives an agent through a session: the input of every driver, and the driver for programs that run to their
+//! end.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

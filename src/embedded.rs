@@ -1,4 +1,4 @@
-//! Harnesses, graders and policies that are built into the program. A file of the same name in the working folder wins.
+//! Built-in harnesses, graders and policies. A file of the same name in the working directory wins.
 
 use include_dir::{Dir, include_dir};
 
@@ -7,20 +7,20 @@ static GRADERS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/graders");
 
 static POLICIES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/policies");
 
-/// Where a file that is built in says it comes from.
+/// The origin of built-in files.
 pub const ORIGIN: &str = "built in";
 
-/// The manifests that are built in: name and text, by name.
+/// Returns the built-in manifests, as name and text, sorted by name.
 pub fn harnesses() -> Vec<(&'static str, &'static str)> {
     named(&HARNESSES)
 }
 
-/// The graders that are built in: name and text, by name.
+/// Returns the built-in graders, as name and text, sorted by name.
 pub fn graders() -> Vec<(&'static str, &'static str)> {
     named(&GRADERS)
 }
 
-/// The policies that are built in: name and text, by name.
+/// Returns the built-in policies, as name and text, sorted by name.
 pub fn policies() -> Vec<(&'static str, &'static str)> {
     named(&POLICIES)
 }

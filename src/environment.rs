@@ -1,4 +1,5 @@
-//! The environment of a trial: an allow-list, what manifest and case name, and a private home. Nothing else.
+//! The environment of a trial: an allow-list, the variables of manifest and case, and a private home. Nothing
+//! else.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,5 @@
-//! Expressions that people write in manifests and graders: CEL, compiled once, told wrong with its place, run bounded.
+//! Expressions in manifests and graders: CEL, compiled once, with errors at their places, and with limits on
+//! evaluation.
 
 use std::ops::Range;
 use std::sync::Arc;

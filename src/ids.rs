@@ -1,4 +1,4 @@
-//! Which trial and which column is meant: the planned trial, and names for people.
+//! Identifiers of trials and columns: the planned trial, and display names.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,26 +11,27 @@ pub struct TrialRecord {
     pub case: String,
     /// Name of the harness.
     pub harness: String,
-    /// The model asked for.
+    /// The requested model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Name of the column: the model, `default` without one, `a#2` for a second arm of the same.
+    /// The name of the column: the model, `default` without a model, or `a#2` for a second arm with the same
+    /// model.
     pub arm: String,
-    /// Number, from 1.
+    /// Number of the trial, from 1.
     pub trial: u32,
-    /// Why it is skipped.
+    /// The reason why the trial is skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skip: Option<String>,
-    /// The run in which it failed, where it is run again for that.
+    /// The run in which the trial failed, if this is a rerun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_in: Option<String>,
-    /// What it runs in.
+    /// The sandbox.
     #[serde(default)]
     pub sandbox: sandbox::Kind,
 }
 
 impl TrialRecord {
-    /// The trial's identity in its run.
+    /// Returns the trial's identity in its run.
     pub fn id(&self) -> TrialId {
         let Self { case, harness, arm, trial, .. } = self.clone();
         TrialId { case, harness, arm, trial }
@@ -46,11 +47,11 @@ pub struct TrialId {
     pub harness: String,
     /// Name of the column.
     pub arm: String,
-    /// Number, from 1.
+    /// Number of the trial, from 1.
     pub trial: u32,
 }
 
-/// A column's name for people: the harness, and the model where one was asked for.
+/// Returns a column's display name: the harness, and the model if one was requested.
 pub fn column_name(harness: &str, arm: &str) -> String {
     if arm == "default" { harness.to_owned() } else { format!("{harness} / {arm}") }
 }

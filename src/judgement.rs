@@ -1,4 +1,4 @@
-//! Three-valued logic: what is known to be true, known to be false, or unknown because the evidence was not shown.
+//! Three-valued logic: known to be true, known to be false, or unknown because the evidence was not shown.
 
 pub mod share;
 pub mod tolerance;
@@ -10,7 +10,7 @@ pub enum Judgement {
     True,
     /// The statement is false, whatever was not shown.
     False,
-    /// What was not shown decides.
+    /// The truth depends on what was not shown.
     Unknown,
 }
 
@@ -39,7 +39,8 @@ impl Judgement {
         }
     }
 
-    /// Both statements, by Kleene: one that is false decides. The other is not looked at after a false one.
+    /// Combines two statements by Kleene's `and`: one false statement decides. The second is not evaluated
+    /// after a false one.
     #[must_use]
     pub fn and(self, other: impl FnOnce() -> Judgement) -> Judgement {
         if self == Judgement::False {
@@ -52,7 +53,8 @@ impl Judgement {
         }
     }
 
-    /// One of two statements, by Kleene: one that is true decides. The other is not looked at after a true one.
+    /// Combines two statements by Kleene's `or`: one true statement decides. The second is not evaluated after
+    /// a true one.
     #[must_use]
     pub fn or(self, other: impl FnOnce() -> Judgement) -> Judgement {
         if self == Judgement::True {
@@ -65,7 +67,7 @@ impl Judgement {
         }
     }
 
-    /// All statements of a list; true for none.
+    /// Returns whether all statements of a list are true; true for an empty list.
     pub fn all(list: impl IntoIterator<Item = Judgement>) -> Judgement {
         let mut found = Judgement::True;
         for one in list {
@@ -77,7 +79,7 @@ impl Judgement {
         found
     }
 
-    /// Any statement of a list; false for none.
+    /// Returns whether any statement of a list is true; false for an empty list.
     pub fn any(list: impl IntoIterator<Item = Judgement>) -> Judgement {
         let mut found = Judgement::False;
         for one in list {
@@ -89,8 +91,8 @@ impl Judgement {
         found
     }
 
-    /// The truth of a statement that is the same in every way in which the unknown may turn out; unknown if these
-    /// ways differ, or if there are none.
+    /// Returns the truth of a statement if it is the same in all cases that the unknown facts allow; unknown if
+    /// the cases differ, or if there are none.
     pub fn agreed(ways: impl IntoIterator<Item = Judgement>) -> Judgement {
         let mut ways = ways.into_iter();
         let Some(first) = ways.next() else { return Judgement::Unknown };
@@ -122,7 +124,7 @@ mod tests {
 
     const EACH: [Judgement; 3] = [True, False, Unknown];
 
-    /// The truth values that a statement may turn out to have.
+    /// Returns the possible truth values of a statement.
     fn worlds(judgement: Judgement) -> Vec<bool> {
         match judgement {
             True => vec![true],

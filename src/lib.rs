@@ -4,9 +4,9 @@
 //! case → plan → trial → harness → wire log → trace → grades → verdict → record → report
 //! ```
 //!
-//! The modules stand in that order. `CONTEXT.md` has the words, the layers and where to change what.
+//! The modules are listed in this order. `CONTEXT.md` has the glossary, the layers, and where to change what.
 
-// What people write.
+// Files that people write.
 pub mod yaml;
 pub mod values;
 pub mod expression;
@@ -16,7 +16,7 @@ pub mod limits;
 pub mod attachment;
 pub mod embedded;
 
-// What is to be done.
+// The plan.
 pub mod plan;
 pub mod ids;
 pub mod runner;
@@ -41,14 +41,14 @@ pub mod interaction;
 pub mod gateway;
 pub mod models;
 
-// What crossed the process boundary, and the trace that follows from it.
+// The lines that crossed the process boundary, and the resulting trace.
 pub mod wire;
 pub mod lines;
 pub mod adapter;
 pub mod trace;
 pub mod price;
 
-// What it was worth.
+// Grading.
 pub mod grader;
 pub mod matching;
 pub mod judgement;
@@ -59,13 +59,13 @@ pub mod grade;
 pub mod verdict;
 pub mod decimal;
 
-// What is kept.
+// Stored results.
 pub mod result;
 pub mod run;
 pub mod whole_file;
 pub mod regular;
 
-// What is made of it.
+// Reports.
 pub mod report;
 pub mod compare;
 pub mod baseline;
@@ -73,7 +73,7 @@ pub mod statistics;
 pub mod rounding;
 pub mod schema;
 
-// What checks cases and harnesses.
+// Checks of cases and harnesses.
 pub mod audit;
 pub mod conformance;
 pub mod parity;

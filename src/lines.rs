@@ -5,13 +5,13 @@ use crate::wire::MAX_LINE;
 /// A line, without its end.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Its bytes, at most [`MAX_LINE`].
+    /// The bytes, at most [`MAX_LINE`].
     pub bytes: Vec<u8>,
-    /// How many more it had.
+    /// The number of bytes that were cut off.
     pub cut: Option<u64>,
 }
 
-/// Takes bytes as they come, gives lines as they end.
+/// Splits arriving bytes into lines.
 #[derive(Debug, Default)]
 pub struct Splitter {
     partial: Vec<u8>,
@@ -19,7 +19,7 @@ pub struct Splitter {
 }
 
 impl Splitter {
-    /// Takes bytes; hands on each line that ended in them.
+    /// Adds bytes, and calls `each` for every line that ended in them.
     pub fn push(&mut self, mut bytes: &[u8], mut each: impl FnMut(Line)) {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             self.keep(&bytes[..end]);
@@ -29,7 +29,7 @@ impl Splitter {
         self.keep(bytes);
     }
 
-    /// The last line, which had no end.
+    /// Returns the last line, which had no end.
     pub fn rest(&mut self) -> Option<Line> {
         (!self.partial.is_empty() || self.cut > 0).then(|| self.take())
     }

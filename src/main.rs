@@ -1,4 +1,4 @@
-//! The `evals` program: hands its arguments to the library and its answer to the shell.
+//! The `evals` program: calls the library and returns its exit code.
 
 fn main() -> std::process::ExitCode {
     evals::cli::main()

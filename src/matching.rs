@@ -1,4 +1,4 @@
-//! Whether a pattern matches a fact of a tool call that the agent may not have shown.
+//! Matches patterns with facts of a tool call that the agent may not have shown.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::judgement::Judgement;
 use crate::trace::facts::Command;
 use crate::values::{NameGlob, Pattern};
 
-/// Whether a tool's name fits; one that was not shown may. `*` is any name.
+/// Returns whether a tool's name matches; unknown for a name that was not shown, unless the glob is `*`.
 pub fn name_fits(glob: &NameGlob, name: Option<&str>) -> Judgement {
     match name {
         Some(name) => glob.is_match(name).into(),
@@ -15,7 +15,8 @@ pub fn name_fits(glob: &NameGlob, name: Option<&str>) -> Judgement {
     }
 }
 
-/// Whether a command fits. Of one that stands among several texts it is known only that a text that fits may be it.
+/// Returns whether a command matches. If the command is one of several texts, a match of one of them is only
+/// possible.
 pub fn command_fits(pattern: &Pattern, command: &Command) -> Judgement {
     match command {
         Command::Seen(command) => pattern.is_match(command).into(),
@@ -26,7 +27,8 @@ pub fn command_fits(pattern: &Pattern, command: &Command) -> Judgement {
     }
 }
 
-/// Whether an input that was not shown fits by the command that it must hold: what fits the command in any input fits.
+/// Returns whether an input that was not shown matches, given the command that it must contain: a pattern that
+/// matches the command in any input matches.
 pub fn within_command(pattern: &Pattern, command: Option<&str>) -> Judgement {
     let Some(command) = command else { return Judgement::Unknown };
     let inputs = |command: &str| {

@@ -1,15 +1,15 @@
-//! Whether two names mean the same model: a case asks by one, and the agent answers by another.
+//! Compares names of models: a case requests a model by one name, and the agent may report another.
 
 use std::borrow::Cow;
 
-/// Names of a choice that is left to the agent: whatever answers is what was asked for.
+/// Names that leave the choice to the agent: any answering model is the requested one.
 const ANY: [&str; 4] = ["default", "auto", "best", "opusplan"];
-/// Words by which agents say how hard a model shall think.
+/// Words with which agents state the reasoning effort.
 const EFFORTS: [&str; 6] = ["none", "minimal", "low", "medium", "high", "xhigh"];
 
-/// Whether the agent's name for its model can be the one that was asked for. Names differ by their provider
-/// (`openai/gpt-5`), by a date (`claude-haiku-4-5-20251001`) and by effort or variant (`gpt-5[high]`, `opus[1m]`),
-/// where one of the two does not say it; and a family's name (`haiku`) stands for one of its versions.
+/// Returns true if the agent's name for its model can be the requested model. Names may differ by provider
+/// (`openai/gpt-5`), by date (`claude-haiku-4-5-20251001`) and by effort or variant (`gpt-5[high]`, `opus[1m]`)
+/// if one of the two does not contain it; and a family's name (`haiku`) matches each of its versions.
 pub fn same(requested: &str, effective: &str) -> bool {
     if ANY.iter().any(|any| requested.trim().eq_ignore_ascii_case(any)) {
         return true;
@@ -26,17 +26,17 @@ pub fn same(requested: &str, effective: &str) -> bool {
             || told.is_family_of(&asked))
 }
 
-/// A model's name, taken apart.
+/// The parts of a model's name.
 struct Name {
-    /// Its words and numbers in small letters, the provider's too, without a date at the end.
+    /// Its words and numbers in lower case, including the provider's, without a trailing date.
     words: Vec<String>,
-    /// How many of them are the provider's, for each place where a provider may end.
+    /// The number of words that may be the provider's, for each position where a provider's name may end.
     providers: Vec<usize>,
-    /// What stood in brackets, or after a `/`, as effort or variant.
+    /// The effort or variant, from brackets or after a `/`.
     variant: Option<String>,
-    /// The digits of its date.
+    /// The digits of the date.
     date: Option<String>,
-    /// A provider's release of it, such as `v1`.
+    /// A provider's release, such as `v1`.
     release: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl Name {
                 words.push(word.to_owned());
                 only_words &= !word.contains(|c: char| c.is_ascii_digit());
             }
-            // A point ends a provider's name only where no version came before it: `us.anthropic.claude-opus-4.8`.
+            // A point ends a provider's name only if no version precedes it: `us.anthropic.claude-opus-4.8`.
             match piece.chars().last() {
                 Some('/' | ':' | '|') => providers.push(words.len()),
                 Some('.') if only_words => providers.push(words.len()),
@@ -101,13 +101,13 @@ impl Name {
         Self { words, providers, variant, date, release }
     }
 
-    /// Whether the other name is this one with a provider before it.
+    /// Returns true if the other name is this one after a provider's name.
     fn is_end_of(&self, other: &Self) -> bool {
         let Some(rest) = other.words.len().checked_sub(self.words.len()) else { return false };
         rest > 0 && other.providers.contains(&rest) && other.words.ends_with(&self.words)
     }
 
-    /// Whether this is the name of a family, without a version, and the other one of its versions.
+    /// Returns true if this is the name of a family, without a version, and the other is one of its versions.
     fn is_family_of(&self, other: &Self) -> bool {
         let is_number = |word: &&String| word.contains(|c: char| c.is_ascii_digit());
         if self.words.is_empty()
@@ -121,18 +121,18 @@ impl Name {
         while plain.len() > 1 && plain.last().is_some_and(|word| *word == "preview") {
             plain.pop();
         }
-        // What stands behind its last word makes it another: `flash-lite` is no `flash`.
+        // A word after the family's last word makes it another family: `flash-lite` is not `flash`.
         plain.last() == self.words.last().as_ref() && is_within(&self.words, &plain)
     }
 }
 
-/// Whether all of these words are among those, in their order.
+/// Returns true if all of these words are among the others, in their order.
 fn is_within(words: &[String], among: &[&String]) -> bool {
     let mut among = among.iter();
     words.iter().all(|word| among.any(|other| *other == word))
 }
 
-/// What a provider puts behind a name for one release of the same model.
+/// Returns true if a word marks a provider's release of the same model.
 fn is_release(word: &str) -> bool {
     let number = word.strip_prefix('v').is_some_and(|number| number.len() == 1 && is_number(number, 1));
     word == "latest" || number || is_number(word, 8)

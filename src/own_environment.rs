@@ -1,16 +1,16 @@
-//! The environment that this program was started with, kept where no agent can read it.
+//! The environment that this program was started with, stored where agents cannot read it.
 //!
-//! An agent of the same user can read `/proc/PID/environ` of the engine, which is what the program was started with and
-//! cannot be changed afterwards. So the program starts itself anew with the variables that agents get anyway, and takes
-//! the others along in a file without a name, which it empties.
+//! An agent of the same user can read `/proc/PID/environ` of the engine, which contains the environment at the
+//! start of the process and cannot be changed afterwards. Therefore the program executes itself again with only
+//! the variables that agents get anyway, and passes the others in an unnamed file, which it empties.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::OnceLock;
 
-/// Variables that every agent gets, where the engine has them.
+/// Variables that every agent gets, if they are set.
 const ALLOWED: [&str; 4] = ["PATH", "LANG", "TERM", "TZ"];
-/// The same, in either case of letters: proxies, and where certificates are.
+/// Further such variables, in upper or lower case: proxies, and paths of certificates.
 const ALLOWED_EITHER: [&str; 15] = [
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -29,13 +29,13 @@ const ALLOWED_EITHER: [&str; 15] = [
     "REQUESTS_CA_BUNDLE",
 ];
 
-/// Everything that the program was started with, if it was started anew without it.
+/// The complete original environment, if the program was executed again without it.
 static WHOLE: OnceLock<Vec<(OsString, OsString)>> = OnceLock::new();
 
-/// The variable that holds the number of the descriptor of the file with the others.
+/// The variable with the number of the file descriptor of the other variables.
 const DESCRIPTOR: &str = "EVALS_ENVIRONMENT";
 
-/// Variables that libraries and this program itself look up, and that hold no secret; those of the allow-list aside.
+/// Variables without secrets that libraries and this program itself read, besides the allow-list.
 const KEPT: [&str; 12] = [
     "HOME",
     "TMPDIR",
@@ -50,20 +50,20 @@ const KEPT: [&str; 12] = [
     "RUST_BACKTRACE",
     "LLVM_PROFILE_FILE",
 ];
-/// The same, by how they begin.
+/// Prefixes of such variables.
 const KEPT_PREFIXES: [&str; 4] = ["CLICOLOR", "TOKIO_", "LD_", "DYLD_"];
 
-/// The whole environment, whatever of it this process still shows.
+/// Returns the complete environment, including variables that were removed from this process.
 pub fn all() -> Vec<(OsString, OsString)> {
     WHOLE.get().cloned().unwrap_or_else(|| std::env::vars_os().filter(|(name, _)| name != DESCRIPTOR).collect())
 }
 
-/// The same, as far as it is text.
+/// Returns the environment, as far as it is valid text.
 pub fn texts() -> BTreeMap<String, String> {
     all().into_iter().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect()
 }
 
-/// One variable.
+/// Returns one variable.
 pub fn var(name: &str) -> Option<OsString> {
     all().into_iter().find_map(|(key, value)| (key == name).then_some(value))
 }
@@ -99,21 +99,23 @@ mod linux {
 
     const FILE: &str = "evals-environment";
 
-    /// Cuts this process off from what agents could read of it: its environment, its memory, the user's session keyring.
-    /// Does not return where the program starts itself anew. Call it before any thread is started.
+    /// Protects this process from agents: its environment, its memory, and the user's session keyring. Does not
+    /// return if the program executes itself again. Must be called before any thread is started.
     pub fn withdraw() {
         if let Some(taken) = taken() {
             let _ = WHOLE.set(taken);
         } else if std::env::vars_os().any(|(name, _)| !is_kept(&name)) {
-            // Where that fails the program goes on as it is: an agent that reads its environment is not the usual one.
+            // If this fails, the program continues: an agent that reads the engine's environment is not the
+            // usual one.
             let _ = start_anew();
         }
         let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
-        // Children inherit it; where the system has no keys or permits no keyring there is nothing to be shared either.
+        // Child processes inherit the new keyring. If the system has no keys or permits no keyring, nothing is
+        // shared either.
         let _ = keyutils::Keyring::join_anonymous_session();
     }
 
-    /// The variables that this program left for itself.
+    /// Returns the variables that this program passed to itself.
     fn taken() -> Option<Vec<(OsString, OsString)>> {
         let number: u32 = std::env::var(DESCRIPTOR).ok()?.parse().ok()?;
         let path = format!("/proc/self/fd/{number}");
@@ -124,7 +126,7 @@ mod linux {
         let mut file = File::options().read(true).write(true).open(&path).ok()?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
-        // Its descriptor could be opened through `/proc` as well.
+        // The file descriptor can be opened through `/proc` as well.
         file.set_len(0).ok()?;
         let pairs = bytes.split(|byte| *byte == 0).filter_map(|pair| {
             // A name may begin with the sign.
@@ -135,7 +137,7 @@ mod linux {
     }
 
     fn start_anew() -> std::io::Result<()> {
-        // Without CLOEXEC: it is to survive the new start.
+        // Without CLOEXEC, because the file must survive the execution.
         let mut file = File::from(memfd_create(FILE, MemfdFlags::empty())?);
         let mut bytes = Vec::new();
         for (name, value) in std::env::vars_os().filter(|(name, _)| name != DESCRIPTOR) {
@@ -144,7 +146,7 @@ mod linux {
             }
         }
         file.write_all(&bytes)?;
-        // A file at its end would be read as an empty one through a descriptor of the same opening.
+        // A file descriptor at the end of the file would be read as empty by the new program.
         let program = std::env::current_exe()?;
         let number = file.as_raw_fd();
         fs::metadata(format!("/proc/self/fd/{number}"))?;
@@ -159,7 +161,7 @@ mod linux {
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
-    /// Other systems show a process's environment to its user by other ways, which are not closed here.
+    /// Other systems show a process's environment to its user in other ways, which are not prevented here.
     pub fn withdraw() {}
 }
 

@@ -1,5 +1,5 @@
-//! Parity: whether an agent does the same under the engine's protocol as by its own one-shot command. Each case is run
-//! both ways, and what came of the workspace and which calls were made is compared.
+//! Parity: whether an agent does the same under the engine's protocol as with its own one-shot command. Each
+//! case is run both ways, and the resulting workspaces and tool calls are compared.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,20 +21,20 @@ use crate::sandbox;
 use crate::trace::{Body, CallStatus, jsonl};
 use crate::trial::{self, Attempt, Engine, Outcome, TrialError};
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Same {
-    /// Both are the same.
+    /// Both sides are equal.
     Same,
-    /// They differ.
+    /// The sides differ.
     Differs,
-    /// They cannot be compared.
+    /// The sides cannot be compared.
     Unknown,
 }
 
 impl Same {
-    /// The word for it.
+    /// Returns the result as a word.
     pub fn word(self) -> &'static str {
         match self {
             Same::Same => "same",
@@ -44,29 +44,29 @@ impl Same {
     }
 }
 
-/// One thing that was compared.
+/// One compared aspect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Compared {
-    /// What came of it.
+    /// The result.
     pub same: Same,
-    /// What there was, or why it could not be compared.
+    /// The compared values, or why they could not be compared.
     pub text: String,
 }
 
-/// A case, both ways.
+/// The comparison of one case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseParity {
     /// The case.
     pub case: String,
-    /// What the graders of the workspace say.
+    /// The results of the graders of the workspace.
     pub outcome: Compared,
-    /// The kinds of the calls that were carried out, in order.
+    /// The kinds of the executed calls, in order.
     pub tools: Compared,
     /// The folder of both trials: `inside` and `outside` below it.
     pub folder: String,
 }
 
-/// What `evals harness parity` tells.
+/// The output of `evals harness parity`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ParityReport {
     /// The harness.
@@ -77,7 +77,7 @@ pub struct ParityReport {
     pub cases: Vec<CaseParity>,
 }
 
-/// The exit code: 1 where anything differs, 3 where nothing of a case could be compared, else 0.
+/// Returns the exit code: 1 if anything differs, 3 if nothing of a case could be compared, else 0.
 pub fn exit_code(report: &ParityReport) -> u8 {
     let parts = |case: &CaseParity| [case.outcome.same, case.tools.same];
     if report.cases.iter().any(|case| parts(case).contains(&Same::Differs)) {
@@ -89,7 +89,7 @@ pub fn exit_code(report: &ParityReport) -> u8 {
     }
 }
 
-/// The agent's own command as a harness: the same environment and home, and nothing of the protocol.
+/// Returns the agent's own command as a harness: with the same environment and home, without the protocol.
 pub fn outside(manifest: &Manifest, parity: &Parity) -> Manifest {
     let mut outside = Manifest {
         adapter: Adapter::OutputOnly,
@@ -114,10 +114,10 @@ pub fn outside(manifest: &Manifest, parity: &Parity) -> Manifest {
     outside
 }
 
-/// Why a case was not brought to a comparison.
+/// The reason why a case was not compared.
 #[derive(Debug, thiserror::Error)]
 pub enum ParityError {
-    /// The user interrupted it.
+    /// The user interrupted the comparison.
     #[error("interrupted")]
     Interrupted,
     /// The engine itself failed.
@@ -125,10 +125,10 @@ pub enum ParityError {
     Trial(#[from] TrialError),
 }
 
-/// Runs a case both ways and compares.
+/// Runs a case both ways and compares the results.
 ///
 /// # Errors
-/// The user interrupted it, or the engine itself failed.
+/// The user interrupted the comparison, or the engine itself failed.
 pub async fn compare(
     engine: &Engine,
     case: &Arc<Case>,
@@ -147,10 +147,10 @@ pub async fn compare(
     })
 }
 
-/// A trial of one of both.
+/// One of the two trials.
 struct Done {
     result: TrialResult,
-    /// The kinds of the calls that were carried out; absent where none can be seen.
+    /// The kinds of the executed calls. Absent if calls are not visible.
     calls: Option<Vec<String>>,
 }
 
@@ -176,7 +176,7 @@ async fn run(
         case: case.clone(),
         manifest: manifest.clone(),
         trial,
-        // A command of its own asks nobody, so inside everything is allowed, too.
+        // The agent's own command asks no permission, so everything is allowed inside, too.
         interaction: Interaction::AutoApprove,
         attempt: 1,
         folder: folder.to_owned(),
@@ -193,7 +193,7 @@ async fn run(
     }
 }
 
-/// The kinds of the calls that the main agent carried out, in the order in which they were announced.
+/// Returns the kinds of the calls that the main agent executed, in the order of their announcement.
 fn calls(trace: &Path) -> Result<Option<Vec<String>>, RunError> {
     let Ok(file) = regular::open(trace) else { return Ok(None) };
     let unreadable =
@@ -212,7 +212,7 @@ fn calls(trace: &Path) -> Result<Option<Vec<String>>, RunError> {
     Ok(Some(calls.into_iter().filter(|(call, _)| !left.contains(call)).map(|(_, kind)| kind).collect()))
 }
 
-/// Compares what the graders of the workspace say, one by one.
+/// Compares the results of the graders of the workspace, one by one.
 fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
     for (which, result) in [("inside", inside), ("outside", outside)] {
         if let Some(error) = &result.error {
@@ -234,7 +234,7 @@ fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
     };
     let (mut differences, mut unknowns) = (Vec::new(), Vec::new());
     for (name, inside) in &one {
-        // A script names its grades itself, and may give others the second time.
+        // A script names its grades itself, and may return different ones the second time.
         let found = other.iter().position(|(known, _)| known == name).map(|at| other.remove(at).1);
         match (inside, found) {
             (Some(inside), Some(Some(outside))) if *inside == outside => {}
@@ -259,7 +259,7 @@ fn outcomes(inside: &TrialResult, outside: &TrialResult) -> Compared {
         let told: Vec<String> = one.iter().map(|(name, passed)| format!("`{name}` {}", word(*passed))).collect();
         return Compared { same: Same::Same, text: told.join(", ") };
     }
-    // What is known to differ differs, whatever else cannot be told.
+    // A known difference decides, whatever else is unknown.
     differences.extend(unknowns);
     Compared { same: Same::Differs, text: differences.join("; ") }
 }

@@ -1,16 +1,16 @@
-//! Paths as cases write them: made absolute, and shown as a person would write them.
+//! Paths in cases: made absolute, and formatted for messages.
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::trace::view;
 
-/// A path counted from a folder, without `.` and `..`.
+/// Returns an absolute path, relative to a folder, without `.` and `..`.
 pub fn absolute(folder: &Path, path: &Path) -> PathBuf {
     let joined = folder.join(path);
     view::normalise(&std::path::absolute(&joined).unwrap_or(joined))
 }
 
-/// A path as messages show it: relative to the working folder where it lies in it.
+/// Returns a path for messages: relative to the working directory if it is inside it.
 pub fn shown(path: &Path) -> PathBuf {
     let inside = std::env::current_dir().ok().and_then(|here| path.strip_prefix(here).ok().map(Path::to_path_buf));
     match inside {
@@ -19,7 +19,7 @@ pub fn shown(path: &Path) -> PathBuf {
     }
 }
 
-/// Why a path does not stay within the folder it is meant for.
+/// Returns why a path leaves its folder, if it does.
 pub fn leaves(path: &Path) -> Option<&'static str> {
     if path.as_os_str().is_empty() {
         return Some("is empty");

@@ -1,4 +1,5 @@
-//! Prices what an agent did not: US dollars from tokens, by a dated table that a user can replace.
+//! Calculates costs that the agent did not report: US dollars from tokens, by a dated table that a user can
+//! replace.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,32 +12,32 @@ use crate::trace::recorder::Recorder;
 use crate::trace::usage::UsageTotal;
 use crate::wire::EngineLine;
 
-/// The table that comes with the program.
+/// The built-in table.
 const BUILT_IN: &str = include_str!("price/prices.yaml");
 
 /// A price table.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PriceTable {
-    /// The day its prices were looked up.
+    /// The date when the prices were looked up.
     pub date: String,
-    /// Where they stand.
+    /// The source of the prices.
     #[serde(default)]
     pub source: Option<String>,
     /// Prices by model.
     pub models: BTreeMap<String, Price>,
-    /// Digest (BLAKE3) of its text.
+    /// Digest (BLAKE3) of the table's text.
     #[serde(skip)]
     pub digest: String,
 }
 
-/// US dollars for a million tokens. A price that nobody knows is absent.
+/// US dollars per million tokens. An unknown price is absent.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Price {
-    /// Tokens sent.
+    /// Input tokens.
     pub input: f64,
-    /// Tokens received.
+    /// Output tokens.
     pub output: f64,
     /// Tokens read from the cache.
     #[serde(default)]
@@ -47,8 +48,8 @@ pub struct Price {
 }
 
 impl PriceTable {
-    /// Returns what the tokens cost, or `None` if the table or the agent leaves out what is needed. The price of token counts
-    /// that are lower bounds is a lower bound.
+    /// Returns the cost of the tokens, or `None` if the table or the agent does not contain the required
+    /// figures. The cost of token counts that are lower bounds is a lower bound.
     pub fn cost(&self, model: &str, usage: &UsageTotal) -> Option<Amount<f64>> {
         let price = self.models.get(model)?;
         let part = |tokens: Option<Amount<u64>>, price: Option<f64>| match tokens.map(Amount::value) {
@@ -65,7 +66,7 @@ impl PriceTable {
 
 static TABLE: OnceLock<PriceTable> = OnceLock::new();
 
-/// Puts a table from a file in the place of the built-in one, for the whole run.
+/// Replaces the built-in table by a file, for the whole run.
 ///
 /// # Errors
 /// The file cannot be read as a price table.
@@ -80,7 +81,7 @@ fn read(path: &Path, text: &str) -> Result<PriceTable, crate::yaml::YamlError> {
     Ok(PriceTable { digest: blake3::hash(text.as_bytes()).to_hex().to_string(), ..table })
 }
 
-/// The table in force. It is read once, so that a file that changes under a run prices nothing of it.
+/// Returns the current table. It is read once, so that a change to the file during a run has no effect.
 pub fn table() -> &'static PriceTable {
     TABLE.get_or_init(|| {
         read(Path::new("prices.yaml"), BUILT_IN).unwrap_or_else(|_| PriceTable {
@@ -92,7 +93,7 @@ pub fn table() -> &'static PriceTable {
     })
 }
 
-/// The line that tells a cost which the agent did not, if it can be told.
+/// Returns the engine's line with a calculated cost, if the agent did not report one and it can be calculated.
 pub fn line_for(recorder: &mut Recorder) -> Option<EngineLine> {
     if recorder.usage_total().cost_usd().is_some() {
         return None;

@@ -1,4 +1,5 @@
-//! Child processes: each in a group of its own and under a supervisor, so that everything it started can be ended with it.
+//! Child processes: each in its own process group and under a supervisor, so that everything it started can be
+//! ended with it.
 
 use std::collections::BTreeMap;
 use std::io;

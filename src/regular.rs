@@ -1,4 +1,4 @@
-//! Reads regular files, and refuses what only looks like one: a pipe or a device in a file's place would never end.
+//! Reads regular files, and refuses other file types: reading a pipe or a device might never end.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,9 +9,9 @@ use rustix::fs::{Mode, OFlags};
 /// Opens a regular file for reading. Links are followed.
 ///
 /// # Errors
-/// The file system refused, or the path is no regular file. A pipe that nobody writes into is refused at once.
+/// The file cannot be opened, or is not a regular file. A pipe without a writer is refused at once.
 pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
-    // Without `NONBLOCK` the system waits for whoever writes into a pipe.
+    // Without `NONBLOCK`, opening a pipe waits for a writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path.as_ref(), flags, Mode::empty())?);
     let kind = file.metadata()?.file_type();
@@ -27,7 +27,7 @@ pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
     Ok(file)
 }
 
-/// Reads a regular file whole.
+/// Reads a complete regular file.
 ///
 /// # Errors
 /// As [`open`].
@@ -37,7 +37,7 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a regular file whole, as text.
+/// Reads a complete regular file as text.
 ///
 /// # Errors
 /// As [`open`], or the file is not UTF-8.

@@ -1,21 +1,21 @@
-//! What the machine has run out of, as its errors tell it: room on a disk, or open files.
+//! Detects from errors that the machine has run out of disk space or of open files.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
 use rustix::process::{Resource, getrlimit};
 
-/// A resource of the machine that is used up.
+/// An exhausted resource of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exhausted {
-    /// The disk takes nothing more: full, over a quota, or read-only.
+    /// The disk cannot be written: full, over a quota, or read-only.
     Disk,
-    /// No further file can be opened, by this process or on the whole machine.
+    /// No more files can be opened, by this process or on the whole machine.
     OpenFiles,
 }
 
 impl Exhausted {
-    /// Returns the resource whose end is the cause of an error, if one is.
+    /// Returns the exhausted resource that caused an error, if there is one.
     pub fn of(error: &(dyn Error + 'static)) -> Option<Self> {
         let mut next = Some(error);
         while let Some(error) = next {
@@ -37,7 +37,7 @@ impl Exhausted {
     }
 }
 
-/// What to do about an error, to go behind its message; empty unless the machine has run out of open files.
+/// Returns a hint for the end of an error message; empty unless the machine has run out of open files.
 pub fn hint(error: &(dyn Error + 'static)) -> String {
     if Exhausted::of(error) != Some(Exhausted::OpenFiles) {
         return String::new();
@@ -46,7 +46,7 @@ pub fn hint(error: &(dyn Error + 'static)) -> String {
     format!("; raise the limit of open files{limit} (ulimit -n), or run fewer trials at once (--jobs)")
 }
 
-/// The limit of open files of this process; `None` if there is no limit.
+/// Returns the limit of open files of this process; `None` if there is no limit.
 pub fn open_files_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }

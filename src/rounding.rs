@@ -1,6 +1,7 @@
-//! Shares, differences and p-values as text: no figure is rounded to a bound that it does not reach. Pure.
+//! Formats shares, differences and p-values so that no figure is rounded to a bound that it does not reach.
+//! Pure.
 
-/// Shares closer to a bound than this are the bound: sums of floats leave such rests.
+/// Shares closer to a bound than this equal the bound: sums of floats have such errors.
 const SAME: f64 = 1e-12;
 
 /// Returns a share between 0 and 1, such as a score, with two decimals or as many more as it needs: `0.83`, `0.9996`.
@@ -28,7 +29,8 @@ pub fn coefficient(value: f64) -> String {
     apart(value, &[0.0, 1.0, -1.0], 2, 4, false)
 }
 
-/// Returns a figure from -1 to 1 that differs from another one whenever the two differ: `0.796` beside `0.8`.
+/// Returns a figure from -1 to 1 that differs from another one whenever the two values differ: `0.796` beside
+/// `0.8`.
 pub fn coefficient_beside(value: f64, other: f64) -> String {
     apart(value, &[0.0, 1.0, -1.0, other], 2, 4, false)
 }
@@ -44,11 +46,11 @@ pub fn percent_beside(share: f64, other: f64) -> String {
     format!("{} %", apart(share * 100.0, &[0.0, 100.0, other * 100.0], 1, 3, false))
 }
 
-/// Returns a figure with the fewest decimals, from `places` to `most`, by which it is told apart from every bound; one
-/// that is still closer to a bound is written as an inequality.
+/// Returns a figure with the fewest decimals, from `places` to `most`, that distinguish it from every bound; a
+/// value still closer to a bound is written as an inequality.
 fn apart(value: f64, bounds: &[f64], places: usize, most: usize, signed: bool) -> String {
     let written = |value: f64, places: usize| {
-        // No figure is shown as minus nothing.
+        // Avoids a negative zero.
         let value = if value.abs() <= SAME { 0.0 } else { value };
         if signed { format!("{value:+.places$}") } else { format!("{value:.places$}") }
     };
@@ -99,7 +101,7 @@ mod tests {
     }
 
     proptest! {
-        /// No share that is not a bound is shown as one, and what is shown is near.
+        /// No share is shown as a bound unless it is one, and the shown figure is near the share.
         #[test]
         fn nothing_is_shown_as_a_bound_that_it_is_not(exponent in 0.0..11.0f64, above in any::<bool>()) {
             let near = 10f64.powf(-exponent);

@@ -1,4 +1,4 @@
-//! Sandboxes: what an agent, and the commands around it, may see and change of this machine.
+//! Sandboxes: what an agent, and the commands around it, can access of this machine.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,22 +15,22 @@ pub mod bwrap;
 mod packages;
 mod template;
 
-/// Variables that name the folder for temporary files: a private one in every trial.
+/// Variables with the folder for temporary files, which is a private one in every trial.
 pub const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 
-/// What a trial runs in, with everything that case, manifest and command line say of it.
+/// The sandbox of a trial, with all settings of case, manifest and command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sandbox {
-    /// The user's own machine, as it is.
+    /// No sandbox: the user's machine.
     None,
     /// bubblewrap.
     Bwrap {
-        /// What of the network is there.
+        /// The network access.
         network: Network,
-        /// Folders and files beyond the system's own.
+        /// Folders and files besides the system's own.
         mounts: Vec<Mount>,
     },
-    /// A command around the agent's.
+    /// A command that wraps the agent's command.
     Command(Vec<String>),
 }
 
@@ -50,7 +50,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name, as cases and `--sandbox` write it.
+    /// Returns the name, as written in cases and `--sandbox`.
     pub fn word(self) -> &'static str {
         match self {
             Kind::None => "none",
@@ -60,49 +60,49 @@ impl Kind {
     }
 }
 
-/// What of the network is there in a sandbox.
+/// The network access of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Network {
-    /// The machine's own.
+    /// The machine's network.
     All,
-    /// A loopback of the sandbox's own: its processes reach each other.
+    /// Only a private loopback: the sandbox's processes can connect to each other.
     Loopback,
-    /// No way out. bubblewrap brings a loopback of its own up all the same.
+    /// No network. bubblewrap nevertheless provides a private loopback.
     None,
 }
 
-/// A folder or a file of this machine that stands in a sandbox under its own name.
+/// A folder or a file of this machine that is mounted in a sandbox at the same path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mount {
-    /// Where it is; `~/` is the user's home.
+    /// The path; `~/` is the user's home.
     pub path: PathBuf,
-    /// Whether it may be written.
+    /// If `true`, the mount is writable.
     #[serde(default)]
     pub write: bool,
 }
 
-/// What a case or a manifest says of its sandbox: a word, or a map.
+/// The sandbox settings of a case or a manifest: a word, or a map.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Settings {
-    /// Its kind.
+    /// The kind of the sandbox.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// What of the network is there; all where nobody says.
+    /// The network access. Default: `all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
-    /// What is mounted beyond the system's own folders.
+    /// Mounts besides the system's own folders.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mount: Vec<Mount>,
-    /// For `command`: program and arguments around the agent's; `{command}` is the agent's command line,
+    /// For `command`: program and arguments that wrap the agent's; `{command}` is the agent's command line,
     /// `{env}` is `--env NAME` for each of its variables, `{workspace}` and `{home}` are its folders.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
 }
 
 impl Settings {
-    /// These, and where they say nothing, what others say.
+    /// Merges the settings: these override the others.
     #[must_use]
     pub fn over(self, under: Settings) -> Settings {
         let mut mount = under.mount;
@@ -117,44 +117,44 @@ impl Settings {
     }
 }
 
-/// The kind of sandbox: what the command line asks for counts before the case, and the case before the manifest.
+/// Returns the kind of sandbox: the command line overrides the case, and the case overrides the manifest.
 pub fn kind(asked: Option<Kind>, case: Option<&Settings>, manifest: Option<&Settings>) -> Kind {
     let said = |settings: Option<&Settings>| settings.and_then(|settings| settings.kind);
     asked.or(said(case)).or(said(manifest)).unwrap_or_default()
 }
 
-/// A sandbox that cannot be made.
+/// The reason why a sandbox cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SandboxError {
-    /// Nobody says which command.
+    /// The command is not set.
     #[error(
         "the sandbox is a `command`, and neither case nor manifest name one; write `sandbox: {{kind: command, command: [docker, run, --rm, -i, image, '{{command}}']}}`"
     )]
     NoCommand,
-    /// A folder that is to be seen in it is not there.
+    /// A folder to mount does not exist.
     #[error("`sandbox.mount` names `{0}`, which does not exist")]
     NoMount(PathBuf),
-    /// A case asks for more than the sandbox of the command line gives.
+    /// A case mounts more than the sandbox of the command line allows.
     #[error(
         "the case or its suite mounts `{}`{} under `sandbox.mount`, and `--sandbox bwrap` on the command line mounts nothing for cases; remove the mount, or run with `--allow-mounts`",
         path.display(), if *write { " to be written" } else { "" }
     )]
     NotAllowed {
-        /// What is mounted.
+        /// The path to mount.
         path: PathBuf,
-        /// Whether it may be written.
+        /// Whether the mount is writable.
         write: bool,
     },
-    /// bubblewrap is not there, or the system does not let it work.
+    /// bubblewrap is not installed, or the system does not permit it.
     #[error("bubblewrap does not work here: {0}")]
     NoBwrap(String),
 }
 
 impl Sandbox {
-    /// The sandbox of a trial.
+    /// Returns the sandbox of a trial.
     ///
     /// # Errors
-    /// Something it needs is not named.
+    /// A required setting is missing.
     pub fn decide(
         asked: Option<Kind>,
         case: Option<&Settings>,
@@ -178,7 +178,7 @@ impl Sandbox {
         }
     }
 
-    /// Its kind.
+    /// Returns the kind.
     pub fn kind(&self) -> Kind {
         match self {
             Sandbox::None => Kind::None,
@@ -188,7 +188,7 @@ impl Sandbox {
     }
 }
 
-/// A path whose `~` is the user's home.
+/// Returns a path with `~` replaced by the user's home.
 fn under_home(path: &std::path::Path) -> PathBuf {
     match (path.strip_prefix("~"), own_environment::var("HOME")) {
         (Ok(rest), Some(home)) => PathBuf::from(home).join(rest),
@@ -196,7 +196,7 @@ fn under_home(path: &std::path::Path) -> PathBuf {
     }
 }
 
-/// A sandbox around the commands of one trial.
+/// The sandbox of the commands of one trial.
 #[derive(Debug, Clone)]
 pub struct Inside {
     /// What they run in.
@@ -205,25 +205,25 @@ pub struct Inside {
     pub places: Places,
 }
 
-/// What of a trial is in a sandbox, and what must not be.
+/// The paths of a trial that are in a sandbox, and those that must not be.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
-    /// The workspace: commands run there and may write it.
+    /// The workspace: the working directory of commands, writable.
     pub workspace: PathBuf,
-    /// The home, which may be written.
+    /// The home, which is writable.
     pub home: PathBuf,
-    /// The folder that stands as `/tmp`.
+    /// The folder that is mounted as `/tmp`.
     pub scratch: PathBuf,
-    /// Files that the agent's command line names, to be read.
+    /// Files that the agent's command line names, mounted read-only.
     pub reads: Vec<PathBuf>,
-    /// What starts the command inside of bubblewrap: a program, by its whole path, and its arguments.
+    /// The program that starts the command inside bubblewrap, by its absolute path, and its arguments.
     pub through: Vec<String>,
-    /// Folders that stay out of sight, whatever is mounted: cases, runs, other trials.
+    /// Folders that are hidden, whatever is mounted: cases, runs, other trials.
     pub hides: Vec<PathBuf>,
 }
 
 impl Inside {
-    /// The command line that runs another one in the sandbox. The other's program is known to be there.
+    /// Returns the command line that runs another one in the sandbox. The other's program must exist.
     pub fn around(&self, command: Vec<String>, env: &std::collections::BTreeMap<String, String>) -> Launch {
         match &self.sandbox {
             Sandbox::None => command.into(),
@@ -232,8 +232,8 @@ impl Inside {
         }
     }
 
-    /// What kept a program from starting in its sandbox, as far as its last words tell: files of this machine that are not
-    /// in there, and the line that brings each in.
+    /// Returns what prevented a program from starting in its sandbox, according to its last output: missing
+    /// files of this machine, and the setting that mounts each.
     pub fn missing(&self, launch: &Launch, words: &str) -> Option<String> {
         const SHOWN: usize = 3;
         let Sandbox::Bwrap { mounts, .. } = &self.sandbox else { return None };
@@ -258,7 +258,7 @@ impl Inside {
         ))
     }
 
-    /// The same with the network: for what the author of a case runs before the agent.
+    /// Enables the network: for commands of the case's author that run before the agent.
     #[must_use]
     pub fn with_network(mut self) -> Self {
         if let Sandbox::Bwrap { network, .. } = &mut self.sandbox {

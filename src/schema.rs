@@ -54,7 +54,7 @@ pub const KINDS: [&str; 21] = [
     "model",
 ];
 
-/// Files of a run: their schemas describe what is written, so a key that is left out without a value is not required.
+/// Files of a run. Their schemas describe what is written, so keys that may be left out are not required.
 const WRITTEN_BY_RUNS: [&str; 12] = [
     "trace",
     "result",
@@ -70,7 +70,7 @@ const WRITTEN_BY_RUNS: [&str; 12] = [
     "model",
 ];
 
-/// The schema of a kind of file, draft 2020-12; nothing for a kind that is not one of [`KINDS`].
+/// Returns the schema of a kind of file, draft 2020-12; `None` for a kind that is not one of [`KINDS`].
 pub fn schema(kind: &str) -> Option<Value> {
     let settings = SchemaSettings::draft2020_12();
     let settings = if WRITTEN_BY_RUNS.contains(&kind) { settings.for_serialize() } else { settings };
@@ -135,7 +135,7 @@ fn suite(generator: &mut SchemaGenerator) -> Value {
     schema
 }
 
-/// A file of `graders/`: a description, and a one-key map or a list of them.
+/// Returns the schema of a file in `graders/`: a description, and a map with one key or a list of such maps.
 fn named_grader(generator: &mut SchemaGenerator) -> Value {
     let entry = generator.subschema_for::<GraderEntry>().to_value();
     let list = json!({"type": "array", "minItems": 1, "items": entry});
@@ -161,7 +161,7 @@ fn trace(generator: &mut SchemaGenerator) -> Value {
     })
 }
 
-/// A line as it stands in the file: with the digest over it and the line before.
+/// Returns the schema of a journal line as written: with the digest over it and the line before.
 fn journal(generator: &mut SchemaGenerator) -> Value {
     let mut lines = [root::<JournalLine>(generator), root::<PlanLine>(generator)];
     let chain = json!({"type": "string", "pattern": "^[0-9a-f]{32}$",
@@ -174,7 +174,7 @@ fn journal(generator: &mut SchemaGenerator) -> Value {
     json!({"anyOf": lines})
 }
 
-/// What `evals check --audit --format json` writes.
+/// Returns the schema of the output of `evals check --audit --format json`.
 fn audit(generator: &mut SchemaGenerator) -> Value {
     let count = json!({"type": "integer", "minimum": 0});
     let counts = ["cases", "sound", "unsound", "without_oracle"];
@@ -193,7 +193,8 @@ fn audit(generator: &mut SchemaGenerator) -> Value {
     })
 }
 
-/// What `evals list --format json` and `evals harness list --format json` write: an array of rows of one kind.
+/// Returns the schema of the output of `evals list --format json` and `evals harness list --format json`: an
+/// array of rows of one kind.
 fn list(generator: &mut SchemaGenerator) -> Value {
     let rows = [
         generator.subschema_for::<CaseRow>(),
@@ -205,7 +206,7 @@ fn list(generator: &mut SchemaGenerator) -> Value {
     json!({"anyOf": arrays})
 }
 
-/// What `evals import --explain --format json` writes.
+/// Returns the schema of the output of `evals import --explain --format json`.
 fn explain(generator: &mut SchemaGenerator) -> Value {
     json!({
         "type": "object",
@@ -217,7 +218,7 @@ fn explain(generator: &mut SchemaGenerator) -> Value {
     })
 }
 
-/// What `evals snapshot check --format json` writes.
+/// Returns the schema of the output of `evals snapshot check --format json`.
 fn snapshots(generator: &mut SchemaGenerator) -> Value {
     let text = |about: &str| json!({"type": "string", "description": about});
     json!({
@@ -239,7 +240,8 @@ fn snapshots(generator: &mut SchemaGenerator) -> Value {
     })
 }
 
-/// What `--reporter json` writes; a line of `--reporter jsonl` and of `results.jsonl` is one of its results.
+/// Returns the schema of the output of `--reporter json`; a line of `--reporter jsonl` and of `results.jsonl`
+/// is one of its results.
 fn run(generator: &mut SchemaGenerator) -> Value {
     let list = |items: schemars::Schema| json!({"type": "array", "items": items});
     json!({

@@ -1,6 +1,6 @@
 //! A live session: one agent process, its wire log, its translation, and the limits it runs under.
 //!
-//! Drivers see lines and send lines. Everything that crosses the boundary is logged and translated here,
+//! Drivers receive and send lines. Everything that crosses the process boundary is logged and translated here,
 //! so that no driver can forget it.
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! Runs a command to its end in a workspace: setup steps and grading commands. Bounded in time and output.
+//! Runs a command to its end in a workspace: setup steps and grading commands. Time and output are limited.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -12,18 +12,18 @@ use crate::process::{Group, Stdin, read_rest};
 use crate::sandbox::Inside;
 use crate::trace::Exit;
 
-/// Where and with what environment commands run.
+/// The folder, environment and sandbox of commands.
 #[derive(Debug, Clone, Default)]
 pub struct Shell {
     /// The folder.
     pub folder: PathBuf,
-    /// The whole environment; nothing is inherited.
+    /// The complete environment; nothing is inherited.
     pub env: BTreeMap<String, String>,
-    /// The sandbox they run in; none where it is absent.
+    /// The sandbox; none if absent.
     pub inside: Option<Inside>,
 }
 
-/// What is to be run.
+/// The command to run.
 #[derive(Debug, Clone)]
 pub enum Command {
     /// A line for `sh -c`.
@@ -35,22 +35,22 @@ pub enum Command {
 /// A command that ran.
 #[derive(Debug, Clone)]
 pub struct Ran {
-    /// How it ended; absent where it was ended for its time.
+    /// How the command ended. Absent if it exceeded the timeout.
     pub exit: Option<Exit>,
-    /// The end of what it printed, at most [`KEPT`] bytes of each stream.
+    /// The end of standard output, at most [`KEPT`] bytes.
     pub stdout: Vec<u8>,
-    /// The same of its standard error.
+    /// The end of standard error, at most [`KEPT`] bytes.
     pub stderr: Vec<u8>,
 }
 
-/// Bytes that are kept of each stream of a command.
+/// The maximum number of bytes kept of each output stream.
 pub const KEPT: usize = 1 << 20;
 
-/// How long a pipe may stay silent once the command itself has ended; what it started may hold it open.
+/// How long a pipe may stay silent after the command has ended; child processes may hold it open.
 const SILENCE: Duration = Duration::from_millis(100);
 
 impl Shell {
-    /// Runs a command to the end, or to the limit of its time, and ends whatever it left running.
+    /// Runs a command to its end or its timeout, and ends all processes that it left running.
     ///
     /// # Errors
     /// The program could not be started.
@@ -70,7 +70,7 @@ impl Shell {
             return Err(std::io::Error::other("the command has no output pipes"));
         };
         if let (Some(mut pipe), Some(bytes)) = (pipes.stdin, stdin) {
-            // A command that does not read its input must not hold the rest up.
+            // A command that does not read its input must not block the rest.
             tokio::spawn(async move {
                 let _ = pipe.write_all(&bytes).await;
             });
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     async fn run(line: &str, stdin: Option<&str>, ms: u64) -> Ran {
-        // A folder of its own: what works in it is known as the command's and ended with it.
+        // A separate folder: processes in it belong to the command and are ended with it.
         let folder = tempfile::tempdir().unwrap();
         let env = [("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())].into();
         let shell = Shell { folder: folder.path().to_owned(), env, inside: None };

@@ -1,12 +1,13 @@
 //! The supervisor of one program: a small process between the engine and the program, which ends whatever that program started.
 //!
-//! It is a child subreaper, so every orphan below it becomes its own child, however often it forks and whatever it hides.
-//! That nothing is left is proved by the system: waiting fails with ECHILD. It runs inside bubblewrap where the program
-//! does, so that exits and signals are the program's own and nobody else holds the program's pipes.
+//! The supervisor is a child subreaper, so every orphan below it becomes its own child, however often it forks
+//! and whatever it hides. The system proves that nothing is left: waiting fails with ECHILD. If the program
+//! runs inside bubblewrap, so does the supervisor, so that exits and signals are the program's own and no other
+//! process holds the program's pipes.
 //!
-//! The engine talks to it over a socket, which is its standard input. First come the program's three standard streams,
-//! then one byte for each order. The supervisor answers with lines, see [`Report`]. When the socket is closed the engine
-//! is gone, and everything ends.
+//! The engine talks to the supervisor over a socket, which is its standard input. First come the program's
+//! three standard streams, then one byte for each command. The supervisor answers with lines, see [`Report`].
+//! When the socket is closed, the engine is gone, and everything is ended.
 
 use std::collections::HashSet;
 use std::ffi::OsString;

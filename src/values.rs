@@ -1,4 +1,4 @@
-//! Small values that people write in YAML: durations, shares, globs, regular expressions. Each is parsed at the door.
+//! Small values in YAML files: durations, shares, globs, regular expressions. Each is parsed when it is read.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// A length of time: `500ms`, `2s`, `5m`, `1h30m`; a bare number is seconds.
+/// A duration: `500ms`, `2s`, `5m`, `1h30m`; a bare number is in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time(pub Duration);
 
@@ -66,22 +66,22 @@ impl fmt::Display for Time {
 pub struct Fraction(f64);
 
 impl Fraction {
-    /// Nothing of it.
+    /// The share 0.
     pub const ZERO: Fraction = Fraction(0.0);
-    /// All of it.
+    /// The share 1.
     pub const ONE: Fraction = Fraction(1.0);
 
-    /// A share, if it is one.
+    /// Makes a share, or returns `None` if the value is outside 0 to 1.
     pub fn new(value: f64) -> Option<Self> {
         (0.0..=1.0).contains(&value).then_some(Self(value))
     }
 
-    /// `part` of `whole`; nothing of nothing is all of it.
+    /// Returns `part` divided by `whole`; 1 if both are 0.
     pub fn of(part: usize, whole: usize) -> Self {
         if whole == 0 { Self::ONE } else { Self((part as f64 / whole as f64).clamp(0.0, 1.0)) }
     }
 
-    /// The number.
+    /// Returns the number.
     pub fn get(self) -> f64 {
         self.0
     }
@@ -102,7 +102,7 @@ impl fmt::Display for Fraction {
     }
 }
 
-/// Whether a character reorders or hides text, or is none that can be seen.
+/// Returns true if a character reorders or hides text, or is invisible.
 pub fn is_hidden(c: char) -> bool {
     matches!(
         c,
@@ -120,7 +120,7 @@ pub fn is_hidden(c: char) -> bool {
     )
 }
 
-/// Whether a character only chooses among the shapes of the one before it.
+/// Returns true if a character only selects a variant of the character before it.
 pub fn is_variation(c: char) -> bool {
     matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
@@ -130,12 +130,12 @@ pub fn is_variation(c: char) -> bool {
 pub struct Pattern(pub Regex);
 
 impl Pattern {
-    /// Whether it occurs in the text.
+    /// Returns true if the pattern is found in the text.
     pub fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
 
-    /// What its first group finds in the text.
+    /// Returns the match of the first group in the text.
     pub fn first_group<'a>(&self, text: &'a str) -> Option<&'a str> {
         Some(self.0.captures(text)?.get(1)?.as_str())
     }
@@ -165,7 +165,7 @@ impl PartialEq for Pattern {
     }
 }
 
-/// Whether the files that a glob means lie below a folder.
+/// Whether the files that match a glob lie below a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Below {
     /// All of them: the glob begins with the folder.
@@ -176,7 +176,7 @@ pub enum Below {
     None,
 }
 
-/// Whether a glob, part by part, may mean something below a folder.
+/// Returns true if a glob, part by part, may match something below a folder.
 fn may_lie_below(glob: &[&str], folder: &[&str]) -> bool {
     match (glob, folder) {
         ([], _) => false,
@@ -190,17 +190,17 @@ fn may_lie_below(glob: &[&str], folder: &[&str]) -> bool {
     }
 }
 
-/// A glob over paths: `*` stays within a folder, `**` crosses folders.
+/// A glob for paths: `*` stays within a folder, `**` crosses folders.
 #[derive(Debug, Clone)]
 pub struct PathGlob(GlobMatcher);
 
 impl PathGlob {
-    /// Whether it matches a path relative to the workspace.
+    /// Returns true if the glob matches a path relative to the workspace.
     pub fn is_match(&self, path: &str) -> bool {
         self.0.is_match(path)
     }
 
-    /// Whether the files that the glob means lie below a path, if that is a folder.
+    /// Returns whether the files that match the glob lie below a path, if the path is a folder.
     pub fn lies_below(&self, folder: &str) -> Below {
         let text = self.to_string();
         let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);
@@ -214,7 +214,7 @@ impl PathGlob {
         if may_lie_below(&parts, &folder) { Below::Perhaps } else { Below::None }
     }
 
-    /// The same for a path that may be no text.
+    /// Returns true if the glob matches a path, which may not be valid text.
     pub fn is_match_path(&self, path: &std::path::Path) -> bool {
         self.0.is_match(path)
     }
@@ -242,12 +242,12 @@ impl PartialEq for PathGlob {
     }
 }
 
-/// A glob over names, where `*` is anything.
+/// A glob for names, where `*` matches anything.
 #[derive(Debug, Clone)]
 pub struct NameGlob(GlobMatcher);
 
 impl NameGlob {
-    /// Whether it matches a name.
+    /// Returns true if the glob matches a name.
     pub fn is_match(&self, name: &str) -> bool {
         self.0.is_match(name)
     }
@@ -274,8 +274,8 @@ impl PartialEq for NameGlob {
     }
 }
 
-/// Serde and schema for a value that stands in a file as a text (or, for numbers, as a number). A regular expression
-/// or a glob is read as text even where YAML would see a number: `1.10` is not `1.1`.
+/// Implements serde and the schema for a value that is written as a text (or, for numbers, as a number). A
+/// regular expression or a glob is read as text even if YAML would see a number: `1.10` is not `1.1`.
 macro_rules! written_as_text {
     ($type:ty, $read:ident, $name:literal, $schema:tt) => {
         impl<'de> Deserialize<'de> for $type {

@@ -1,4 +1,4 @@
-//! From Grades to Verdicts: a trial's from its grades, a cell's from its trials. Pure.
+//! Computes verdicts: of a trial from its grades, and of a cell from its trials. Pure.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,24 +12,24 @@ mod pass_trials;
 
 pub use pass_trials::PassTrials;
 
-/// The verdict on a Trial, or on the Trials of a Cell.
+/// The verdict on a trial, or on the trials of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// What was asked for was done.
+    /// The task was done.
     Pass,
-    /// It was not.
+    /// The task was not done.
     Fail,
-    /// Nobody can tell.
+    /// It is unknown whether the task was done.
     Ungraded,
-    /// The agent, or what it needs, is broken; this says nothing of its work.
+    /// The agent, or something it needs, failed; its work cannot be judged.
     Errored,
-    /// It was not run, for what its case demands.
+    /// The trial was not run, because of a requirement of its case.
     Skipped,
 }
 
 impl Verdict {
-    /// The verdict's word, as it stands in results.
+    /// Returns the verdict as a word, as used in results.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Pass => "pass",
@@ -41,23 +41,23 @@ impl Verdict {
     }
 }
 
-/// A verdict with its score; only `pass` and `fail` have one.
+/// A verdict with its score. Only `pass` and `fail` have one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
     /// The verdict.
     pub verdict: Verdict,
-    /// The weighted mean of what was scored.
+    /// The weighted mean of the scored grades.
     pub score: Option<Fraction>,
-    /// Whether it is a failure without the grades that models gave, and would be none with them.
+    /// Whether the trial fails without the grades of judge models, and would not fail with them.
     pub without_models: bool,
 }
 
-/// The verdict that follows from grades.
+/// Returns the verdict that follows from grades.
 ///
-/// A grade that is unknown stands for anything from 0 to 1: the verdict is `fail` where the trial would fail even
-/// with every unknown at 1, `pass` where it would pass even with every unknown at 0, and else `ungraded`.
+/// An unknown grade can have any value from 0 to 1: the verdict is `fail` if the trial would fail even with
+/// every unknown grade at 1, `pass` if it would pass even with every unknown grade at 0, and else `ungraded`.
 ///
-/// Grades that models gave are left out first: where the trial fails without them it fails.
+/// The verdict is first computed without the grades of judge models: if the trial fails without them, it fails.
 pub fn of_grades(grades: &[GradeRecord], threshold: Fraction) -> Judged {
     let with = of_these(|| grades.iter(), threshold);
     if grades.iter().any(|grade| grade.judge.is_some()) {
@@ -78,7 +78,8 @@ fn of_these<'a, I: Iterator<Item = &'a GradeRecord>>(grades: impl Fn() -> I, thr
     }
     let weighed: Vec<&GradeRecord> = counted().filter(|grade| !grade.gate && grade.weight > 0.0).collect();
     let share = Share::of(weighed.iter().map(|grade| Part::new(grade.weight, counts_as(grade))));
-    // Each grade counts at a threshold of 1.0, whatever its value and weight: a failed one may have the value 1.
+    // At a threshold of 1.0 every grade counts, whatever its value and weight: a failed grade may have the
+    // value 1.
     let one_failed = weighed.iter().any(|grade| grade.passed == Some(false));
     let one_unknown = weighed.iter().any(|grade| grade.passed.is_none());
     let verdict = if threshold == Fraction::ONE && (one_failed || one_unknown || gate_unknown) {
@@ -98,13 +99,13 @@ fn of_these<'a, I: Iterator<Item = &'a GradeRecord>>(grades: impl Fn() -> I, thr
     Judged { verdict, score, without_models: false }
 }
 
-/// What a grade counts in the mean: a passed one 1, a failed one its value.
+/// Returns the value of a grade in the mean: 1 if it passed, else its value.
 fn counts_as(grade: &GradeRecord) -> Option<f64> {
     if grade.passed? { Some(1.0) } else { grade.value.map(Fraction::get) }
 }
 
-/// The verdict on a cell. Trials that are ungraded or errored are unknown; skipped ones do not count.
-/// Where only errored trials keep it open the cell is `errored`, else `ungraded`.
+/// Returns the verdict on a cell. Trials that are ungraded or errored are unknown; skipped ones do not count.
+/// If only errored trials leave the cell open, it is `errored`, else `ungraded`.
 pub fn of_trials(trials: &[Verdict], pass: PassTrials) -> Verdict {
     let ran: Vec<Verdict> = trials.iter().copied().filter(|verdict| *verdict != Verdict::Skipped).collect();
     if ran.is_empty() {
@@ -223,7 +224,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever an unknown turns out to be, the verdict that was given before does not turn into its opposite.
+        /// Learning an unknown grade never turns a verdict into its opposite.
         #[test]
         fn learning_an_unknown_never_overturns_a_verdict(
             known in prop::collection::vec((0.0..=1.0f64, any::<bool>(), 0.0..4.0f64, any::<bool>()), 0..5),
@@ -240,7 +241,7 @@ mod tests {
             prop_assert!(before == Verdict::Ungraded || before == after, "{before:?} became {after:?}");
         }
 
-        /// Whatever judges say, what fails without them fails, with the same score.
+        /// If the trial fails without judge models, it fails whatever they answer, with the same score.
         #[test]
         fn a_judge_overturns_no_failure(
             others in prop::collection::vec((prop::option::of(0.0..=1.0f64), any::<bool>(), 0.0..4.0f64, any::<bool>()), 0..5),

@@ -1,23 +1,23 @@
-//! Files that appear whole or not at all, and names that are safe as the name of a file or folder.
+//! Writes files completely or not at all, and makes names safe for files and folders.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Why a file could not be written.
+/// The reason why a file could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The file system refused.
+    /// The file system returned an error.
     #[error("could not {doing} {path}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// With which path.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A name cannot be a folder.
+    /// A name that cannot be a folder.
     #[error("`{0}` cannot be the name of a folder")]
     BadName(String),
 }
@@ -30,16 +30,16 @@ impl FileError {
     }
 }
 
-/// Writes a file whole or not at all: a temporary one beside it, synced, then renamed.
+/// Writes a file completely or not at all: a temporary file beside it is synced and then renamed.
 ///
 /// # Errors
-/// The file system refused; nothing half written is left under the name.
+/// The file cannot be written; no partial file is left under the name.
 pub fn write_whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), FileError> {
     put_in_place([write_part(path, write)?])
 }
 
-/// A file that is written, and stands under a name of its own until it is synced and put in its place. One that is
-/// dropped is put in its place too: evidence is not lost because something else failed.
+/// A file that is written under a temporary name until it is synced and renamed. A dropped file is renamed too,
+/// so that evidence is not lost because something else failed.
 #[derive(Debug)]
 #[must_use]
 pub struct PartFile {
@@ -49,10 +49,10 @@ pub struct PartFile {
     digest: blake3::Hash,
 }
 
-/// Writes a file that is not yet in its place.
+/// Writes a file under a temporary name.
 ///
 /// # Errors
-/// The file system refused; nothing is left.
+/// The file cannot be written; nothing is left.
 pub fn write_part(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<PartFile, FileError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
@@ -74,10 +74,10 @@ pub fn write_part(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<
     }
 }
 
-/// Syncs files, and then gives them their names. Together they cost the file system little more than one.
+/// Syncs files, and then renames them to their names. Together they cost the file system little more than one.
 ///
 /// # Errors
-/// The file system refused; nothing half written is left under a name.
+/// The files cannot be written; no partial file is left under a name.
 pub fn put_in_place<const N: usize>(mut parts: [PartFile; N]) -> Result<(), FileError> {
     for part in &mut parts {
         part.sync()?;
@@ -85,7 +85,7 @@ pub fn put_in_place<const N: usize>(mut parts: [PartFile; N]) -> Result<(), File
     parts.iter().try_for_each(|part| part.name())
 }
 
-/// Takes the digest of what is written.
+/// A writer that computes a digest.
 struct Hashing {
     out: File,
     hasher: blake3::Hasher,
@@ -104,12 +104,12 @@ impl Write for Hashing {
 }
 
 impl PartFile {
-    /// The digest of what was written.
+    /// Returns the digest of the written content.
     pub fn digest(&self) -> String {
         self.digest.to_hex().to_string()
     }
 
-    /// Where it stands until it is put in its place. It is whole there, too.
+    /// Returns the temporary path. The file is complete there, too.
     pub fn written(&self) -> &Path {
         &self.part
     }
@@ -137,18 +137,19 @@ impl Drop for PartFile {
     }
 }
 
-/// Makes the names in a folder durable.
+/// Syncs a folder, so that the names in it are durable.
 pub fn sync_folder(folder: &Path) -> Result<(), FileError> {
     File::open(folder).and_then(|file| file.sync_all()).map_err(FileError::io("sync", folder))
 }
 
-/// A name over this many bytes ends in a digest instead.
+/// The maximum length in bytes; a longer name ends in a digest.
 const LONGEST: usize = 200;
 
-/// The folder name of a harness or a model: what is not a letter, digit, `.`, `_` or `-` is percent-encoded.
+/// Returns the folder name of a harness or a model: characters other than letters, digits, `.`, `_` and `-` are
+/// percent-encoded.
 ///
 /// # Errors
-/// `.` and `..` are no names.
+/// The name is `.` or `..`.
 pub fn folder_name(name: &str) -> Result<String, FileError> {
     if name.is_empty() || name == "." || name == ".." {
         return Err(FileError::BadName(name.to_owned()));
@@ -170,10 +171,10 @@ pub fn folder_name(name: &str) -> Result<String, FileError> {
     Ok(folder)
 }
 
-/// The folders of a case's id: a `/` in it nests.
+/// Returns the folders of a case's id; each `/` starts a subfolder.
 ///
 /// # Errors
-/// A part of it is no name.
+/// A part of the id cannot be a folder name.
 pub fn case_folder(id: &str) -> Result<PathBuf, FileError> {
     id.split('/').map(folder_name).collect()
 }

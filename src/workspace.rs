@@ -1,4 +1,4 @@
-//! Workspaces: the folder an agent works in, made afresh for each Trial, and what became of it.
+//! Workspaces: the folder that an agent works in, new for each trial, and the agent's changes to it.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The only YAML door: text to a typed value, or a [`YamlError`] that points at the offending text.
+//! Parses all YAML of this program: text to a typed value, or a [`YamlError`] that points at the wrong text.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! The Agent Client Protocol: a pure translator of its lines into events.
 //!
-//! Every line is read as JSON, field by field: what an agent sends beside the protocol is kept or told in a
-//! notice, and breaks nothing.
+//! Every line is read as JSON, field by field: unknown content is kept or reported in a notice, and never
+//! causes an error.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,8 +1,8 @@
-//! Claude Code's `--output-format stream-json`: what its lines say becomes events.
+//! Translates Claude Code's `--output-format stream-json` into events.
 //!
-//! The program tells one content block a line, tells it twice with partial messages, writes lines of its own in the
-//! model's and the user's name, and says what was spent in `result` lines only. What the control protocol asks of the
-//! user, and is answered, is read in `control.rs`.
+//! The program writes one line per content block, repeats it with partial messages, writes its own lines in the
+//! name of the model and the user, and reports usage only in `result` lines. The control protocol is read in
+//! `control.rs`.
 
 use std::collections::{HashMap, HashSet, hash_map::DefaultHasher};
 use std::hash::{Hash, Hasher};

@@ -1,4 +1,4 @@
-//! What the Interaction Policy decided, kept until the answer to the agent goes by.
+//! Decisions of the interaction policy, stored until the answer to the agent is sent.
 
 use std::collections::HashMap;
 

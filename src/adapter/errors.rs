@@ -1,5 +1,5 @@
-//! Tells errors apart by what agents say: login, rate limit, the model's service, or the protocol; and errors that are
-//! no failure of anything, since the model did answer and its answer ended in a limit or a refusal.
+//! Classifies errors by the agents' messages: login, rate limit, the model's service, or the protocol; and
+//! messages that are no error, because the model did answer and its answer ended in a limit or a refusal.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! Exit codes that agents tell in a failed command's output.
+//! Finds exit codes in the output of a failed command.
 
 /// The exit code that a failed command's output begins with: `Exit code 3`.
 pub fn exit_code_in(output: &str) -> Option<i64> {

@@ -1,4 +1,4 @@
-//! What each line of a recording became: told by watching the Trace while it is made, whatever the protocol.
+//! Explains what each line of a recording became, for any protocol, by observing the trace while it is made.
 
 use std::collections::BTreeMap;
 
@@ -8,52 +8,52 @@ use super::Translation;
 use crate::trace::{Agent, Event};
 use crate::wire::{Dir, WireLine};
 
-/// What became of one line.
+/// The explanation of one line.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Explained {
-    /// Its number in the recording; absent for the end.
+    /// The number of the line in the recording. Absent for the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// Which way it went; absent for the end.
+    /// The direction of the line. Absent for the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dir: Option<Dir>,
     /// The line.
     pub text: String,
-    /// The rules of the manifest that took it.
+    /// The rules of the manifest that handled the line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// What they asked of it and did not find.
+    /// The keys that the rules read and did not find.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_found: Vec<String>,
-    /// What the header says since then, where the line changed it.
+    /// The facts in the header, if the line changed them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<Told>,
-    /// The events that it began or went on with.
+    /// The events that the line started or continued.
     pub events: Vec<Touched>,
 }
 
-/// What a session tells of itself in the header.
+/// Facts about a session in the header.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Told {
-    /// What the agent says it is.
+    /// The agent, as it identified itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<Agent>,
     /// The model that answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The folder it works in.
+    /// The working directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
 }
 
-/// An event that a line began or went on with.
+/// An event that a line started or continued.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Touched {
-    /// Whether the line began it.
+    /// Whether the line started the event.
     pub new: bool,
-    /// Whether a later line may still change it.
+    /// Whether a later line may still change the event.
     pub pending: bool,
-    /// The event, as it is known then.
+    /// The event, as known after the line.
     pub event: Event,
 }
 

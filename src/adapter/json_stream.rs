@@ -1,6 +1,7 @@
-//! Streams of JSON lines whose meaning the manifest tells: rules take lines and make events of them.
+//! Translates streams of JSON lines by the rules of the manifest.
 //!
-//! Nothing here knows any agent. A line that no rule takes, and an expression that cannot be worked out, is a notice.
+//! This module is independent of any agent. A line without a matching rule, and an expression that cannot be
+//! evaluated, becomes a notice.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Any command: its standard output is the final message. Where that is Claude Code's final JSON, it is understood.
+//! Any command: its standard output is the final message. Claude Code's final JSON is recognised.
 
 use super::claude_stream::{Line, outcome};
 use super::{Answer, Translate, errors};

@@ -1,4 +1,4 @@
-//! A request for permission beside the call it is about: whether it asks for what was announced.
+//! Compares a permission request with the announced call that it is about.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! What the vandal does to a workspace. It tries to look like success in several ways, since a case may let one of them
-//! through and not another.
+//! The vandal's changes to a workspace. It imitates success in several ways, because a case may accept one of
+//! them and not another.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Carries a check out: starts the agent for each probe as a trial of a small case, and has the sessions judged.
+//! Runs a check: starts the agent for each probe as a trial of a small case, and evaluates the sessions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! What a check's sessions show, item by item: a pure function of their wire logs and results.
+//! Evaluates the sessions of a check, item by item, as a pure function of their wire logs and results.
 
 use super::observed::Observed;
 use super::probes::{Probe, talks};

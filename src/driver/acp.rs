@@ -1,5 +1,5 @@
-//! Drives an ACP agent: prompts, permission requests, cancel. What it says and hears is
-//! logged and translated by the session; here it is only decided what to send next.
+//! Drives an ACP agent: prompts, permission requests, cancel. The session logs and translates the lines; this
+//! module only decides what to send next.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! Drives Claude Code both ways: handshake, model, prompts, permission requests, questions, interrupt. What it says
-//! and hears is logged and translated by the session; here it is only decided what to send next.
+//! Drives Claude Code in both directions: handshake, model, prompts, permission requests, questions, interrupt.
+//! The session logs and translates the lines; this module only decides what to send next.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Plays a stored wire log in the place of an agent: the same lines, at once, in an empty workspace.
+//! Plays a stored wire log instead of an agent: the same lines, without delays, in an empty workspace.
 
 use std::io::BufReader;
 use std::path::Path;

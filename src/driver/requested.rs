@@ -1,4 +1,4 @@
-//! What an interaction policy is asked about: an open call, and the request for it.
+//! The input of an interaction policy: an open call, and the request for it.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Why an expression is false: which of its parts are, what their sides came to, and for which members of a list.
+//! Explains why an expression is false: its false parts, the values of their sides, and the list items
+//! concerned.
 
 use std::ops::Range;
 

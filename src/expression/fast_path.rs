@@ -1,4 +1,5 @@
-//! What most expressions are, `line.item.text` and `line.type == 'text'`, decided without an evaluator.
+//! Evaluates the most common expressions, `line.item.text` and `line.type == 'text'`, without the CEL
+//! evaluator.
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The functions of expressions: CEL's own, its strings and lists, and a few for what agents write.
+//! The functions of expressions: CEL's own, its string and list functions, and a few for the output of agents.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};

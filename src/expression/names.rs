@@ -1,4 +1,4 @@
-//! Which names an expression uses, found before it runs, so that a misspelt one is told when a file is read.
+//! Finds the names in an expression before it runs, so that misspelt names are reported when a file is read.
 
 use std::ops::Range;
 

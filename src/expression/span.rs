@@ -1,4 +1,5 @@
-//! Where in a YAML file a part of an expression stands: quotes, escapes, folded and indented lines undone.
+//! Finds the place of a part of an expression in a YAML file, accounting for quotes, escapes, folding and
+//! indentation.
 
 use std::ops::Range;
 use std::path::Path;

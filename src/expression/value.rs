@@ -1,7 +1,7 @@
-//! JSON as values of expressions, looked at and not copied, and results back to JSON.
+//! JSON as values of expressions, without copying, and results back to JSON.
 //!
-//! A line may hold 16 MB. Its texts are borrowed, its lists and maps are opened when something looks into them, and
-//! every element that is looked at is counted, so that an expression over a hostile line comes to an end.
+//! A line may be 16 MB long. Its texts are borrowed, its lists and maps are converted when they are accessed,
+//! and every accessed element is counted, so that an expression over a hostile line terminates.
 
 use std::any::Any;
 use std::borrow::Cow;

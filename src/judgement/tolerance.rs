@@ -1,24 +1,24 @@
-//! The one tolerance for figures that are sums of floating-point numbers.
+//! The tolerance for sums of floating-point numbers, used everywhere.
 
 /// The largest relative rounding error that is ignored: three times 0.1 is not above 0.3.
 const RELATIVE: f64 = 1e-9;
 
-/// Returns true if a sum of floating-point numbers is at least `wanted`, but for rounding.
+/// Returns true if a sum of floating-point numbers is at least `wanted`, except for rounding.
 pub fn reaches(sum: f64, wanted: f64) -> bool {
     sum >= wanted || wanted - sum <= room(wanted)
 }
 
-/// Returns true if a sum of floating-point numbers is above `limit`, and not by rounding alone.
+/// Returns true if a sum of floating-point numbers is above `limit` by more than rounding.
 pub fn exceeds(sum: f64, limit: f64) -> bool {
     sum > limit && sum - limit > room(limit)
 }
 
-/// Returns the smallest whole number that is at least `sum`, but for rounding.
+/// Returns the smallest whole number that is at least `sum`, except for rounding.
 pub fn ceil(sum: f64) -> f64 {
     (sum - room(sum)).ceil()
 }
 
-/// Returns the largest share that counts as less than everything.
+/// Returns the largest share that counts as less than 1.
 pub fn below_one() -> f64 {
     1.0 - RELATIVE
 }

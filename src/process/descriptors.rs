@@ -1,4 +1,5 @@
-//! Open files of this process: none is inherited by a child, the limit is raised, and it bounds how many trials run at once.
+//! Open files of this process: no child inherits them, the limit is raised, and it bounds the number of
+//! concurrent trials.
 
 use std::fs::File;
 use std::io;

@@ -1,9 +1,10 @@
-//! Finds and ends what a program started that has left its process group. Linux only: elsewhere the group is all.
+//! Finds and ends processes that a program started and that left its process group. Linux only: elsewhere only
+//! the group is ended.
 //!
-//! The engine is a child subreaper, so whatever an agent leaves behind stays below the engine in the tree of
-//! processes, however often it forks. Whose it is tells its ancestors, the private home in its environment, which
-//! every process of a trial inherits, or the files it holds open. One that hides all of that is ended as soon as no
-//! program is left that ran when it was started.
+//! The engine is a child subreaper, so whatever an agent leaves behind stays below the engine in the process
+//! tree, however often it forks. A process belongs to a trial by its ancestors, by the private home in its
+//! environment, which every process of a trial inherits, or by the files it holds open. A process that hides
+//! all of these is ended as soon as no program remains that ran when it was started.
 
 use std::collections::HashSet;
 use std::path::PathBuf;

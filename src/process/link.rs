@@ -1,4 +1,5 @@
-//! The engine's end of the socket to a supervisor: sends the program's streams and orders, and takes reports.
+//! The engine's end of the socket to a supervisor: sends the program's streams and commands, and receives
+//! reports.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;

@@ -1,4 +1,4 @@
-//! `bwrap`: bubblewrap around a command. What is not mounted is not there.
+//! `bwrap`: runs a command in bubblewrap. What is not mounted does not exist in it.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;

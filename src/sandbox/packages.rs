@@ -1,8 +1,9 @@
-//! What a program needs beside its own file to start in bubblewrap: its package, its interpreter, its virtual environment.
+//! Finds what a program needs besides its own file to start in bubblewrap: its package, its interpreter, its
+//! virtual environment.
 //!
-//! A program from npm is a link to a script in a package, which loads its siblings and is run by `node`; one from a Python
-//! virtual environment is a script whose interpreter is a link to another installation. All of that is found on the disk,
-//! by rules that ask for no particular agent.
+//! A program from npm is a link to a script in a package, which loads its siblings and is run by `node`; a
+//! program from a Python virtual environment is a script whose interpreter is a link to another installation.
+//! All of that is found on the disk, by rules that are not specific to any agent.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;

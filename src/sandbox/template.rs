@@ -1,4 +1,4 @@
-//! `command`: a command line of the user's around the agent's, such as docker's or ssh's.
+//! `command`: a command line of the user that wraps the agent's, such as docker's or ssh's.
 
 use std::collections::BTreeMap;
 

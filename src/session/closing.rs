@@ -1,4 +1,4 @@
-//! How a session's process comes to its end, and what is left when it is gone.
+//! Ends a session's process, and collects what remains of it.
 
 use std::time::{Duration, Instant};
 

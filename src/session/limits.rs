@@ -1,4 +1,4 @@
-//! When the engine ends a session: at a limit of the Case, or when the user says so.
+//! Ends a session at a limit of the case, or when the user interrupts it.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! The wire log on disk: masked, bounded, and with the agent's standard error beside it.
+//! The wire log on disk: redacted, bounded, and with the agent's standard error beside it.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

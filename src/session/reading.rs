@@ -1,4 +1,5 @@
-//! What comes out of a session's process: read, cut into lines, masked, logged, translated, and queued for the driver.
+//! Reads the output of a session's process: split into lines, redacted, logged, translated, and queued for the
+//! driver.
 
 use std::borrow::Cow;
 use std::io;

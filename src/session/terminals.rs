@@ -1,4 +1,5 @@
-//! Terminals of the agent: real processes of the trial, which run beside the session and tell when they have ended.
+//! Terminals of the agent: real processes of the trial, which run beside the session and report when they have
+//! ended.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;

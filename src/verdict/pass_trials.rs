@@ -12,12 +12,12 @@ use crate::values::Fraction;
 /// How many of a cell's trials must pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum PassTrials {
-    /// Every one.
+    /// Every trial.
     #[default]
     All,
-    /// One is enough.
+    /// At least one trial.
     Any,
-    /// This share of them.
+    /// At least this share of the trials.
     Share(Fraction),
 }
 

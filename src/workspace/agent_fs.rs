@@ -1,4 +1,4 @@
-//! Reaches what lies in a workspace in an agent's stead: links are followed as long as they stay inside.
+//! Accesses files of a workspace on behalf of an agent: links are followed only within the workspace.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};

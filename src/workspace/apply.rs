@@ -1,4 +1,4 @@
-//! Applies a patch that this program wrote to the state it was made from. It fits exactly, or not at all.
+//! Applies a patch of this program to the state it was made from. It applies exactly, or not at all.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! What an agent changed in its workspace: which files, and the patch that says how.
+//! The agent's change of its workspace: the files, and the patch.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! Workspaces that are checkouts of a repository at a revision, with the history up to it and nothing after.
+//! Workspaces that are checkouts of a repository at a revision, with the history up to it and no later commits.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Lays a case's hidden files over the workspace that an agent left.
+//! Copies a case's hidden files over the workspace that an agent left.
 
 use std::collections::BTreeSet;
 use std::io;

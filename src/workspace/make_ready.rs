@@ -1,4 +1,5 @@
-//! Makes a workspace ready to be looked at when its agent is gone: it is there, it can be read, it is not endless.
+//! Prepares a workspace for inspection after its agent has ended: it exists, is readable, and has a limited
+//! size.
 
 use std::fs::{self, Metadata, Permissions};
 use std::io;

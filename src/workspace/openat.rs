@@ -1,4 +1,4 @@
-//! Opens what lies in a folder: links are never followed, and rights that were taken away are given back.
+//! Opens files in a folder: links are never followed, and removed permissions are restored.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Removes what a program left, however deep and whatever its modes. Links are not followed.
+//! Removes files that a program left, however deep and whatever their modes. Links are not followed.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;

@@ -1,4 +1,4 @@
-//! Puts single files of a workspace back to what they were. Nothing outside of the workspace is touched.
+//! Restores single files of a workspace. Nothing outside the workspace is changed.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! The files of a folder as they are now, without what is ignored: what two states are compared by.
+//! The current files of a folder without ignored ones, for comparing two states.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};

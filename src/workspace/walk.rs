@@ -1,4 +1,4 @@
-//! Goes through a folder, without following links, as deep as is worth it.
+//! Walks through a folder without following links, up to a maximum depth.
 
 use std::fs::{self, Metadata};
 use std::io;

@@ -1,4 +1,4 @@
-//! A first pass over a YAML text that knows no types: syntax, duplicate keys, tags, and texts that grow without end.
+//! A first pass over a YAML text without types: syntax, duplicate keys, tags, and exponentially growing texts.
 
 use std::collections::HashSet;
 use std::fmt;

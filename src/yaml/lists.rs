@@ -1,4 +1,4 @@
-//! How lists and optional values are read: one value or several, and never an empty one by accident.
+//! Reads lists and optional values: one value or several, and never an empty one by accident.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -127,7 +127,7 @@ pub fn filled_map<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer.deserialize_map(Map(PhantomData))
 }
 
-/// Reads an optional value that, where its key is written, has to be there.
+/// Reads an optional value that must not be null if its key is written.
 pub fn said<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }

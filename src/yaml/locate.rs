@@ -1,4 +1,4 @@
-//! Where in a YAML text a value stands: found by walking the text once more, as the parser keeps no places.
+//! Finds the place of a value in a YAML text by parsing the text again, because the parser keeps no places.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,6 +1,6 @@
-//! Reads on after an error: what is wrong is left out, and the text is read again until the rest is a value.
+//! Continues after an error: wrong parts are left out, and the text is read again until the rest is a value.
 //!
-//! A wrapper around the deserializer knows the place of each value. It notes where reading failed, and passes over
+//! A wrapper around the deserializer knows the place of each value. It records where reading failed, and skips
 //! the places that are to be left out.
 
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! Places of a text that were left out of its value because they are wrong, so that the rest could be read.
+//! The places of wrong parts that were left out of a text's value, so that the rest could be read.
 
 use super::Step;
 

@@ -1,4 +1,4 @@
-//! Turns the deserializer's messages into what a person needs: what is wrong, what was meant, what is known there.
+//! Makes the deserializer's messages understandable: the error, the likely intention, and the known names.
 
 /// A message and the way out.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! A part of a value that is well-formed YAML and cannot be used.
+//! A part of a value that is well-formed YAML but cannot be used.
 
 use super::{OwnedStep, Step};
 

@@ -1,4 +1,4 @@
-//! Files that a case sends along, as content blocks, by what the agent says that it takes.
+//! Converts files that a case sends to content blocks of the kinds that the agent accepts.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Tool calls: what an agent says of a call in many updates, merged by its id.
+//! Tool calls: merges the many updates about a call by its id.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Content of messages and calls: text, attachments, diffs, and what a raw output says.
+//! Content of messages and calls: text, attachments, diffs, and raw outputs.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,5 @@
-//! What the manifest says of an agent's reports, and the manifests of agents that introduce themselves by name.
+//! The manifest's settings for reading an agent's reports, and the manifests of agents that introduce
+//! themselves by name.
 
 use crate::harness::Adapter;
 use crate::harness::{self, Manifest, ToolKinds, UsageConvention, UsageOf};

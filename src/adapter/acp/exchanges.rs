@@ -1,4 +1,4 @@
-//! What we asked of an ACP agent and what it answered, with the lines of the wire log on which both stand.
+//! Requests to an ACP agent and its answers, with their line numbers in the wire log.
 
 use serde_json::Value;
 

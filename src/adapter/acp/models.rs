@@ -1,4 +1,5 @@
-//! Which model a session runs on: what the agent offers, what it was asked for, and what it says of it.
+//! The model of a session: the models that the agent offers, the requested model, and the model that the agent
+//! reports.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Permission requests of the agent, and what was answered. The agent's ids are a space of their own.
+//! Permission requests of the agent, and the answers. The agent's request ids are separate from ours.
 
 use std::collections::{HashMap, VecDeque};
 

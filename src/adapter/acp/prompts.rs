@@ -1,4 +1,4 @@
-//! Prompts: what the user said, and the agent's echo of it.
+//! Prompts: the user's messages, and the agent's echo of them.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Questions of the agent, ACP's `elicitation/create`: a call of its own in the Trace, with the answer to it.
+//! Questions of the agent, ACP's `elicitation/create`: a separate call in the trace, with its answer.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! JSON-RPC lines, told apart tolerantly, with ids kept as the JSON values that they are.
+//! Parses JSON-RPC lines tolerantly; ids are kept as JSON values.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};

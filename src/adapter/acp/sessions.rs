@@ -1,4 +1,4 @@
-//! Which session is ours, and which of its updates.
+//! Identifies our session, and the updates that belong to it.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,5 @@
-//! What our terminals showed, as far as the wire log tells it: answers to the agent, and what the engine saw.
+//! The output of our terminals, as far as the wire log contains it: answers to the agent, and the engine's own
+//! lines.
 
 use std::collections::{HashMap, VecDeque};
 

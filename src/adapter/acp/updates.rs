@@ -1,4 +1,4 @@
-//! Updates of the session: messages, thoughts, plans, usage and what only changes the header.
+//! Updates of the session: messages, thoughts, plans, usage, and changes to the header.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Token counts: what agents report, told apart into what a Trace means by input and output.
+//! Token counts: converts an agent's reports to the trace's definition of input and output.
 
 use serde_json::Value;
 

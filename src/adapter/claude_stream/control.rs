@@ -1,4 +1,4 @@
-//! The control protocol: what Claude Code asks of its user while it works, and what it was answered.
+//! The control protocol: requests of Claude Code to its user, and the answers.
 
 use std::collections::HashMap;
 

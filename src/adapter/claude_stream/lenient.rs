@@ -1,4 +1,4 @@
-//! Reads JSON of any shape: a value that is not what was hoped for is nothing, and never spoils its line.
+//! Reads JSON of any shape: a value of an unexpected type counts as absent, and never invalidates its line.
 
 use std::borrow::Cow;
 use std::fmt;

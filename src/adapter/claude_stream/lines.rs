@@ -1,4 +1,4 @@
-//! The shapes of Claude Code's lines, as far as they are read: texts are borrowed, the rest is passed over.
+//! The types of Claude Code's lines, as far as they are used: texts are borrowed, other fields are ignored.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What a `result` line says: what was spent, and how the agent ended its turn.
+//! Reads a `result` line: the usage, and how the agent ended its turn.
 
 use crate::adapter::{Answer, errors};
 use crate::trace::usage::Measure;

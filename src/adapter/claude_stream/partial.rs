@@ -1,4 +1,4 @@
-//! Messages that are told twice, in pieces and whole: remembers what the pieces said, so that nothing is said twice.
+//! Merges messages that are sent both in pieces and complete, so that no text is repeated.
 
 use serde_json::Value;
 

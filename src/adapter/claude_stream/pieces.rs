@@ -1,4 +1,4 @@
-//! The lines of `--include-partial-messages`: pieces of messages that are told whole besides.
+//! The lines of `--include-partial-messages`: pieces of messages that are also sent complete.
 
 use super::Translator;
 use super::lines::{Line, StreamEvent};

@@ -1,4 +1,4 @@
-//! What Claude's tools are and what their calls and results say: kinds, files, plans, outputs, changes.
+//! Claude's tools, and the meaning of their calls and results: kinds, files, plans, outputs, changes.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

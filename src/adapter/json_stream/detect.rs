@@ -1,4 +1,4 @@
-//! Which harness a recording is of: the one whose `known-by` holds for one of its first lines.
+//! Identifies the harness of a recording: the one whose `known-by` is true for one of its first lines.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! What the events of the rules do to the Trace: the one place that pushes them, whatever the agent.
+//! Adds the events of the rules to the trace. Only this module does so, whatever the agent.
 
 use std::collections::{HashMap, HashSet};
 

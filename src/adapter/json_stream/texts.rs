@@ -1,4 +1,5 @@
-//! What is told in pieces, told whole, told again or told as a growing whole is said once.
+//! Merges texts that are sent in pieces, complete, repeatedly or as growing snapshots, so that no text is
+//! repeated.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashSet, VecDeque};

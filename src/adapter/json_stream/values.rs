@@ -1,4 +1,4 @@
-//! The values of one event's fields, taken as what the field wants; what does not fit is kept to be told.
+//! Converts the values of an event's fields to the required types; invalid values are kept for a notice.
 
 use serde_json::Value;
 

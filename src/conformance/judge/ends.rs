@@ -1,4 +1,5 @@
-//! What is seen at the end: whether a cancel is obeyed, how the process goes, and what it leaves behind.
+//! Items at the end of a session: whether the agent obeys a cancel, how its process ends, and what it leaves
+//! behind.
 
 use super::{About, end_of, finding, one_way, session, without_model};
 use crate::conformance::observed::Observed;

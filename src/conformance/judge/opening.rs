@@ -1,4 +1,4 @@
-//! What is seen before a prompt: start, version, handshake, session, and the choice of the model.
+//! Items before a prompt: start, version, handshake, session, and the choice of the model.
 
 use serde_json::Value;
 

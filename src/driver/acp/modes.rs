@@ -1,4 +1,4 @@
-//! Puts a session into the wanted mode, and refuses to go on in a mode in which the agent does not ask.
+//! Puts a session into the requested mode, and refuses to continue in a mode in which the agent does not ask.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
-//! What a client serves an agent: files of the workspace, terminals in it, and answers to questions.
+//! The client's services for an agent: files of the workspace, terminals in it, and answers to questions.
 //!
-//! Here it is only read what is asked and decided what is answered; the session and the workspace do it.
+//! This module only parses requests and decides the answers; the session and the workspace carry them out.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Reads a patch that this program wrote: which files changed, and how. What is left out of it is known as left out.
+//! Reads a patch of this program: the changed files and their changes. Omitted content is marked as such.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
