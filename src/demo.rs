@@ -74,7 +74,7 @@ pub fn run(args: &DemoArgs) -> ExitCode {
     };
     match played {
         Ok(code) => code,
-        // Nobody listens any more: the session is over.
+        // The client has disconnected: the session is over.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => complain(&error, 1),
     }

@@ -22,7 +22,7 @@ pub use explain::Untrue;
 use value::Json;
 pub use value::Work;
 
-/// Longer expressions are refused: nobody reads them, and the parser recurses.
+/// The maximum length of an expression, because the parser recurses.
 const MAX_BYTES: usize = 2000;
 /// Expressions that nest deeper are refused: running them recurses.
 const MAX_DEPTH: usize = 64;
@@ -65,7 +65,7 @@ impl Expression {
     /// Compiles an expression that may use these variables, and nothing else by a bare name.
     ///
     /// # Errors
-    /// It does not parse, or uses a variable or a function that nobody knows.
+    /// The expression does not parse, or uses an unknown variable or function.
     pub fn compile(text: &str, variables: &[&str]) -> Result<Self, Wrong> {
         if text.len() > MAX_BYTES {
             let message = format!("the expression holds {} bytes; at most {MAX_BYTES} are read", text.len());

@@ -361,7 +361,7 @@ impl Group {
         self.link.is_some()
     }
 
-    /// Waits until nothing of the program is left, or nobody can say whether anything is.
+    /// Waits until all processes of the program have ended, or until it is unknown whether any remain.
     pub async fn until_done(&mut self) {
         if let Some(link) = &mut self.link {
             while link.done.is_none() && !link.closed {

@@ -69,7 +69,7 @@ pub struct Session {
     /// Lines that wait for the driver.
     queue: VecDeque<Heard>,
     queued: usize,
-    /// Nobody waits for lines any more.
+    /// Whether no driver waits for lines any more.
     closing: bool,
     /// Lines of the wire log so far; the numbers of the last that the driver sent and took.
     lines: u64,
@@ -130,7 +130,7 @@ pub enum Incoming {
     Terminal(String),
 }
 
-/// What came of waiting for something that is not the agent's.
+/// The result of waiting for something other than the agent.
 #[derive(Debug)]
 pub enum Meanwhile<T> {
     /// It is there.

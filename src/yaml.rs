@@ -21,10 +21,10 @@ pub mod wrong_part;
 pub use locate::{Part, Step, find};
 pub use recovered::{LeftOut, OwnedStep};
 
-/// Files longer than this are refused unread: nobody writes them by hand, and the parser's time grows with them.
+/// The maximum size of a file: larger files are not written by hand, and the parser's time grows with the size.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Errors that are told of one file; more would help nobody.
+/// The maximum number of errors reported for a file; more would not help.
 const MAX_ERRORS: usize = 50;
 
 /// Reads a YAML text into a value. Enums stand as one-key maps or as words; duplicate and unknown keys are refused.
@@ -132,7 +132,7 @@ pub fn write(value: &impl serde::Serialize) -> String {
 /// Reads the text of a file.
 ///
 /// # Errors
-/// The file cannot be read, or is not UTF-8; the place of the first wrong byte is told.
+/// The file cannot be read, or is not UTF-8; the error has the place of the first invalid byte.
 pub fn read(path: &Path) -> Result<String, YamlError> {
     let bytes = regular::read(path)
         .map_err(|error| YamlError::at(path, "", None, format!("the file could not be read: {error}")))?;

@@ -43,7 +43,7 @@ use prompts::{Echo, Turn};
 use rpc::Message;
 use sessions::Session;
 
-/// Oddities that are told once each; beyond so many the rest is not told apart any more.
+/// The maximum number of anomalies that are reported once each; further ones are not distinguished.
 const MAX_TOLD: usize = 1000;
 
 /// Translates one session.

@@ -117,7 +117,7 @@ impl Translate for Translator {
         if known || (failed && errors::auth_in(said).is_some()) {
             return Answer::Failed { category: errors::by_text(said), detail: said.to_owned() };
         }
-        // Where nobody saw the exit, as in a recording of the output alone, the output is the answer.
+        // If the exit is unknown, as in a recording of the output alone, the output is the answer.
         if failed {
             return Answer::None;
         }

@@ -128,7 +128,7 @@ fn prepared(manifest: &Manifest, source: ModelSource, time: Time) -> Manifest {
     manifest
 }
 
-/// Why nothing can be started, if nothing can: its program is not there, or nobody knows it.
+/// Returns why nothing can be started, if so: the program is not installed or not known.
 fn not_to_be_started(manifest: &Manifest, source: ModelSource, engine: &Engine) -> Option<String> {
     let pointed = if source == ModelSource::Scripted { manifest.at_gateway() } else { None };
     let Some(program) = pointed.as_ref().unwrap_or(manifest).command.first() else {

@@ -16,7 +16,7 @@ use crate::wire::{Dir, EngineLine, WireLine};
 pub struct Observed {
     /// What it was for.
     pub probe: Probe,
-    /// What came of the trial.
+    /// The result of the trial.
     pub result: TrialResult,
     /// The wire log.
     pub lines: Vec<WireLine>,

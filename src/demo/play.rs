@@ -11,54 +11,54 @@ use super::script::{PlanLine, Question, Step, Tool, UsageStep};
 use super::tools::{Done, Workspace};
 use crate::trace::ToolKind;
 
-/// Where a turn is shown, and asked about. An error means that nobody listens any more.
+/// The output of a turn, and its requests. An error means that the reader has disconnected.
 pub trait Stage {
     /// Shows a thought.
     ///
     /// # Errors
-    /// Nobody listens.
+    /// The reader has disconnected.
     fn thought(&mut self, text: &str) -> io::Result<()>;
 
     /// Says something.
     ///
     /// # Errors
-    /// Nobody listens.
+    /// The reader has disconnected.
     fn say(&mut self, text: &str) -> io::Result<()>;
 
     /// Shows the plan.
     ///
     /// # Errors
-    /// Nobody listens.
+    /// The reader has disconnected.
     fn plan(&mut self, plan: &[PlanLine]) -> io::Result<()>;
 
     /// Announces a call.
     ///
     /// # Errors
-    /// Nobody listens.
+    /// The reader has disconnected.
     fn announce(&mut self, call: &Call) -> io::Result<()>;
 
     /// Asks whether the call may be made.
     ///
     /// # Errors
-    /// Nobody listens.
+    /// The reader has disconnected.
     fn ask(&mut self, call: &Call) -> io::Result<Permission>;
 
     /// Says that the call is being carried out.
     ///
     /// # Errors
-    /// Nobody listens.
+    /// The reader has disconnected.
     fn begin(&mut self, call: &Call) -> io::Result<()>;
 
     /// Shows how the call ended.
     ///
     /// # Errors
-    /// Nobody listens.
+    /// The reader has disconnected.
     fn finish(&mut self, call: &Call, done: &Done) -> io::Result<()>;
 
-    /// Asks the user. Nothing where nobody can be asked, or nobody answers.
+    /// Asks the user. Returns `None` if no one can be asked, or without an answer.
     ///
     /// # Errors
-    /// Nobody listens.
+    /// The reader has disconnected.
     fn question(&mut self, _question: &Question) -> io::Result<Option<String>> {
         Ok(None)
     }
@@ -66,7 +66,7 @@ pub trait Stage {
     /// Has the client do what the call says. Nothing where it does not do such things.
     ///
     /// # Errors
-    /// Nobody listens.
+    /// The reader has disconnected.
     fn by_client(&mut self, _call: &Call) -> io::Result<Option<Done>> {
         Ok(None)
     }
@@ -199,7 +199,7 @@ impl Player {
     /// Plays a turn. A prompt beyond the script's turns is answered all the same.
     ///
     /// # Errors
-    /// Nobody listens.
+    /// The reader has disconnected.
     pub fn turn(&mut self, steps: Option<&[Step]>, stage: &mut impl Stage) -> io::Result<Played> {
         let beyond = [Step::Say("The script has no further turn.".to_owned())];
         let mut played = Played::default();

@@ -16,7 +16,7 @@ const SESSION: &str = "demo-session-1";
 /// Plays a turn in the current folder.
 ///
 /// # Errors
-/// The folder is gone, or nobody listens.
+/// The folder does not exist, or the reader has disconnected.
 pub fn play(turn: Option<&[Step]>, model: &str) -> io::Result<ExitCode> {
     let folder = std::env::current_dir()?;
     let mut stage = Stream::begin(&folder, model)?;
@@ -28,7 +28,7 @@ pub fn play(turn: Option<&[Step]>, model: &str) -> io::Result<ExitCode> {
 /// Answers as Claude Code does where the model is not to be had.
 ///
 /// # Errors
-/// The folder is gone, or nobody listens.
+/// The folder does not exist, or the reader has disconnected.
 pub fn refuse(model: &str) -> io::Result<ExitCode> {
     let mut stage = Stream::begin(&std::env::current_dir()?, model)?;
     let text = format!("API Error: 404 the model `{model}` is not one of the script's `models`");
@@ -154,7 +154,7 @@ impl Stage for Stream {
         self.block(&json!({"type": "tool_use", "id": call.id, "name": call.name, "input": call.input}))
     }
 
-    /// Nobody can be asked here: the call is made.
+    /// Allows the call, because this protocol has no permission requests.
     fn ask(&mut self, _call: &Call) -> io::Result<Permission> {
         Ok(Permission::Once)
     }

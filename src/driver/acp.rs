@@ -270,8 +270,8 @@ impl Client<'_> {
         self.session.reply(&rpc::result(id, &json!({"outcome": outcome}))).await;
     }
 
-    /// Decides a permission request. One that is not of this turn of this session, or about a call that nobody
-    /// described, is never approved.
+    /// Decides a permission request. A request that does not belong to this turn of this session, or about a
+    /// call that the agent never described, is never approved.
     async fn decide(&mut self, id: &Value, params: &Value) -> (Option<String>, Said) {
         let call = params.pointer("/toolCall/toolCallId").filter(|id| !id.is_null()).map(rpc::id_text);
         let call = call.unwrap_or_default();
@@ -312,7 +312,7 @@ impl Client<'_> {
                 return (None, Said { policy: "engine".to_owned(), reason, ..Said::default() });
             }
         };
-        // What is allowed is the call with another input; with its own nobody has allowed it.
+        // Allowing the call with another input does not allow it with its own.
         let of_call = |key: &String| asked.input.as_ref().and_then(|input| input.get(key));
         let is_changed = reply.updated_input.iter().flatten().any(|(key, value)| of_call(key) != Some(value));
         if is_changed && is_allowed(&reply, &options) {

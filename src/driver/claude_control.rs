@@ -335,7 +335,7 @@ pub fn takes(attached: &[Attached]) -> Result<(), String> {
     Ok(())
 }
 
-/// What the model is told of a refusal.
+/// Returns the text about a refusal for the model.
 fn refusal(reason: Option<String>) -> String {
     let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     format!("The user does not allow this{reason}")

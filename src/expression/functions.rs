@@ -107,7 +107,7 @@ pub(super) fn env() -> Arc<Env> {
     ENV.clone()
 }
 
-/// The variable that stands for the work that is left; nobody can write its name.
+/// The variable for the remaining work; its name cannot be written in an expression.
 pub(super) const WORK: &str = "@work";
 
 /// The call with the work that is left behind its arguments.

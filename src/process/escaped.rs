@@ -257,7 +257,7 @@ mod linux {
             found
         }
 
-        /// Collects the exits of orphans, for which nobody else waits.
+        /// Reaps orphans, whose exits are not collected elsewhere.
         fn reap(&self, leaders: &HashSet<i32>) {
             for pid in self.children.get(&self.own).into_iter().flatten() {
                 let Some(process) = self.seen.get(pid) else { continue };

@@ -1,4 +1,4 @@
-//! What a case gives to MCP servers and nobody else may see: variables and headers with the names of secrets.
+//! Secrets of a case for its MCP servers: variables and headers with the names of secrets.
 
 use serde_json::Value;
 

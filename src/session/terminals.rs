@@ -36,7 +36,7 @@ const END: Duration = TERM_TO_KILL.saturating_add(Duration::from_secs(3));
 pub struct Wanted<'a> {
     /// Program and arguments.
     pub command: Vec<String>,
-    /// Where, by its real path; the workspace where nothing is said.
+    /// The working directory, as a real path. Default: the workspace.
     pub folder: Option<&'a Path>,
     /// Variables beyond those that every command of the trial has.
     pub env: Vec<(String, String)>,
@@ -233,7 +233,7 @@ impl<'a> Start<'a> {
         };
         let program = command.first().map(String::as_str).unwrap_or_default();
         let path = own.iter().rfind(|(name, _)| name == "PATH").map(|(_, path)| path).or(env.get("PATH"));
-        // What another machine's image holds nobody can tell here.
+        // The content of another machine's image is unknown here.
         let here = inside.sandbox.kind() == Kind::Bwrap;
         if here && process::find(program, folder, path.map(String::as_str)).is_none() {
             let message = format!("program `{program}` was not found on PATH");
@@ -254,7 +254,7 @@ impl<'a> Start<'a> {
     }
 }
 
-/// Who is told that a command has ended.
+/// Waiters for the end of a command.
 struct Ended {
     id: String,
     to: UnboundedSender<String>,

@@ -78,7 +78,7 @@ impl Watching {
         self.usage.event(event);
         match &event.body {
             EventBody::Message(message) => {
-                // What a sub-agent is told stands in the call that starts it.
+                // The prompt of a sub-agent is in the call that starts it.
                 if message.role == Role::Agent || event.parent.is_none() {
                     self.of(event).seen.push(Seen::Message(message.role, message.text.clone(), seq));
                 }
@@ -363,7 +363,7 @@ impl Making<'_> {
                 details.extend(leaves.into_iter().filter(|leaf| leaf.1 != "{}" || leaf.0 != "@input"));
             }
             None => {
-                // Where no arguments are told, the line for people and the files are all that is known of them.
+                // If no arguments were sent, the title and the files are all that is known of them.
                 details.extend(
                     seen.call.title.as_deref().map(|title| ("@title".to_owned(), value::of_text(&argument(title)))),
                 );

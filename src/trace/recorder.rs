@@ -414,7 +414,7 @@ impl Recorder {
 
     /// Records usage. A report of nothing but zeros is none, and one that repeats the last is not said again.
     pub fn usage(&mut self, mut usage: Usage, host: bool) {
-        // Nobody is paid for a call: such a cost is not known.
+        // A negative cost is impossible and counts as unknown.
         usage.cost_usd = usage.cost_usd.filter(|cost| *cost >= 0.0);
         let repeated = usage.scope == UsageScope::Session && self.last_usage.as_ref() == Some(&usage);
         if usage.says_nothing() || repeated {

@@ -161,7 +161,8 @@ fn open(place: &Place) -> Result<File, ReachError> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(ReachError::IsNo("file")) }
 }
 
-/// Goes one name after the other, each from the folder that is open: nobody can put a link in between.
+/// Opens one path component after the other, each relative to the open folder, so that no link can be inserted
+/// in between.
 fn walk(workspace: &Path, path: &Path, make: bool) -> Result<Place, ReachError> {
     let mut names = names(workspace, path)?;
     // A folder that is made must not be made for a way that leads out in the end.

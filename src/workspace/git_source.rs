@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub struct GitSource {
     /// The repository.
     pub repository: GitRepository,
-    /// Commit, branch or tag; the repository's HEAD where nothing is said.
+    /// Commit, branch or tag. Default: the repository's HEAD.
     pub rev: Option<String>,
     /// Only this folder of it.
     pub subdir: Option<PathBuf>,

@@ -7,7 +7,7 @@ pub(super) struct Explained {
     pub(super) help: Option<String>,
 }
 
-/// Messages of serde that are told in other words. What stands before one of them is the path to the value.
+/// Messages of serde that are rephrased. The text before such a message is the path to the value.
 const KNOWN: [&str; 8] = [
     "unknown grader `",
     "unknown field `",

@@ -66,7 +66,7 @@ impl Calls {
         }
     }
 
-    /// The agent's process is gone: nobody says more of the calls that were open.
+    /// Clears the open calls: the agent's process has ended and sends no more updates.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }

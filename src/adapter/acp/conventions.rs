@@ -17,7 +17,7 @@ pub struct Conventions {
     refusal_error: Vec<Pattern>,
     exit_text: Vec<Pattern>,
     unattended_modes: Vec<NameGlob>,
-    /// Nobody named a harness: the agent's own name may.
+    /// Whether no harness was named, so that the agent's own name may select the manifest.
     unnamed: bool,
 }
 
@@ -41,7 +41,7 @@ impl Conventions {
         }
     }
 
-    /// Takes those of the agent with this name, where nobody named a harness.
+    /// Uses the settings of the agent with this name, if no harness was named.
     pub fn introduce(&mut self, agent_info: &str) {
         if self.unnamed
             && let Some(manifest) = by_agent_info(agent_info)

@@ -48,7 +48,7 @@ impl Requests {
         self.push(id, Pending::Other);
     }
 
-    /// The agent's process is gone: what it asked nobody answers, and another one counts its ids anew.
+    /// Clears the open requests: the agent's process has ended, and a new one restarts its ids.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }

@@ -148,7 +148,7 @@ impl Translator {
         }
     }
 
-    /// Whether every prompt so far was answered. Without our own lines nobody can tell.
+    /// Returns true if every prompt so far was answered. Without our own lines, this is unknown.
     pub(super) fn is_over(&self) -> bool {
         self.heard_us && self.turn.number > 0 && self.turn.open == 0
     }

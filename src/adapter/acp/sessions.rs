@@ -16,7 +16,7 @@ pub(super) struct Session {
     id: Option<String>,
     /// Requests for a session that are not answered yet.
     pending: usize,
-    /// The session being loaded, whose history is told until the answer.
+    /// The session that is being loaded; its history is sent before the answer.
     loading: bool,
     /// Updates that came before the id was known.
     early: Vec<(Option<String>, Value)>,

@@ -76,7 +76,7 @@ impl Figures {
         usage.input_tokens = match (self.input, cache_beside) {
             (Some(input), Some(true)) => Some(input),
             (Some(input), Some(false)) if cache_told => input.checked_sub(cached),
-            // It includes a cache whose size nobody told.
+            // The count includes cached tokens, whose number is unknown.
             (Some(_), Some(false)) => None,
             (Some(input), None) if cached == 0 => Some(input),
             (Some(_), None) | (None, _) => None,

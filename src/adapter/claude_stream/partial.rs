@@ -41,7 +41,7 @@ pub(crate) struct StreamedCall {
     pub(crate) recorded: usize,
 }
 
-/// How a block that is told whole stands to what was streamed.
+/// The relation of a complete block to what was streamed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Whole {
     /// It was streamed up to here; the rest goes on in this part.
@@ -117,7 +117,7 @@ impl Streamed {
         self.blocks.iter_mut().filter_map(|block| block.what.call())
     }
 
-    /// A block of text or thought is told whole.
+    /// Handles a complete block of text or thought.
     pub(crate) fn whole(&mut self, voice: Voice, text: &str) -> Whole {
         let mut differs = false;
         for block in &mut self.blocks {

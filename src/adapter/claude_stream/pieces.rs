@@ -35,7 +35,7 @@ impl Translator {
                 }
             }
             "message_delta" | "message_stop" | "ping" => {}
-            // The program tries again, or says in its result what came of it.
+            // The program retries, or reports the outcome in its result.
             "error" => recorder.notice("api_error", text),
             _ => recorder.notice("unknown_line", text),
         }

@@ -90,7 +90,7 @@ pub(crate) fn result(id: &str, block: &Block<'_>, line: &Line<'_>, alone: bool) 
     let failed = block.is_error.is_true();
     let meta = line.tool_result_meta.0.iter().filter_map(|meta| meta.0.as_ref()).find(|meta| meta.id.get() == Some(id));
     let outcome = outcome(failed, meta, &output);
-    // The line holds one such object, so with several results nobody could say whose it is.
+    // The line contains one such object, so with several results it is unknown which one it belongs to.
     let diffs = match &line.tool_use_result.0 {
         Some(told) if alone && outcome == Said::Ok => diffs(told),
         _ => Vec::new(),

@@ -22,7 +22,7 @@ pub(super) struct Session {
     usage: UsageConvention,
     error_text: Vec<Pattern>,
     texts: Texts,
-    /// Arguments of open calls that are told in pieces.
+    /// Arguments of open calls that are sent in pieces.
     pieces: HashMap<String, String>,
     /// Hashes of the user's prompts that are known, so that an echo is not one more.
     prompts: HashSet<u64>,
@@ -314,7 +314,7 @@ fn parent(values: &mut Values, recorder: &Recorder) -> Option<String> {
     values.word("parent").map(|id| recorder.call_id(&id))
 }
 
-/// Arguments that are told as a text of JSON are what the text holds.
+/// Parses arguments that are sent as a JSON text.
 fn unpacked(input: Value) -> Value {
     match &input {
         Value::String(text) => match serde_json::from_str::<Value>(text) {

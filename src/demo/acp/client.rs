@@ -70,7 +70,7 @@ impl Voice<'_> {
         Ok(written.map_or_else(|failed| failed, |_| Done::changed(said, path, None, &step.text)))
     }
 
-    /// The terminal shows what the command prints, so nobody has to ask for it.
+    /// The terminal shows the command's output, so it need not be requested.
     fn run_by_client(&mut self, call: &Call, step: &Run) -> io::Result<Done> {
         let made = self.asked("terminal/create", json!({"command": "sh", "args": ["-c", step.command]}))?;
         let terminal = match made {

@@ -134,7 +134,7 @@ impl Inbox {
         }
     }
 
-    /// Whether the session's turn is to end: it was cancelled, or nobody is there any more.
+    /// Returns true if the session's turn must end: it was cancelled, or the client has disconnected.
     pub fn is_cancelled(&self, session: &str) -> bool {
         self.state().is_cancelled(session)
     }

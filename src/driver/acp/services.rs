@@ -128,7 +128,7 @@ impl Client<'_> {
         }
     }
 
-    /// The turn is cancelled: nobody is left waiting for what may never come.
+    /// Ends all waiting when the turn is cancelled, because the awaited events may never come.
     pub(super) async fn nobody_waits(&mut self) {
         for Waiting { id, .. } in std::mem::take(&mut self.waiting) {
             self.session.reply(&rpc::error(&id, REQUEST_CANCELLED, "the turn was cancelled")).await;
@@ -154,7 +154,7 @@ impl Client<'_> {
         }
     }
 
-    /// The refusal of a path. One that leads out of the workspace is told.
+    /// Returns the refusal of a path. A path outside the workspace is reported.
     fn unreached(&mut self, method: &str, path: &Path, error: &ReachError) -> Refusal {
         let message = format!("{}: {error}", path.display());
         let code = match error {

@@ -24,7 +24,7 @@ patterns! {
     LOW = r"^(?P<given>.*?[._-])(?P<tail>[a-z0-9_]{8})(?:\.[a-z0-9]{1,5})?$";
     /// A name with a number at its end, as Go and shells make them.
     FIGURES = r"^.*?[A-Za-z._-](?:\d{7,}|[._-]\d{3,})(?:\.\w+)?$";
-    /// What `mktemp` is told: a name whose last Xs are replaced.
+    /// The template of `mktemp`: a name whose last Xs are replaced.
     TEMPLATE = r"(?P<given>[\w.@+-]*?)(?P<signs>X{3,})(?P<end>[\w.-]*)";
 }
 
@@ -90,7 +90,7 @@ fn is_made(name: &str) -> bool {
         .any(|found| looks_made(&found["tail"]) || is_of_mktemp(&found))
 }
 
-/// `tmp.Ab12Cd9xYz`: nobody calls a thing `tmp` and says more with signs of every kind.
+/// Matches `tmp.Ab12Cd9xYz`: a person would not call a file `tmp` followed by characters of every kind.
 fn is_of_mktemp(found: &regex::Captures<'_>) -> bool {
     let tail = &found["tail"];
     let upper = tail.contains(|c: char| c.is_ascii_uppercase());
@@ -99,7 +99,8 @@ fn is_of_mktemp(found: &regex::Captures<'_>) -> bool {
     &found["given"] == "tmp." && (upper && other || tail.len() == 10 && (upper || figure))
 }
 
-/// Whether nobody would give such a name: `Ab12Cd` and `AbCdEf`, but not `markdown`, `FooBar`, `test123` or `sha256sum`.
+/// Returns true if a person would not choose such a name: `Ab12Cd` and `AbCdEf`, but not `markdown`, `FooBar`,
+/// `test123` or `sha256sum`.
 fn looks_made(tail: &str) -> bool {
     let has = |is: fn(&char) -> bool| tail.chars().any(|c| is(&c));
     let (upper, lower, figure) =
