@@ -1,4 +1,4 @@
-"""Says whether the answer is one line of the form SERVICE CODE, and whether it names a log that there is."""
+"""Checks that the answer is one line of the form SERVICE CODE, and that it names an existing log."""
 import json
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""Says in which files of lib/ the function pad() is defined: it has to be lib/text.sh alone."""
+"""Checks which files of lib/ define the function pad(): it must be lib/text.sh only."""
 import json
 import pathlib
 import re
