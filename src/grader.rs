@@ -47,6 +47,7 @@ mod stop;
 mod test_run;
 mod tool_calls;
 mod trajectory;
+mod unique_keys;
 
 pub use aliases::WORDS as ALIASES;
 pub use entry::{Common, GraderEntry, Use, What};

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::command::{Run, tail};
 use super::trial_json::{self, Account};
+use super::unique_keys;
 use super::{Evidence, Finding, Findings, GraderSpec, Needs, Observer, Subject, Workspace, text};
 use crate::grade::{Grade, Score};
 use crate::shell::{Command, KEPT, Ran, Shell};
@@ -218,7 +219,10 @@ fn read(ran: &Ran) -> Result<Vec<Named>, String> {
     if text.trim().is_empty() {
         return Err("printed nothing; a grade such as {\"passed\": true} is wanted".to_owned());
     }
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("did not print JSON: {error}"))?;
+    let value = unique_keys::parse(text).map_err(|error| {
+        let what = if error.is_data() { "gave no grade" } else { "did not print JSON" };
+        format!("{what}: {error}")
+    })?;
     let list = match value {
         Value::Array(list) => list,
         one => vec![one],
@@ -263,6 +267,9 @@ fn grade_of(grade: &Value) -> Result<Named, String> {
             .and_then(Fraction::new)
             .ok_or_else(|| format!("`value` is {}, not a number from 0 to 1", text::short(&value.to_string(), 60)))?,
     };
+    if !passed && value == Fraction::ONE {
+        return Err("`passed` is false and `value` is 1: a failed grade has a value below 1".to_owned());
+    }
     let evidence: Vec<u64> = match map.get("evidence") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(list)) => list
