@@ -71,6 +71,8 @@ mod timing;
 mod totals;
 #[path = "run/trust.rs"]
 mod trust;
+#[path = "run/unlawful_traces.rs"]
+mod unlawful_traces;
 #[path = "run/versions.rs"]
 mod versions;
 #[path = "run/warnings.rs"]

@@ -141,7 +141,10 @@ impl GraderSpec for Pairwise {
         }
         let path = self.reference.trace.as_ref()?;
         let file = regular::open(folder.join(path)).map_err(|error| lacks(path, &error));
-        let read = file.and_then(|file| Reader::new(BufReader::new(file)).map_err(|error| lacks(path, &error)));
+        let read = file.and_then(|file| {
+            let mut reader = Reader::lawful(BufReader::new(file)).map_err(|error| lacks(path, &error))?;
+            reader.try_for_each(|event| event.map(drop)).map_err(|error| lacks(path, &error))
+        });
         read.err().and_then(|why| at("trace", why))
     }
 
@@ -241,7 +244,7 @@ impl Pairwise {
         let lacks =
             |error: &dyn std::fmt::Display| format!("`{}` could not be read: {error}", shown_path(path).display());
         let file = regular::open(path).map_err(|error| lacks(&error))?;
-        let mut reader = Reader::new(BufReader::new(file)).map_err(|error| lacks(&error))?;
+        let mut reader = Reader::lawful(BufReader::new(file)).map_err(|error| lacks(&error))?;
         let model = reader.header().model.clone();
         let (mut view, mut output) = (View::new(self.rules()), String::new());
         while let Some(event) = reader.next_event().map_err(|error| lacks(&error))? {
@@ -297,7 +300,7 @@ impl Pairwise {
         };
         if let Some(path) = &self.reference.trace {
             let file = regular::open(case_folder.join(path)).map_err(|error| lacks(path, &error))?;
-            let mut reader = Reader::new(BufReader::new(file)).map_err(|error| lacks(path, &error))?;
+            let mut reader = Reader::lawful(BufReader::new(file)).map_err(|error| lacks(path, &error))?;
             let mut view = View::new(self.rules());
             while let Some(event) = reader.next_event().map_err(|error| lacks(path, &error))? {
                 view.event(&event);

@@ -14,6 +14,10 @@ use super::{
     ToolKind, ToolResult, Usage, UsageScope, VERSION,
 };
 
+mod laws;
+
+use laws::Laws;
+
 /// Why a Trace could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -50,6 +54,8 @@ pub struct Reader<R> {
     line: u64,
     buffer: Vec<u8>,
     header: Header,
+    /// Present if the events are held to the laws of a trace.
+    laws: Option<Laws>,
 }
 
 impl<R: BufRead> Reader<R> {
@@ -57,6 +63,9 @@ impl<R: BufRead> Reader<R> {
     pub fn new(mut input: R) -> Result<Self, ReadError> {
         let mut buffer = Vec::new();
         input.read_until(b'\n', &mut buffer).map_err(|source| ReadError::Io { line: 1, source })?;
+        if buffer.starts_with(BOM) {
+            buffer.drain(..BOM.len());
+        }
         if buffer.iter().all(u8::is_ascii_whitespace) {
             return Err(ReadError::Empty);
         }
@@ -74,7 +83,16 @@ impl<R: BufRead> Reader<R> {
             return Err(ReadError::Newer(head.version));
         }
         let header = serde_json::from_slice(&buffer).map_err(|e| ReadError::NotATrace(e.to_string()))?;
-        Ok(Self { input, line: 1, buffer, header })
+        Ok(Self { input, line: 1, buffer, header, laws: None })
+    }
+
+    /// Reads the header of a trace that is to be judged. Every event is then held to the laws of a trace, and a trace
+    /// that breaks one is refused: a line that was taken out would otherwise pass for something that never happened.
+    ///
+    /// # Errors
+    /// As [`Reader::new`].
+    pub fn lawful(input: R) -> Result<Self, ReadError> {
+        Ok(Self { laws: Some(Laws::default()), ..Self::new(input)? })
     }
 
     /// The header.
@@ -85,7 +103,7 @@ impl<R: BufRead> Reader<R> {
     /// Reads the next event; `None` at the end. An event of a type that this version does not know becomes a notice.
     ///
     /// # Errors
-    /// The input cannot be read, or a line is no event.
+    /// The input cannot be read, a line is no event, or a reader made by [`Reader::lawful`] found a broken law.
     pub fn next_event(&mut self) -> Result<Option<Event>, ReadError> {
         loop {
             self.buffer.clear();
@@ -94,12 +112,17 @@ impl<R: BufRead> Reader<R> {
             let read =
                 self.input.read_until(b'\n', &mut self.buffer).map_err(|source| ReadError::Io { line, source })?;
             if read == 0 {
-                return Ok(None);
+                let ended = self.laws.as_ref().map_or(Ok(()), |laws| laws.end(line - 1));
+                return ended.map(|()| None).map_err(|(line, message)| ReadError::Line { line, message });
             }
             if self.buffer.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            return read_line(&self.buffer).map(Some).map_err(|message| ReadError::Line { line, message });
+            let checked = read_line(&self.buffer).and_then(|event| match &mut self.laws {
+                Some(laws) => laws.event(line, &event).map(|()| event),
+                None => Ok(event),
+            });
+            return checked.map(Some).map_err(|message| ReadError::Line { line, message });
         }
     }
 }
@@ -149,6 +172,9 @@ fn unknown(line: &[u8]) -> Option<Event> {
 
 /// The code of the notice in the place of an event whose type this version does not know.
 pub const UNKNOWN_EVENT: &str = "unknown_event";
+
+/// What some programs write at the start of a UTF-8 file.
+const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The types of events that this version knows.
 const TYPES: [&str; 10] = [

@@ -11,7 +11,6 @@ use crate::regular;
 use crate::trace::jsonl::{ReadError, Reader};
 use crate::trace::recorder::Finished;
 use crate::trace::usage::UsageTotal;
-use crate::trace::{ErrorCategory, Stop, StopReason};
 
 /// The size of a read, in bytes.
 const PIECE: usize = 256 << 10;
@@ -19,10 +18,10 @@ const PIECE: usize = 256 << 10;
 /// Passes a stored trace to graders, line by line. Events are kept only if a grader keeps them.
 ///
 /// # Errors
-/// It cannot be read.
+/// It cannot be read, or breaks a law of a trace.
 pub(super) fn watch(trace: &Path, judges: &[Arc<Grader>]) -> Result<Over, ReadError> {
     let file = regular::open(trace).map_err(|source| ReadError::Io { line: 1, source })?;
-    let mut reader = Reader::new(BufReader::with_capacity(PIECE, file))?;
+    let mut reader = Reader::lawful(BufReader::with_capacity(PIECE, file))?;
     let header = reader.header().clone();
     let mut grading = Grading::new(judges, &header);
     let (mut observed, mut total) = (Observed::default(), UsageTotal::default());
@@ -32,12 +31,5 @@ pub(super) fn watch(trace: &Path, judges: &[Arc<Grader>]) -> Result<Over, ReadEr
         observed.event(&event);
         grading.event(&event);
     }
-    observed.stop.get_or_insert_with(|| Stop {
-        reason: StopReason::Crashed,
-        category: Some(ErrorCategory::Crashed),
-        detail: Some("the trace has no stop: it was cut short".to_owned()),
-        output: None,
-        exit: None,
-    });
     Ok(Over { finished: Finished { header, events: Vec::new(), total }, observed, grading, another_case: None })
 }

@@ -23,7 +23,14 @@ pub fn judge(limits: &Limits, metrics: &Metrics, observed: &Observed, is_stored:
         use StopReason::{Idle, MaxBudget, MaxTurns, TimedOut};
         observed.stopped_by_engine && matches!(stop.reason, TimedOut | Idle | MaxTurns | MaxBudget)
     };
-    let ended_by = observed.stop.as_ref().filter(by_limit).and_then(|stop| stop.detail.as_deref());
+    let ended_by = observed.stop.as_ref().filter(by_limit).map(|stop| match (&stop.detail, stop.reason) {
+        (Some(key), _) => key.as_str(),
+        // Traces of other programs may leave it out; the reason tells that a limit ended the trial all the same.
+        (None, StopReason::TimedOut) => "time",
+        (None, StopReason::Idle) => "idle",
+        (None, StopReason::MaxBudget) => "tokens or cost-usd",
+        (None, _) => "steps or tool-calls",
+    });
     let mut found = Found::default();
     if let Some(key) = ended_by {
         found.exceeded.push(Warning::LimitReached { key: key.to_owned() });

@@ -1,5 +1,7 @@
 //! Runs the session of a trial, and passes every event to its observers: graders, counters, and the trace file.
 
+use std::io::BufReader;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use super::metrics::Observed;
@@ -14,8 +16,10 @@ use crate::driver::{Task, drive};
 use crate::grader::Grading;
 use crate::harness::Adapter;
 use crate::price;
+use crate::regular;
 use crate::secrets;
 use crate::session::{self, Left, Session, Setup};
+use crate::trace::jsonl::Reader;
 use crate::trace::recorder::{Finished, Recorder};
 use crate::trace::{ErrorCategory, Event, Header};
 use crate::whole_file::PartFile;
@@ -63,7 +67,7 @@ pub(super) async fn play(
         Box::new(move |event: Event| lock(&watch).take(event))
     };
     let (finished, left) = match trace_of_recording(task) {
-        Some(path) => match replay::trace(&path, header, sink) {
+        Some(path) => match lawful(path.as_ref()).and_then(|()| replay::trace(&path, header, sink)) {
             Ok(finished) => (finished, Left::default()),
             Err(error) => {
                 let why = format!("the recording {} could not be read: {error}", path.display());
@@ -176,4 +180,11 @@ async fn run_session(
         ended.engine(&EngineLine::Notice { code: "secret_split".to_owned(), text });
     }
     Ok(ended.finish())
+}
+
+/// Checks the laws of a stored trace, which is judged as if its session were played now.
+fn lawful(path: &Path) -> std::io::Result<()> {
+    let input = BufReader::with_capacity(256 << 10, regular::open(path)?);
+    let mut reader = Reader::lawful(input).map_err(std::io::Error::other)?;
+    reader.try_for_each(|event| event.map(drop)).map_err(std::io::Error::other)
 }

@@ -411,7 +411,7 @@ fn what_makes_no_sense_is_refused_and_nothing_is_written() {
     refused(&[&trace, &run, "--case", "cases/a.yaml"], "is not the file of a trace");
     refused(&[&run, &run], "name one run");
     refused(&["gone.jsonl", "lost.jsonl", "--case", "cases/a.yaml"], "there is no gone.jsonl, no lost.jsonl");
-    refused(&["broken.jsonl", "--case", "cases/a.yaml"], "broken.jsonl: could not read the trace: line 2");
+    refused(&["broken.jsonl", "--case", "cases/a.yaml"], "broken.jsonl: line 2");
     refused(&["newer.jsonl", "--case", "cases/a.yaml"], "newer.jsonl: the trace has version 99");
     refused(&[&wire, "--case", "cases/a.yaml"], "evals import --adapter A FILE | evals grade - --case FILE");
     refused(&["-", "--case", "cases/a.yaml"], "standard input: the trace is empty");

@@ -85,12 +85,12 @@ fn a_trace_is_named_by_its_header_or_the_command_line() {
     project.evals(&[&["snapshot", "reject", "named.jsonl"][..], &case].concat()).exits(2).says("only a run remembers");
     project.write("none.jsonl", "{\"type\":\"other\"}\n");
     project.evals(&[&["snapshot", "check", "none.jsonl"][..], &case].concat()).exits(2).says("evals import --harness");
-    // One that ended in an error, or has no end, is nothing to accept.
+    // One that was cut short breaks a law of traces.
     let cut: String = trace.lines().take(4).map(|line| format!("{line}\n")).collect();
     project.write("cut.jsonl", &cut);
-    project.evals(&[&["snapshot", "accept", "cut.jsonl"][..], &case].concat()).exits(0).says("a trace without an end");
+    project.evals(&[&["snapshot", "accept", "cut.jsonl"][..], &case].concat()).exits(2).says("ends without a `stop`");
     assert!(!project.path("cases/a.snapshots/claude-agent-acp.snap").exists());
-    project.evals(&[&["snapshot", "check", "cut.jsonl"][..], &case].concat()).exits(3);
+    project.evals(&[&["snapshot", "check", "cut.jsonl"][..], &case].concat()).exits(2);
     // What is secret here is in no file that is kept.
     project.env("MY_API_KEY", "answer.txt holds");
     project.evals(&[&["snapshot", "accept", "named.jsonl"][..], &case].concat()).exits(0);

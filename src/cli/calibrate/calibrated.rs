@@ -185,7 +185,7 @@ impl Calibrated {
 fn seen(file: &Path, rubric: &Rubric, patch: Option<&str>) -> Result<(Shown, Model), CliError> {
     let failed = |error: &dyn std::fmt::Display| CliError::unreadable(format!("{}: {error}", file.display()));
     let opened = regular::open(file).map_err(|error| failed(&error))?;
-    let mut reader = Reader::new(BufReader::new(opened)).map_err(|error| failed(&error))?;
+    let mut reader = Reader::lawful(BufReader::new(opened)).map_err(|error| failed(&error))?;
     let model = reader.header().model.clone();
     let mut view = View::new(rubric.rules());
     while let Some(event) = reader.next_event().map_err(|error| failed(&error))? {

@@ -18,7 +18,7 @@ use crate::harness::Manifest;
 use crate::harness::catalog::Catalog;
 use crate::ids::TrialRecord;
 use crate::regular;
-use crate::run::{CaseRecord, HarnessRecord, Keep, RunOptions, RunRecord};
+use crate::run::{CaseRecord, HarnessRecord, Keep, RunOptions, RunRecord, integrity};
 use crate::sandbox;
 use crate::secrets::Masker;
 use crate::trace::Header;
@@ -80,7 +80,10 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
         };
         let masker_of = |header: Option<&Header>| masker(&case, &env, header, catalog.as_ref());
         copied(beside.as_deref(), &copy, masker_of).map_err(|error| failed(&error))?;
-        let header = header(&copy).map_err(|error| failed(&error))?;
+        let header = match header(&copy) {
+            Err(error @ ReadError::Line { .. }) => return Err(CliError::unreadable(format!("{shown}: {error}"))),
+            read => read.map_err(|error| failed(&error))?,
+        };
         let manifest = manifest(&header, catalog.as_ref());
         if !harnesses.iter().any(|known| known.name == manifest.name) {
             harnesses.push(HarnessRecord::of(&manifest, "trace".to_owned()));
@@ -106,7 +109,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             kept: folder.as_ref().map(|at| at.join("workspace")).filter(|path| path.is_dir()),
             no_source: Some("a single trace has no workspace".to_owned()),
             doubt: None,
-            changed: None,
+            changed: beside.as_deref().and_then(integrity::changed_trace),
             was: None,
         };
         let attempt = Attempt {
@@ -201,10 +204,12 @@ pub fn copied(
     out.flush()
 }
 
-/// Returns the header of a trace.
+/// Reads a trace to its end and returns its header. A trace that breaks a law is refused before anything is graded.
 pub fn header(path: &Path) -> Result<Header, ReadError> {
     let file = regular::open(path).map_err(|source| ReadError::Io { line: 1, source })?;
-    Reader::new(BufReader::new(file)).map(|reader| reader.header().clone())
+    let mut reader = Reader::lawful(BufReader::with_capacity(256 << 10, file))?;
+    reader.by_ref().try_for_each(|event| event.map(drop))?;
+    Ok(reader.header().clone())
 }
 
 /// Returns the manifest of the trace's agent, if known.

@@ -17,7 +17,7 @@ use crate::snapshot::normalise::{Watching, shows_nothing};
 use crate::snapshot::set::Accepted;
 use crate::snapshot::settings::SnapshotSettings;
 use crate::snapshot::store;
-use crate::trace::jsonl::Reader;
+use crate::trace::jsonl::{ReadError, Reader};
 use crate::trace::{Body, Header, Lost, StopReason};
 use crate::verdict::Verdict;
 
@@ -143,7 +143,10 @@ pub fn of_traces(
         let copy = private.join(format!("trace-{number}.jsonl"));
         let masker_of = |header: Option<&Header>| stored_traces::masker(case, &env, header, catalog.as_ref());
         stored_traces::copied(from.as_deref(), &copy, masker_of).map_err(|error| failed(&error))?;
-        let header = stored_traces::header(&copy).map_err(|error| failed(&error))?;
+        let header = match stored_traces::header(&copy) {
+            Err(error @ ReadError::Line { .. }) => return Err(CliError::unreadable(format!("{shown}: {error}"))),
+            read => read.map_err(|error| failed(&error))?,
+        };
         let own = stored_traces::manifest(&header, catalog.as_ref()).name;
         let harness = harness.map_or(own, str::to_owned);
         let cell = cell(&mut cells, case, &harness, header.model.requested.as_deref());
@@ -197,7 +200,7 @@ impl Unread {
 fn read(trace: &Path, settings: &SnapshotSettings) -> Result<Shape, Unread> {
     let unread = |error: &dyn std::fmt::Display| Unread::of(&format!("has a trace that cannot be read: {error}"));
     let file = regular::open(trace).map_err(|error| unread(&error))?;
-    let mut reader = Reader::new(BufReader::with_capacity(256 << 10, file)).map_err(|error| unread(&error))?;
+    let mut reader = Reader::lawful(BufReader::with_capacity(256 << 10, file)).map_err(|error| unread(&error))?;
     let header = reader.header().clone();
     let mut watching = Watching::default();
     let (mut stop, mut has_lost) = (None, false);
