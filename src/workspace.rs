@@ -20,6 +20,7 @@ pub mod agent_fs;
 pub mod remove;
 pub mod restore;
 pub mod tree;
+pub mod tree_digest;
 pub mod walk;
 
 /// Why a workspace could not be made.

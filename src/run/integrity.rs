@@ -102,6 +102,15 @@ pub fn changed_file(folder: &Path, name: &str, result: &TrialResult) -> Option<S
     }
 }
 
+/// The name of a kept workspace in the folder of its trial, and of its digest in `files` of the result.
+pub const WORKSPACE: &str = "workspace";
+
+/// Returns the digest of the workspace that was kept beside a trace, if the result beside it has one.
+pub fn digest_of_workspace(folder: &Path) -> Option<String> {
+    let result: TrialResult = serde_json::from_slice(&regular::read(folder.join("result.json")).ok()?).ok()?;
+    result.files.get(WORKSPACE).cloned()
+}
+
 /// Returns why a trace is not the one that was judged, if it lies in a trial's folder and differs.
 pub fn changed_trace(trace: &Path) -> Option<String> {
     let (folder, name) = (trace.parent()?, trace.file_name()?.to_str()?);

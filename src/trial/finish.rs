@@ -11,7 +11,9 @@ use super::prepare::Ready;
 use super::sandboxing::{graders_shell, nowhere};
 use super::{Attempt, Ended, Engine, Folders, Outcome, aside, io, keep_workspace, unless_interrupted};
 use crate::result::TrialResult;
+use crate::run::integrity;
 use crate::whole_file::{put_in_place, sync_folder};
+use crate::workspace::tree_digest::tree_digest;
 
 /// Grades the trial, and writes its files.
 pub(super) async fn conclude(
@@ -77,14 +79,22 @@ pub(super) async fn conclude(
     if !by_engine {
         warn_after(&mut result, &stop, left.held_on);
     }
+    let mut kept_digest = None;
     if engine.keep.keeps(result.verdict) {
         let (workspace, trial, masker) = (folders.workspace.clone(), attempt.folder.clone(), masker.clone());
-        result.warnings.extend(aside(move || keep_workspace::keep(&workspace, &trial, &masker)).await?);
+        let (told, digest) = aside(move || {
+            let told = keep_workspace::keep(&workspace, &trial, &masker);
+            (told, tree_digest(&trial.join(integrity::WORKSPACE)).ok())
+        })
+        .await?;
+        result.warnings.extend(told);
+        kept_digest = digest;
     }
     result.policy_model = adviser.record();
     mask_result(&mut result, &masker);
     result.files.insert("trace.jsonl".to_owned(), trace.digest());
     result.files.insert("workspace.patch".to_owned(), patch.digest());
+    result.files.extend(kept_digest.map(|digest| (integrity::WORKSPACE.to_owned(), digest)));
 
     let wire = attempt.folder.join("wire.jsonl");
     if wire.exists() {

@@ -28,6 +28,7 @@ use crate::workspace::copy_as_it_is;
 use crate::workspace::patch::read::{self, Piece};
 use crate::workspace::restore::put_back;
 use crate::workspace::tree::{Ignore, Tree};
+use crate::workspace::tree_digest::tree_digest;
 
 /// The stored files of a trial.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +39,8 @@ pub struct Left {
     pub patch: Option<PathBuf>,
     /// The workspace, if it was kept.
     pub kept: Option<PathBuf>,
+    /// The digest of the kept workspace as the graders of its run left it; absent in runs of older versions.
+    pub kept_digest: Option<String>,
     /// The reason why the workspace cannot be rebuilt from what the case names now, if there is one.
     pub no_source: Option<String>,
     /// The reason why a rebuilt workspace may be wrong, if there is one.
@@ -94,7 +97,7 @@ pub async fn grade(engine: &Engine, attempt: &Attempt, left: &Left) -> Result<Ou
     let Some(ready) = unless_interrupted(engine, ready).await else { return Ok(Outcome::Interrupted) };
     let mut ready = ready?;
     // If there never was a workspace, a script judges without one. A lost workspace is a different situation.
-    let never_had_one = !has_workspace || (left.was.is_none() && ready.shell.is_none());
+    let never_had_one = !has_workspace || (left.was.is_none() && left.kept.is_none() && ready.shell.is_none());
     let nowhere = match &folders {
         Some(folders) if never_had_one => ready.judges_without(engine, attempt, folders)?,
         _ => Shell::default(),
@@ -296,10 +299,28 @@ async fn ready(
         return Ok(Ready::none(known, left.no_source.clone().or(unread).unwrap_or_default()));
     }
     let shell = shell(engine, attempt, folders, &inside)?;
+    if let Some(kept) = &left.kept
+        && let Some(why) = changed_since(kept, left.kept_digest.as_ref()).await?
+    {
+        return Ok(Ready::none(known, why));
+    }
     match (&left.kept, pieces) {
         (Some(kept), _) => kept_again(engine, attempt, left, folders, shell, kept, known).await,
         (None, pieces) => rebuilt(engine, attempt, left, folders, shell, pieces.unwrap_or_default(), known).await,
     }
+}
+
+/// Returns why a kept workspace is not the one that was judged, if so. Versions without the digest are believed.
+async fn changed_since(kept: &Path, told: Option<&String>) -> Result<Option<String>, TrialError> {
+    let Some(told) = told else { return Ok(None) };
+    let place = kept.to_owned();
+    Ok(match aside(move || tree_digest(&place)).await? {
+        Ok(found) if found == *told => None,
+        Ok(_) => {
+            Some("the kept workspace was changed after the trial was judged: result.json has another digest".into())
+        }
+        Err(error) => Some(format!("the kept workspace cannot be compared with the digest in result.json: {error}")),
+    })
 }
 
 async fn read_patch(path: &Path) -> Result<Result<Vec<Piece>, String>, TrialError> {

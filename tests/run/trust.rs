@@ -498,3 +498,60 @@ fn a_snapshot_is_not_accepted_from_a_trace_that_was_changed() {
     // The results stand by themselves.
     assert_eq!(summary(&project)["summary"]["fail"], 1);
 }
+
+#[test]
+fn a_kept_workspace_that_was_edited_after_the_run_makes_nothing_pass() {
+    let project = project("echo bad > f.txt; echo '#!/bin/sh' > run; ln -s f.txt link; mkdir empty");
+    project.case("a", "graders: [{files: {contains: {f.txt: good}}}, {output: {equals: ok}}]", "");
+    type Edit = fn(&std::path::Path);
+    let edits: [(&str, Edit); 6] = [
+        ("content", |at| fs::write(at.join("f.txt"), "good\n").unwrap()),
+        ("added", |at| fs::write(at.join("new"), "").unwrap()),
+        ("removed", |at| fs::remove_file(at.join("run")).unwrap()),
+        ("mode", |at| {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            fs::set_permissions(at.join("run"), mode).unwrap();
+        }),
+        ("link", |at| {
+            fs::remove_file(at.join("link")).unwrap();
+            std::os::unix::fs::symlink("run", at.join("link")).unwrap();
+        }),
+        ("folder", |at| fs::remove_dir(at.join("empty")).unwrap()),
+    ];
+    for (name, edit) in edits {
+        project.evals(&RUN).exits(1);
+        let run = project.runs().pop().unwrap();
+        let trial = format!(".evals/runs/{run}/trials/{TRIAL}");
+        assert!(project.result(TRIAL)["files"]["workspace"].is_string(), "{name}");
+        // As it is, it says what it said, also as a copy, and from a derived run.
+        let again = project.evals(&["grade", &run, "--format", "json"]).exits(1).json();
+        assert_eq!(again["results"][0]["verdict"], "fail", "{name}");
+        let derived = again["run"].as_str().unwrap();
+        edit(&project.path(&format!("{trial}/workspace")));
+        for graded in [&*run, derived] {
+            let ran = project.evals(&["grade", graded, "--format", "json"]).exits(3);
+            assert!(ran.err.contains("the kept workspace was changed after the trial was judged"), "{name}: {ran:?}");
+            let result = ran.json()["results"][0].clone();
+            assert_eq!(result["grades"][0]["outcome"], "ungraded", "{name}: {result}");
+            assert_eq!(result["grades"][1]["passed"], true, "{name}: {result}");
+        }
+        // Nor does the trace alone, beside that workspace.
+        let ran = project.evals(&["grade", &format!("{trial}/trace.jsonl"), "--case", "cases/a.yaml"]).exits(3);
+        ran.says("the kept workspace was changed after the trial was judged");
+        // A version without digests is believed as before.
+        if name == "content" {
+            project.without_digests(&format!(".evals/runs/{run}"));
+            project.evals(&["grade", &run]).exits(0).says("fail -> pass");
+        }
+        fs::remove_dir_all(project.path(".evals")).unwrap();
+    }
+}
+
+#[test]
+fn a_trace_beside_its_result_is_held_to_its_digest_when_it_is_named_alone() {
+    let project = failed();
+    let trace = format!("{}/trials/{TRIAL}/trace.jsonl", project.run_folder());
+    project.write(&trace, &project.read(&trace).replace("\"output\":\"ok\"", "\"output\":\"something else\""));
+    let ran = project.evals(&["grade", &trace, "--case", "cases/a.yaml"]).exits(3);
+    ran.says("its trace.jsonl was changed: result.json has the digest of another one");
+}

@@ -46,7 +46,8 @@ pub(super) fn plan(args: &GradeArgs) -> Result<Plan, CliError> {
         let was = run.result_of(trial, state)?;
         let changed =
             ["trace.jsonl", "workspace.patch"].iter().find_map(|name| integrity::changed_file(&at, name, &was));
-        let left = Arc::new(Left { was: Some(was), changed, ..left });
+        let kept_digest = was.files.get(integrity::WORKSPACE).cloned();
+        let left = Arc::new(Left { was: Some(was), changed, kept_digest, ..left });
         let untrue = left.was.as_ref().filter(|was| was.is_not_as_judged()).and_then(|was| was.error.as_ref());
         let untrue = untrue.map(|error| error.message.clone());
         let with = match (case, manifests.get(&trial.harness)) {

@@ -107,6 +107,7 @@ pub(super) fn plan(args: &GradeArgs, temporary: &Path) -> Result<Plan, CliError>
             trace: Some(copy),
             patch: folder.as_ref().map(|at| at.join("workspace.patch")).filter(|path| path.is_file()),
             kept: folder.as_ref().map(|at| at.join("workspace")).filter(|path| path.is_dir()),
+            kept_digest: folder.as_deref().and_then(integrity::digest_of_workspace),
             no_source: Some("a single trace has no workspace".to_owned()),
             doubt: None,
             changed: beside.as_deref().and_then(integrity::changed_trace),
