@@ -1,5 +1,7 @@
 //! Chooses one of the options that an agent offers: by the option's kind, never by its label.
 
+use std::collections::HashMap;
+
 use super::Answer;
 use crate::trace::{PermissionOption, PermissionOutcome};
 
@@ -15,7 +17,8 @@ pub struct Chosen {
 }
 
 /// Chooses an option. If none has the answer's kind, the nearest of the same polarity is taken; if there is
-/// none, the request is cancelled. The opposite polarity is never taken.
+/// none, the request is cancelled. The opposite polarity is never taken. An option whose ID another option has
+/// too is never taken: the agent would decide which of the two the answer means.
 pub fn choose(answer: Answer, options: &[PermissionOption]) -> Chosen {
     let (kinds, outcome) = match answer {
         Answer::AllowOnce => (["allow_once", "allow_always"], PermissionOutcome::Allowed),
@@ -24,11 +27,19 @@ pub fn choose(answer: Answer, options: &[PermissionOption]) -> Chosen {
         Answer::RejectAlways => (["reject_always", "reject_once"], PermissionOutcome::Rejected),
         Answer::Cancel => return Chosen { option: None, outcome: PermissionOutcome::Cancelled, notice: None },
     };
+    let mut of_id: HashMap<&str, u64> = HashMap::new();
+    options.iter().for_each(|option| *of_id.entry(&option.option).or_default() += 1);
+    let (unique, ambiguous): (Vec<_>, Vec<_>) =
+        options.iter().partition(|option| of_id.get(option.option.as_str()) == Some(&1));
     for (kind, exact) in kinds.into_iter().zip([true, false]) {
-        if let Some(found) = options.iter().find(|option| option.kind == kind) {
+        if let Some(found) = unique.iter().find(|option| option.kind == kind) {
             let notice = (!exact).then(|| format!("no option of kind {} was offered; {kind} was chosen", kinds[0]));
             return Chosen { option: Some(found.option.clone()), outcome, notice };
         }
+    }
+    if let Some(option) = ambiguous.iter().find(|option| kinds.contains(&option.kind.as_str())) {
+        let notice = format!("several options have the id {:?}; answered cancelled", option.option);
+        return Chosen { option: None, outcome: PermissionOutcome::Cancelled, notice: Some(notice) };
     }
     let offered: Vec<&str> = options.iter().map(|option| option.kind.as_str()).collect();
     let offered = if offered.is_empty() { "none".to_owned() } else { offered.join(", ") };
@@ -68,6 +79,19 @@ mod tests {
         assert!(chosen.notice.unwrap().contains("(allow_once)"));
         let chosen = choose(Answer::Cancel, &[option("a", "allow_once", "Cancel")]);
         assert_eq!((chosen.option, chosen.notice), (None, None));
+    }
+
+    #[test]
+    fn an_id_that_several_options_have_is_never_chosen() {
+        let twice = [option("a", "reject_once", "No"), option("a", "allow_once", "Yes")];
+        for answer in [Answer::RejectOnce, Answer::AllowAlways] {
+            let chosen = choose(answer, &twice);
+            assert_eq!((chosen.option, chosen.outcome), (None, PermissionOutcome::Cancelled));
+            assert_eq!(chosen.notice.unwrap(), "several options have the id \"a\"; answered cancelled");
+        }
+        let [reject, allow] = twice;
+        let chosen = choose(Answer::RejectOnce, &[reject, allow, option("b", "reject_always", "Never")]);
+        assert_eq!((chosen.option.as_deref(), chosen.outcome), (Some("b"), PermissionOutcome::Rejected));
     }
 
     fn any_answer() -> impl Strategy<Value = Answer> {

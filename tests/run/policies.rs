@@ -365,3 +365,26 @@ for line in sys.stdin:
         time.sleep(1)
         sys.exit(7)
 "#;
+
+#[test]
+fn an_option_whose_id_another_option_has_too_is_not_chosen() {
+    let project = crate::services::project("");
+    let option = |id: &str, kind: &str| format!("{{'optionId': '{id}', 'name': 'x', 'kind': '{kind}'}}");
+    let ask = |options: &[String]| {
+        format!(
+            "say(get('session/request_permission', toolCall={{'toolCallId': 'c'}}, options=[{}])['outcome'])",
+            options.join(", ")
+        )
+    };
+    let twice = [option("a", "reject_once"), option("a", "allow_once")];
+    let more = [twice[0].clone(), twice[1].clone(), option("b", "reject_always")];
+    let program =
+        format!("call('c', title='write', kind='edit', rawInput={{'path': 'a'}})\n{}\n{}", ask(&twice), ask(&more));
+    crate::services::case(&project, &[&program], "interaction: auto-reject");
+    let (trace, _) = crate::services::run(&project, &[]);
+    let answers = of_type(&trace, "permission_response");
+    assert_eq!((&answers[0]["outcome"], &answers[0]["option"]), (&json!("cancelled"), &Value::Null));
+    assert_eq!((&answers[1]["outcome"], &answers[1]["option"]), (&json!("rejected"), &json!("b")));
+    let notices: String = of_type(&trace, "notice").iter().map(|notice| notice["text"].to_string()).collect();
+    assert!(notices.contains("several options have the id"), "{notices}");
+}
