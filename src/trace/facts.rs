@@ -107,6 +107,11 @@ impl<'a> Told<'a> {
         !self.locations.is_empty() || !self.diffs.is_empty()
     }
 
+    /// Whether a call of this kind may run a command.
+    fn may_run(&self) -> bool {
+        matches!(self.kind, Some(ToolKind::Execute | ToolKind::Other) | None)
+    }
+
     /// The arguments, if they were shown as such: the text of arguments that were cut is none.
     fn arguments(&self) -> Option<&'a Value> {
         self.input.filter(|input| !is_cut(input))
@@ -132,16 +137,22 @@ impl<'a> Told<'a> {
 
     /// The command that the call runs.
     ///
+    /// Arguments beside a command are part of it. If the input names several different commands, or arguments without a
+    /// key that is known to hold a command, each of its texts may be the command.
+    ///
     /// Without an input it is the title, where the agent's titles are command lines. A call of another kind that
     /// shows which files it is about runs none, and neither does one that thinks or changes the agent's mode.
     pub fn command(&self, reading: &Reading) -> Command {
-        if let Some(command) = view::command(self.input) {
-            return Command::Seen(command);
+        let mut commands = self.input.map(view::commands).unwrap_or_default();
+        match commands.pop() {
+            Some(command) if commands.is_empty() => return Command::Seen(command),
+            Some(command) => return Command::Among(commands.into_iter().chain([command]).collect()),
+            None => {}
         }
         let runs = self.kind == Some(ToolKind::Execute);
         match self.arguments() {
             Some(input) if runs && is_bare(input) => {}
-            Some(input) if runs => return Command::Among(texts(input)),
+            Some(input) if runs || (self.may_run() && has_arguments(input)) => return among(input),
             Some(_) => return Command::None,
             None => {}
         }
@@ -177,23 +188,64 @@ const AROUND: [&str; 11] = [
     "env",
 ];
 
+/// Bytes of the texts of an input that are compared with a command.
+const MOST_TEXT: usize = 16 << 20;
+
 /// Whether the input of a command says nothing of the command: agents announce it so while it is being written.
 fn is_bare(input: &Value) -> bool {
-    input.as_object().is_some_and(|map| map.keys().all(|key| AROUND.contains(&key.as_str())))
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(words) => words.is_empty(),
+        _ => false,
+    };
+    let is_around = |(key, value): (&String, &Value)| {
+        AROUND.contains(&key.as_str()) || (view::is_command_key(key) && is_empty(value))
+    };
+    input.as_object().is_some_and(|map| map.iter().all(is_around))
 }
 
-/// Every text in a value.
-fn texts(value: &Value) -> Vec<String> {
+/// Whether an input holds arguments of a command.
+fn has_arguments(input: &Value) -> bool {
+    input.as_object().is_some_and(|map| !view::arguments(map).is_empty())
+}
+
+/// The texts of an input, each of which may be the command.
+fn among(input: &Value) -> Command {
+    let mut found = Vec::new();
+    let mut room = MOST_TEXT;
+    if texts(input, &mut found, &mut room).is_some() { Command::Among(found) } else { Command::NotShown }
+}
+
+/// Adds every text in a value; `None` if there are too many.
+fn texts(value: &Value, found: &mut Vec<String>, room: &mut usize) -> Option<()> {
+    let mut add = |text: String, room: &mut usize| {
+        *room = room.checked_sub(text.len())?;
+        found.push(text);
+        Some(())
+    };
     match value {
-        Value::String(text) => vec![text.clone()],
+        Value::String(text) => add(text.clone(), room),
         Value::Array(list) => {
-            // A command may be told word by word.
+            // A command may be given word by word.
             let words: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
-            let joined = words.filter(|words| words.len() > 1).map(|words| words.join(" "));
-            list.iter().flat_map(texts).chain(joined).collect()
+            if let Some(words) = words.filter(|words| words.len() > 1) {
+                add(words.join(" "), room)?;
+            }
+            list.iter().try_for_each(|item| texts(item, found, room))
         }
-        Value::Object(map) => map.values().flat_map(texts).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+        Value::Object(map) => {
+            if has_arguments(value) {
+                // The program may be under any other key.
+                for (key, program) in map {
+                    if let Some(program) = program.as_str().filter(|_| !view::is_argument_key(key)) {
+                        add(view::with_arguments(program, map), room)?;
+                    }
+                }
+            }
+            map.values().try_for_each(|item| texts(item, found, room))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => Some(()),
     }
 }
 
@@ -241,6 +293,7 @@ mod tests {
                 Command::Among(vec!["1".into()]),
             ),
             (ToolKind::Execute, Some(&json!("{\"command\": \"rm")), &[], Command::NotShown, Command::NotShown),
+            (ToolKind::Execute, Some(&json!({"command": ""})), &[], Command::NotShown, Command::NotShown),
             (ToolKind::Other, Some(&json!({})), &[], Command::None, Command::None),
             (ToolKind::Read, Some(&json!({"id": 5})), &[], Command::None, Command::None),
         ] {
@@ -248,6 +301,34 @@ mod tests {
             assert_eq!(call.command(&reading()), plain, "{kind} {input:?}");
             assert_eq!(call.command(&gemini), by_title, "{kind} {input:?} with titles that are commands");
         }
+    }
+
+    #[test]
+    fn arguments_beside_a_command_are_part_of_the_command() {
+        let seen = |command: &str| Command::Seen(command.to_owned());
+        let among = |texts: &[&str]| Command::Among(texts.iter().map(|text| (*text).to_owned()).collect());
+        for (input, command) in [
+            (json!({"command": "rm", "args": ["-rf", "/"]}), seen("rm -rf /")),
+            (json!({"cmd": "rm", "arguments": "-rf /"}), seen("rm -rf /")),
+            (json!({"command": "rm", "argv": ["rm", "-rf", "/"]}), seen("rm -rf /")),
+            (json!({"command": ["rm", "-rf"], "args": ["/"]}), seen("rm -rf /")),
+            (json!({"command": ["kill", 9, 1]}), seen("kill 9 1")),
+            (json!({"command": "", "cmd": "rm -rf /"}), seen("rm -rf /")),
+            (json!({"command": [], "script": "rm -rf /"}), seen("rm -rf /")),
+            (json!({"command": "ls", "args": {"a": 1}}), seen("ls")),
+            (json!({"command": "ls", "cmd": "ls "}), seen("ls")),
+            (json!({"command": "ls", "cmd": "rm x"}), among(&["ls", "rm x"])),
+            (json!({"program": "rm", "args": ["-rf", "/"]}), among(&["rm -rf /", "rm", "-rf /", "-rf", "/"])),
+            (json!({"run": {"exe": "rm", "args": ["x"]}}), among(&["rm x", "rm", "x"])),
+        ] {
+            assert_eq!(told(ToolKind::Execute, Some(&input), &[]).command(&reading()), command, "{input}");
+        }
+        let of_other = json!({"program": "rm", "args": ["x"]});
+        assert_eq!(told(ToolKind::Other, Some(&of_other), &[]).command(&reading()), among(&["rm x", "rm", "x"]));
+        let many: serde_json::Map<String, Value> = (0..20_000).map(|n| (format!("k{n}"), json!("x"))).collect();
+        let mut many = Value::Object(many);
+        many["args"] = json!("a".repeat(10_000));
+        assert_eq!(told(ToolKind::Execute, Some(&many), &[]).command(&reading()), Command::NotShown);
     }
 
     #[test]

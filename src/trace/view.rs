@@ -61,6 +61,9 @@ const PATCH_BEGINS: &str = "*** Begin Patch";
 /// Input keys under which agents put a command.
 const COMMAND_KEYS: [&str; 4] = ["command", "cmd", "script", "commands"];
 
+/// Input keys under which agents put the arguments of a command.
+const ARGUMENT_KEYS: [&str; 3] = ["args", "arguments", "argv"];
+
 /// The paths a call touches, relative to the workspace where they lie in it, each once.
 /// They come from its locations, its diffs and the usual keys of its input.
 pub fn paths(
@@ -153,17 +156,66 @@ pub fn is_command_key(key: &str) -> bool {
     COMMAND_KEYS.contains(&key)
 }
 
-/// The command that a call runs, as text; an argument list is joined by blanks.
+/// The command that a call runs, as text, with its arguments; an argument list is joined by blanks. If the input holds
+/// several different commands, the first of them.
 pub fn command(input: Option<&Value>) -> Option<String> {
-    let map = input?.as_object()?;
-    COMMAND_KEYS.iter().find_map(|key| match map.get(*key)? {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(words) => {
-            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
-            (!words.is_empty()).then(|| words.join(" "))
+    commands(input?).into_iter().next()
+}
+
+/// Every command that the known keys of an input hold, each once and with its arguments. An empty text is none.
+pub fn commands(input: &Value) -> Vec<String> {
+    let Some(map) = input.as_object() else { return Vec::new() };
+    let mut found: Vec<String> = Vec::new();
+    for key in COMMAND_KEYS {
+        let command = match map.get(key) {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Array(words)) => words.iter().filter_map(word).collect::<Vec<_>>().join(" "),
+            _ => continue,
+        };
+        if command.trim().is_empty() {
+            continue;
         }
-        _ => None,
-    })
+        let command = with_arguments(&command, map);
+        if !found.iter().any(|known| known.trim() == command.trim()) {
+            found.push(command);
+        }
+    }
+    found
+}
+
+/// A program with the arguments that an input holds beside it.
+pub fn with_arguments(program: &str, map: &Map<String, Value>) -> String {
+    let arguments = arguments(map);
+    let is_first = arguments.first().is_some_and(|first| first == program);
+    let program = (!is_first).then(|| program.to_owned());
+    program.into_iter().chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+/// The arguments of a command that an input holds under a key of their own.
+pub fn arguments(map: &Map<String, Value>) -> Vec<String> {
+    let mut found = Vec::new();
+    for key in ARGUMENT_KEYS {
+        match map.get(key) {
+            Some(Value::Array(words)) => found.extend(words.iter().filter_map(word)),
+            Some(Value::String(text)) if !text.trim().is_empty() => found.push(text.clone()),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Whether agents put the arguments of a command under this input key.
+pub fn is_argument_key(key: &str) -> bool {
+    ARGUMENT_KEYS.contains(&key)
+}
+
+/// A word of a command line.
+fn word(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
 }
 
 /// The path that a `file:` URL names; any other text as it is.
