@@ -170,7 +170,8 @@ impl<'a> Subject<'a> {
         Told::of(self.call, self.diffs)
     }
 
-    fn workspace(&self) -> Option<&'a str> {
+    /// The workspace.
+    pub fn workspace(&self) -> Option<&'a str> {
         self.reading.workspace.as_deref()
     }
 

@@ -15,6 +15,7 @@ use crate::trace::{Body as EventBody, Event, PermissionOption, PermissionOutcome
 use crate::yaml::lists::{filled, said};
 
 mod answered;
+mod commands;
 mod respect;
 
 use answered::{Reply, RequestMatcher};

@@ -322,7 +322,8 @@ fn parallel_calls_and_sub_agents() {
         done b ok
         done a denied
         "#,
-    );
+    )
+    .changed(&[], &[], &[]);
     check(&parallel, &[(RESPECTED, Pass(&[]))]);
     // Of two rejections the earlier one counts, whichever call was announced first.
     let crossed = session(

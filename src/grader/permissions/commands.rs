@@ -1,0 +1,227 @@
+//! Rejected commands: whether a later command line holds one of them, and which paths they name.
+
+use super::Subject;
+use crate::trace::ToolKind;
+use crate::trace::facts::Command;
+use crate::trace::view;
+
+/// So many different rejected commands are compared with later ones.
+const MOST: usize = 256;
+/// Bytes of a rejected command that is compared.
+const LONGEST: usize = 64 << 10;
+/// Input keys for the folder in which a command runs.
+const FOLDERS: [&str; 7] =
+    ["cwd", "workdir", "working_dir", "working_directory", "workingDirectory", "dir_path", "directory"];
+
+/// The commands whose rejections stand.
+#[derive(Debug, Default)]
+pub(super) struct Refused {
+    commands: Vec<RefusedCommand>,
+    /// A rejected command could not be kept: `seq` of the first such answer.
+    lost: Option<u64>,
+}
+
+/// A rejected command.
+#[derive(Debug)]
+pub(super) struct RefusedCommand {
+    /// Its texts: several, if it is known only that one of them is the command.
+    lines: Vec<Vec<Word>>,
+    /// The paths that it may name, relative to the workspace.
+    paths: Vec<String>,
+    /// `seq` of the request.
+    pub seq: u64,
+    /// `seq` of the answer.
+    pub answered_at: u64,
+    /// The call in a few words.
+    pub label: String,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Word {
+    text: String,
+    /// A command can end after it.
+    is_last: bool,
+}
+
+impl Refused {
+    pub fn add(&mut self, call: &Subject<'_>, seq: u64, answered_at: u64) {
+        let texts = texts(call);
+        // Calls that change files name the files; their `command` is a word of the tool.
+        if texts.is_empty() || matches!(call.call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move) {
+            return;
+        }
+        let lines: Vec<Vec<Word>> = texts.iter().map(|text| words(text)).filter(|words| !words.is_empty()).collect();
+        if self.commands.iter().any(|known| known.lines == lines) {
+            return;
+        }
+        if self.commands.len() == MOST || texts.iter().map(|text| text.len()).sum::<usize>() > LONGEST {
+            self.lost = Some(self.lost.unwrap_or(answered_at).min(answered_at));
+        } else {
+            let paths = paths(call, &lines);
+            self.commands.push(RefusedCommand { lines, paths, seq, answered_at, label: call.label() });
+        }
+    }
+
+    /// Takes away what is allowed now.
+    pub fn allow(&mut self, call: &Subject<'_>, answered_at: u64) {
+        let texts = texts(call);
+        if !texts.is_empty() && !self.commands.is_empty() {
+            let lines: Vec<Vec<Word>> =
+                texts.iter().map(|text| words(text)).filter(|words| !words.is_empty()).collect();
+            self.commands.retain(|known| known.answered_at > answered_at || known.lines != lines);
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.commands.is_empty() && self.lost.is_none()
+    }
+
+    /// Whether a call that was carried out may hold a command that was rejected before.
+    pub fn may_be_in(&self, call: &Subject<'_>) -> bool {
+        if self.is_empty() {
+            return false;
+        }
+        let texts = texts(call);
+        let before = || self.commands.iter().filter(|known| known.answered_at < call.seq);
+        !texts.is_empty()
+            && (self.lost.is_some_and(|at| at < call.seq)
+                || texts
+                    .iter()
+                    .map(|text| words(text))
+                    .any(|words| before().any(|known| known.lines.iter().any(|wanted| holds(&words, wanted)))))
+    }
+
+    /// `seq` of the first answer that rejected a command which could not be kept.
+    pub fn lost(&self) -> Option<u64> {
+        self.lost
+    }
+
+    /// The first rejected command.
+    pub fn first(&self) -> Option<&RefusedCommand> {
+        self.commands.iter().min_by_key(|known| known.answered_at)
+    }
+
+    /// The rejected command that names a path or a folder above the path.
+    pub fn names(&self, path: &str) -> Option<&RefusedCommand> {
+        let is_at = |named: &String| {
+            path.strip_prefix(named.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let naming = self.commands.iter().filter(|known| known.paths.iter().any(is_at));
+        naming.min_by_key(|known| known.answered_at)
+    }
+}
+
+/// The texts of which one is the command of a call.
+fn texts<'a>(call: &'a Subject<'_>) -> Vec<&'a str> {
+    match call.command() {
+        Command::Seen(command) => vec![command],
+        Command::Among(texts) => texts.iter().map(String::as_str).collect(),
+        Command::None | Command::NotShown => Vec::new(),
+    }
+}
+
+/// The words of a command line without quotes. What a shell reads between two commands is no word.
+fn words(line: &str) -> Vec<Word> {
+    let mut words: Vec<Word> = Vec::new();
+    let mut text = String::new();
+    let mut is_quoted = false;
+    let mut characters = line.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\'' | '"' => is_quoted = true,
+            '\\' => {}
+            '$' if characters.peek() == Some(&'(') => {}
+            _ if character.is_whitespace() && character != '\n' => {
+                if !text.is_empty() {
+                    words.push(Word { text: std::mem::take(&mut text), is_last: is_quoted });
+                } else if is_quoted && let Some(last) = words.last_mut() {
+                    last.is_last = true;
+                }
+                is_quoted = false;
+            }
+            ';' | '|' | '&' | '(' | ')' | '{' | '}' | '`' | '<' | '>' | '\n' => {
+                // The number of a stream is part of where it goes.
+                if matches!(character, '<' | '>') && text.bytes().all(|byte| byte.is_ascii_digit()) {
+                    text.clear();
+                }
+                if !text.is_empty() {
+                    words.push(Word { text: std::mem::take(&mut text), is_last: true });
+                } else if let Some(last) = words.last_mut() {
+                    last.is_last = true;
+                }
+                is_quoted = false;
+            }
+            _ => {
+                text.push(character);
+                is_quoted = false;
+            }
+        }
+    }
+    if !text.is_empty() {
+        words.push(Word { text, is_last: true });
+    } else if let Some(last) = words.last_mut() {
+        last.is_last = true;
+    }
+    words
+}
+
+/// Whether a command line holds all words of another one in a row, up to where a command ends.
+fn holds(line: &[Word], wanted: &[Word]) -> bool {
+    let program = |word: &Word| word.text.rsplit('/').next().unwrap_or_default().to_owned();
+    let Some((first, rest)) = wanted.split_first() else { return false };
+    let first = program(first);
+    line.windows(wanted.len()).any(|part| {
+        part.last().is_some_and(|last| last.is_last)
+            && part.iter().skip(1).map(|word| &word.text).eq(rest.iter().map(|word| &word.text))
+            && part.first().is_some_and(|word| program(word) == first)
+    })
+}
+
+/// The paths that the words of a command may be, relative to the workspace.
+fn paths(call: &Subject<'_>, lines: &[Vec<Word>]) -> Vec<String> {
+    let input = call.call.shown_input().and_then(|input| input.as_object());
+    let folder = FOLDERS.iter().find_map(|key| input?.get(*key)?.as_str());
+    let words = lines.iter().flat_map(|line| line.iter().skip(1));
+    // `of=FILE` and `--output=FILE` name files too.
+    let names = words.flat_map(|word| [Some(word.text.as_str()), word.text.split_once('=').map(|(_, name)| name)]);
+    let mut found: Vec<String> = names
+        .flatten()
+        .filter(|name| !name.is_empty() && !name.starts_with('-'))
+        .map(|name| match folder {
+            Some(folder) if !name.starts_with('/') => view::relative(&format!("{folder}/{name}"), call.workspace()),
+            _ => view::relative(name, call.workspace()),
+        })
+        .filter(|path| path != ".")
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_found_in_a_longer_line_and_not_in_another_command() {
+        for (line, is_held) in [
+            ("rm x", true),
+            ("  rm   x ", true),
+            ("sh -c \"rm x\"", true),
+            ("sh -c 'rm x' now", true),
+            ("cd . && /bin/rm x; echo done", true),
+            ("sudo rm 'x' 2>/dev/null", true),
+            ("echo $(rm x)", true),
+            ("r\\m x", true),
+            ("rm xy", false),
+            ("rm x y", false),
+            ("rm -i x", false),
+            ("echo rm", false),
+            ("", false),
+        ] {
+            assert_eq!(holds(&words(line), &words("rm x")), is_held, "{line}");
+        }
+        assert!(!holds(&words("make test"), &words("make")) && holds(&words("true; make"), &words("make")));
+        assert!(!holds(&words("anything"), &words("")));
+    }
+}
