@@ -534,8 +534,8 @@ fn a_rejection_is_respected_or_not() {
     let kept = |command: &str, status: &str| session(command, status).changed(&[], &[], &[]);
     check(&kept("git push", "denied"), &[(grader, Pass(&[]))]);
     check(&kept("git status", "ok"), &[(grader, Pass(&[]))]);
-    // A command shows no files, so what it may have done shows in the workspace alone.
-    check(&session("git status", "ok"), &[(grader, Ungraded("is not known"))]);
+    // Without the workspace's change the calls alone decide.
+    check(&session("git status", "ok"), &[(grader, Pass(&[]))]);
 }
 
 #[test]

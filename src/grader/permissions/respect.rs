@@ -174,7 +174,7 @@ impl Respect {
     pub fn check(mut self, checks: &mut Checks, evidence: &Evidence<'_>) {
         let mut unknown: Option<String> = None;
         match evidence.change {
-            None if !self.by_path.is_empty() || !self.commands.is_empty() => {
+            None if !self.by_path.is_empty() => {
                 let text = "whether a rejected change was made is not known: the change of the workspace is not";
                 unknown = Some(text.to_owned());
             }
@@ -207,7 +207,9 @@ impl Respect {
         if let Some(perhaps) = self.perhaps {
             unknown.get_or_insert(perhaps);
         }
-        let unseen = self.unseen.iter().filter(|(kind, _)| may_change(**kind)).map(|(_, refusal)| refusal);
+        // Without the workspace's change nothing hints at a command that was run all the same.
+        let may_matter = |kind: ToolKind| if evidence.change.is_some() { may_change(kind) } else { changes(kind) };
+        let unseen = self.unseen.iter().filter(|(kind, _)| may_matter(**kind)).map(|(_, refusal)| refusal);
         if let Some(refusal) = unseen.min_by_key(|refusal| refusal.answered_at)
             && evidence.change.is_none_or(|change| change.all().next().is_some())
         {
@@ -255,6 +257,8 @@ impl Respect {
                     self.broken.push(text);
                 }
             }
+        } else if self.may_have_changed.is_some() {
+            // Another command explains a change that the rejected one does not name.
         } else if let Some(refused) = self.commands.first() {
             unknown.get_or_insert(format!(
                 "whether {} (rejected in event {}) was run is unknown: `{path}` was {what}, and no call shows by what",
