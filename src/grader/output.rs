@@ -71,6 +71,12 @@ pub struct Output {
 }
 
 impl GraderSpec for Output {
+    fn only_finds(&self) -> bool {
+        let Self { equals, not_contains, not_regex, number, json_path, json_schema, similarity, no_secrets, .. } = self;
+        let texts = equals.is_none() && not_contains.is_none() && not_regex.is_none() && !no_secrets;
+        texts && number.is_none() && json_path.is_none() && json_schema.is_none() && similarity.is_none()
+    }
+
     fn misses(&self, _: Lost) -> bool {
         true
     }

@@ -31,7 +31,7 @@ fn says(adapter: &str, lines: &str) -> (Vec<String>, Project) {
     project.case(
         "a",
         "harnesses: [agent]\ngraders:\n  - tool-calls: {name: forbid, forbid: [{command: rm -rf}]}\n  - tool-calls: {name: none, none: true}\n  \
-         - tool-calls: {name: require, require: [{command: make}]}\n  - errors: {max: 0}\n  - output: {equals: done}\n  - diff: {none: true}\n",
+         - tool-calls: {name: require, require: [{command: make}]}\n  - errors: {max: 0}\n  - output: {equals: done}\n  - diff: {none: true}\n  - output: {contains: done}\n",
         "",
     );
     project.evals(&["run"]);
@@ -52,7 +52,7 @@ fn call(id: &str, command: &str) -> String {
 
 #[test]
 fn nothing_passes_by_what_a_lost_line_may_have_said() {
-    let ungraded = ["ungraded", "ungraded", "ungraded", "ungraded", "ungraded", "pass"];
+    let ungraded = ["ungraded", "ungraded", "ungraded", "ungraded", "ungraded", "pass", "pass"];
     let nested = format!("{}1{}", "[".repeat(200), "]".repeat(200));
     for lost in [
         call("1", "rm -rf /").replace(r#""id":"1","#, ""),
@@ -71,10 +71,10 @@ fn nothing_passes_by_what_a_lost_line_may_have_said() {
     let torn = &call("3", "ls")[..40];
     let found = format!("{INIT}\n{}\n{}\n{torn}\n{END}\n", call("1", "make"), call("2", "rm -rf /"));
     let (said, _) = says("claude-code-stream", &found);
-    assert_eq!(said, ["fail", "fail", "pass", "ungraded", "ungraded", "pass"]);
+    assert_eq!(said, ["fail", "fail", "pass", "ungraded", "ungraded", "pass", "pass"]);
     // A line of text is no event.
     let (said, _) = says("claude-code-stream", &format!("{INIT}\nnpm warn deprecated\n[1] started\n{END}\n"));
-    assert_eq!(said, ["pass", "pass", "fail", "pass", "pass", "pass"]);
+    assert_eq!(said, ["pass", "pass", "fail", "pass", "pass", "pass", "pass"]);
     // Half of a surrogate pair loses nothing but itself.
     let (said, _) = says("claude-code-stream", &format!("{INIT}\n{}\n{END}\n", call("1", r"rm -rf / # \ud83d")));
     assert_eq!(said[..2], ["fail", "fail"]);
@@ -101,7 +101,7 @@ fn a_json_stream_loses_what_its_rules_cannot_take() {
     let end = r#"{"k":"end"}"#;
     let (said, _) =
         says("json-stream", &format!("{}\n{end}\n", r#"{"k":"c","name":"Bash","input":{"command":"rm -rf /"}}"#));
-    assert_eq!(said, ["ungraded", "ungraded", "ungraded", "ungraded", "ungraded", "pass"]);
+    assert_eq!(said, ["ungraded", "ungraded", "ungraded", "ungraded", "ungraded", "pass", "pass"]);
     // A status that is none leaves open how the call ended.
     let one = r#"{"k":"c","id":"1","name":"Bash","input":{"command":"make"}}"#;
     let (_, project) = says("json-stream", &format!("{one}\n{}\n{end}\n", r#"{"k":"r","id":"1","status":"FAILED"}"#));
