@@ -106,9 +106,9 @@ impl Session {
             self.engine(&EngineLine::Signal { signal: signal.to_owned(), after_exit: !self.held_on });
         }
         self.exit = self.exit.or(ended);
-        let lost = process.group.lost_its_supervisor();
         let escaped = process.group.end_escaped().await + of_terminals;
-        if lost {
+        // That the supervisor is gone may be heard only now.
+        if process.group.lost_its_supervisor() {
             let text = "the agent's supervisor was ended from outside: how the agent ended is unknown".to_owned();
             self.notice("supervisor_lost", text);
         }

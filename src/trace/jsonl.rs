@@ -166,7 +166,7 @@ fn unknown(line: &[u8]) -> Option<Event> {
     let quoted = &text[..text.floor_char_boundary(QUOTED)];
     let more = if quoted.len() < text.len() { "…" } else { "" };
     let text = format!("an event of type `{type_}`, which this version of evals does not know: {quoted}{more}");
-    let body = Body::Notice { code: UNKNOWN_EVENT.to_owned(), text, line: None, lost: Some(Lost::Line) };
+    let body = Body::Notice { code: UNKNOWN_EVENT.to_owned(), text, line: None, lost: None };
     Some(Event { seq, at_ms, body, parent: None, host: true })
 }
 
