@@ -90,7 +90,9 @@ fn an_agent_that_ends_its_supervisor_is_noticed_and_what_it_leaves_is_ended() {
     for sandbox in sandboxes() {
         let project = Project::new();
         let mark = format!("{}.7", 80_000 + std::process::id() % 9_000);
-        let line = format!("env -i setsid sleep {mark} </dev/null >/dev/null 2>&1 & kill -KILL $PPID; sleep 20");
+        // A supervisor that is gone before it has reported the start leaves a program that could not be started.
+        let line =
+            format!("env -i setsid sleep {mark} </dev/null >/dev/null 2>&1 & sleep 0.5; kill -KILL $PPID; sleep 20");
         project.harness("murderous", &format!("adapter: output-only\ncommand: [sh, -c, '{line}']"));
         project.case("a", "limits: {time: 60s}\ngraders: [{output: {contains: x}}]", "");
         let begun = Instant::now();
