@@ -125,9 +125,9 @@ impl Schema {
             let mut meaning = meaning.trim_end_matches('.').to_owned();
             let default = &schema["default"];
             if required.contains(&key.as_str()) {
-                meaning += "; has to be there";
-            } else if !default.is_null() && *default != false {
-                meaning += &format!("; {} where nobody says", default.to_string().replace('"', "`"));
+                meaning += ". Required";
+            } else if !default.is_null() && *default != false && !meaning.contains("Default:") {
+                meaning += &format!(". Default: {}", default.to_string().replace('"', "`"));
             }
             text += &format!("| `{key}` | {value} | {meaning} |\n");
         }
